@@ -482,14 +482,19 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     if settings.purchase == ON_DEMAND:
         return solved
     committed, on_demand = (solved.by_purchase[purchase][0] for purchase in (settings.purchase, ON_DEMAND))
-    if on_demand is None or (committed is not None and committed.monthly_usd < on_demand.monthly_usd):
+    if committed is not None and (on_demand is None or committed.monthly_usd < on_demand.monthly_usd):
         return solved
     plain = question_of({**options, "purchase": ON_DEMAND}, catalog)
     priced = {candidate.instance for candidate in solved.question.candidates}
     unpriced = sum(candidate.instance not in priced for candidate in plain.candidates)
     usd = committed.monthly_usd if committed else None
     declined = DeclinedClass(settings.purchase, usd, unpriced, len(plain.candidates))
-    return solve(replace(plain, declined=declined))
+    answered = solve(replace(plain, declined=declined))
+    if on_demand is not None:
+        return answered
+    # At the confidence asked for neither class serves the load: the cheaper of both at an even chance.
+    even = [(one.choices[0].monthly_usd, one) for one in (answered, solved) if one.choices[0].offer is not None]
+    return min(even, key=lambda choice: choice[0])[1] if even else solved
 
 
 def _context_of(asked: Mapping[str, Any]) -> Any:

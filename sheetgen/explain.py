@@ -256,7 +256,8 @@ class Origins:
             return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
         if figure := _BAND_FACTORS.get(name):
             engine = self.names.engine.engine
-            band = speed.band(cast(Figure, figure), cast(Scope, self.scope), model_kind(model), engine, gpu)
+            end = name.rsplit("_", 1)[-1]
+            band = speed.band(cast(Figure, figure), end, cast(Scope, self.scope), model_kind(model), engine, gpu)
             of = band.gpu or " ".join(filter(None, (band.generation, band.kind)))
             words = f", 80 % of {band.n_rows:,} runs ({band.scope}, {of})"
             return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)

@@ -404,7 +404,7 @@ class Replica:
     def requests(self, seconds: float, first: float) -> int:
         """Requests that it serves within the targets of a token and of the first one."""
         enough = -(-self.sequences // self.pp)
-        batch = min(largest_batch(self.times, tpot, seconds, enough), largest_batch(self.times, ttft, first, enough))
+        batch = largest_batch(self.times, ttft, first, largest_batch(self.times, tpot, seconds, enough))
         return self.dp * min(self.sequences, batch * self.pp)
 
 

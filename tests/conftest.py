@@ -20,6 +20,9 @@ import pytest
 from hypothesis import settings
 
 from sheetgen import api
+from sheetgen.answer import levers, recording
+from sheetgen.answer.answer_record import Record
+from sheetgen.answer.solution import Solution
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog, base, default_folder, load
 from sheetgen.question.overrides import Written
@@ -46,9 +49,9 @@ def _entry(document: ById, schema: type[base.Entry]) -> base.Entry:
 
 
 class ById:
-    """A document as the key of a cache: two are the same where they are one object."""
+    """An object as the key of a cache: two are the same where they are one object."""
 
-    def __init__(self, it: base.Document) -> None:
+    def __init__(self, it: Any) -> None:
         self.it = it
 
     def __eq__(self, other: object) -> bool:
@@ -92,7 +95,7 @@ class Asked:
         return hash(self.key)
 
 
-_kept_build = functools.lru_cache(8)(lambda asked: _build_anew(*asked.it))
+_kept_build = functools.lru_cache(12)(lambda asked: _build_anew(*asked.it))
 
 
 def _build_once(
@@ -107,12 +110,30 @@ pulled._build_anew = _build_once
 
 # Of one solution commands say the same: `mail` of a workbook that is sent again and again.
 _answer_of = api.answer_of
-_kept_answer = functools.lru_cache(4)(lambda solved: _answer_of(solved.it))
+_kept_answer = functools.lru_cache(8)(lambda solved: _answer_of(solved.it))
 api.answer_of = lambda solved: _kept_answer(ById(solved))
+
+# Of one solution the levers and the record are the same, whichever test of a file, page or workbook reads them.
+_levers_of, _record_of = levers.levers_of_sheet, recording.record_of
+_kept_levers = functools.lru_cache(16)(lambda solved, rows: _levers_of(solved.it, rows))
+_kept_record = functools.lru_cache(16)(lambda solved, levers, for_page: _record_of(solved.it, levers.it, for_page))
+_no_levers = functools.cache(lambda n: ((),) * n)  # one object for each number of loads
+
+
+def _levers_once(solved: Solution, rows: Iterable[int] | None = None) -> levers.EveryLever:
+    return _kept_levers(ById(solved), None if rows is None else tuple(rows))
+
+
+def _record_once(solved: Solution, levers: levers.EveryLever = (), for_page: bool = False) -> Record:
+    return _kept_record(ById(solved), ById(levers if any(levers) else _no_levers(len(levers))), for_page)
+
+
+levers.levers_of_sheet = _levers_once
+recording.record_of = _record_once
 
 # A page with the same words is laid out once.
 _laid_out = pdf.laid_out
-_kept_layout = functools.lru_cache(8)(_laid_out)
+_kept_layout = functools.lru_cache(12)(_laid_out)
 
 
 def _laid_out_once(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> pdf.Layout:
@@ -127,7 +148,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 
 # `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
-compared_facts.read_workbook_bytes = functools.lru_cache(4)(compared_facts.read_workbook_bytes)
+compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_workbook_bytes)
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
@@ -180,7 +201,7 @@ def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
 @pytest.fixture
 def nothing_is_kept() -> None:
     """For a test that what is worked out twice is the same."""
-    for kept in (_kept_build, _kept_answer, _kept_layout):
+    for kept in (_kept_build, _kept_answer, _kept_levers, _kept_record, _kept_layout):
         kept.cache_clear()
 
 

@@ -92,7 +92,7 @@ def _pools(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 def _described(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     """Rows with the catalog's model and GPU, the family of the model, and the system that ran them."""
     unused = rows["use"] == "none" if "use" in rows else pandas.Series(False, rows.index)
-    models = ["" if no else catalog.model(name).id for name, no in zip(rows["model"], unused, strict=True)]
+    models = ["" if no else catalog.model(name).entry_id for name, no in zip(rows["model"], unused, strict=True)]
     families = [re.match(r"[a-z]+", name)[0] if name else "" for name in models]  # type: ignore[index]
     gpus = [catalog.gpu(name).id for name in rows["gpu"]]
     versions = rows["engine_version"].map(lambda v: _version_group(v) if v == v and v else "not stated")

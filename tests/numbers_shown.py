@@ -7,7 +7,9 @@ what one cell *of its own place* (the row of its load, model, instance) comes to
 from __future__ import annotations
 
 import datetime
+import functools
 import io
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
@@ -52,20 +54,28 @@ class Place:
         """Whether a cell has this very value, to nine digits."""
         return any(abs(one - value) <= 1e-9 * max(abs(value), abs(one), 1e-9) for one in self.numbers)
 
+    @functools.cached_property
+    def _units_of_texts(self) -> dict[str, set[str]]:
+        """By the number of each figure within a text the units that it has there."""
+        units_of: dict[str, set[str]] = {}
+        for number, unit in (_parts(figure) for text in self.texts for figure in figures(text)):
+            units_of.setdefault(number, set()).add(unit)
+        return units_of
+
     def shows(self, figure: str) -> bool:
         """Whether a cell, or a figure within a text, comes to `figure` at its decimals."""
         number, unit = _parts(figure)
-        for text in self.texts:
-            for other in figures(text):  # a unit may stand in a table's head, but a thousand may not
-                if (number, unit) == _parts(other) or (
-                    number == _parts(other)[0] and not {unit, _parts(other)[1]} & {"k", "M"}
-                ):
-                    return True
-        display = Display("", decimals=len(number.partition(".")[2]))
+        for other in self._units_of_texts.get(number, ()):  # a unit may stand in a table's head, a thousand may not
+            if unit == other or not {unit, other} & {"k", "M"}:
+                return True
+        decimals = len(number.partition(".")[2])
+        display, value, unit_of_last = Display("", decimals=decimals), float(number.replace(",", "")), 10.0**-decimals
         scales = SCALES[unit][:1] if figure.startswith("$") else SCALES[unit]  # no dollars in powers of two
-        return any(display.text(n / scale).lstrip("-") == number for n in self.numbers for scale in scales)
+        near = (n / scale for n in self.numbers for scale in scales if abs(abs(n / scale) - value) <= unit_of_last)
+        return any(display.text(scaled).lstrip("-") == number for scaled in near)
 
 
+@functools.cache
 def _parts(figure: str) -> tuple[str, str]:
     """The number of a figure and its unit."""
     number = re.match(r"\$?([\d,.]+)", figure)
@@ -73,7 +83,8 @@ def _parts(figure: str) -> tuple[str, str]:
     return number[1], figure[number.end() :].strip()
 
 
-def figures(text: str) -> list[str]:
+@functools.cache
+def figures(text: str) -> tuple[str, ...]:
     """The numbers of a text with their units; not those within a name (H100, p5.48xlarge, 2026-11-20)."""
     found = []
     for match in FIGURE.finditer(text):
@@ -81,7 +92,7 @@ def figures(text: str) -> list[str]:
         part_of_name = re.search(r"[A-Za-z_@#/-]$|\d\.$", before) or re.match(r"[A-Za-z_]|[.-]\w", after)
         if not part_of_name:
             found.append(match[0].rstrip(","))
-    return found
+    return tuple(found)
 
 
 class Book:
@@ -90,6 +101,7 @@ class Book:
     def __init__(self, data: bytes) -> None:
         self.rows: dict[str, list[dict[str, Any]]] = {}
         self.places: dict[str, list[Place]] = {}
+        self._sheets: dict[tuple[str, ...], Place] = {}  # whole ones that were read before
         for sheet in openpyxl.load_workbook(io.BytesIO(data), data_only=True):
             heads = {c.column: str(c.value) for c in sheet[HEAD] if c.value is not None}
             named, places = [], []
@@ -118,7 +130,11 @@ class Book:
 
     def sheet(self, *names: str) -> Place:
         """All cells of some sheets."""
-        return sum((place for name in names for place in self.places[name]), Place())
+        if names not in self._sheets:
+            places = [place for name in names for place in self.places[name]]
+            chain = itertools.chain.from_iterable
+            self._sheets[names] = Place(tuple(chain(p.numbers for p in places)), tuple(chain(p.texts for p in places)))
+        return self._sheets[names]
 
     def texts(self) -> set[str]:
         """Every text that a cell holds."""

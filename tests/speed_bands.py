@@ -7,6 +7,7 @@ together, and what is said of them holds where both have a limit.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,14 +123,19 @@ def ends_of(table: pandas.DataFrame) -> Ends:
     def at(figure: str, share: float) -> float:
         return quantile(table[figure].to_numpy(), weights, share)
 
-    low_share = quantile(numpy.max(below, axis=0), weights, TENTH[0] * more)
-    lows = {figure: min(0.0, at(figure, low_share)) for figure in TIMES}
-    for share in HIGH_SHARES:
-        highs = {figure: max(0.0, at(figure, share)) for figure in TIMES}
+    def highs_at(share: float) -> dict[str, float]:
+        return {figure: max(0.0, at(figure, share)) for figure in TIMES}
+
+    def as_much_happens(share: float) -> bool:
+        highs = highs_at(share)
         held = within([table[figure].to_numpy() for figure in TIMES], [(0, highs[figure]) for figure in TIMES])
         happened = weights @ held[:, LEVELS >= HALF].mean(axis=1) / weights.sum()
-        if happened >= more * LEVELS[LEVELS >= HALF].mean():
-            break
+        return bool(happened >= more * LEVELS[LEVELS >= HALF].mean())
+
+    low_share = quantile(numpy.max(below, axis=0), weights, TENTH[0] * more)
+    lows = {figure: min(0.0, at(figure, low_share)) for figure in TIMES}
+    least = bisect.bisect_left(HIGH_SHARES, True, key=as_much_happens)  # wider bands hold more
+    highs = highs_at(HIGH_SHARES[min(least, len(HIGH_SHARES) - 1)])
     ends = {figure: (lows[figure], highs[figure]) for figure in TIMES}
     low, high = (at(RATE, min(1.0, level * more)) for level in TENTH)
     return {**ends, RATE: (min(0.0, low), max(0.0, high))}
@@ -291,8 +297,16 @@ def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
     parts = list(parts)
     table = pandas.concat([part for part, _ in parts], ignore_index=True)
 
+    def of(bands: Bands, key: Key, gpu: str, figure: str) -> tuple[float, float]:
+        """As `SpeedFile.band` has it: no narrower than the GPU's own."""
+        low, high = bands[key][figure]
+        own_low, own_high = bands.get(f"fitted {gpu}", bands[key])[figure]
+        return min(low, own_low), max(high, own_high)
+
     ends = {
-        figure: numpy.array([bands[key][figure] for part, bands in parts for key in part["key"]]).T
+        figure: numpy.array(
+            [of(bands, *row, figure) for part, bands in parts for row in zip(part["key"], part["gpu_id"], strict=True)]
+        ).T
         for figure in FIGURES
     }
     return Reliability.of(table, ends)

@@ -83,7 +83,7 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
 
 def _key(names: Any, scope: Scope) -> str:
     """Which band holds, as speed_bands.py names it."""
-    band = names.speed.band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
+    band = names.speed.drawn_band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
     if band.generation:
         return f"generation {band.generation} {band.kind}"
     return f"{band.scope} {band.gpu or band.kind}"
@@ -188,7 +188,8 @@ def section(catalog: Catalog) -> list[str]:
     out += [
         "",
         "Of these runs, static batches aside, by band and kind of model: the share inside. The bands of generations, of"
-        " others, of ranks and of stages are widened until they hold 80 %; those of GPUs with runs are of the fit's"
+        " others, of ranks and of stages are widened until they hold 80 %, and on a GPU with runs of its own none of"
+        " them is narrower than that GPU's; those of GPUs with runs are of the fit's"
         " engines, of 2025 and 2026, alone, and many of these runs are of 2024. fitted: the engine was measured on this"
         " GPU with models of this kind; ranks: data-parallel attention; stages: pipeline stages or more than a node;"
         " generation: this GPU has no runs, others of its generation have; else other. The first builds of InferenceX"

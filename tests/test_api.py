@@ -74,7 +74,7 @@ RESULTS = [
 ]
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
-    "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
+    "sized_as", "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
     "max_requests_per_second", "queue", "chance", "users", "requests_per_user_per_day", "active_fraction",
     "requests_per_day", "tokens_per_day", "peak_hour_share", "history_hit_fraction",
     "burst_factor",
@@ -303,7 +303,7 @@ def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
 def test_dtypes_of_a_frame() -> None:
     sized = sheetgen.size_frame(pandas.DataFrame({"model": ["8b", "x"], "keep": [7, 8]}, index=[5, 5]))
     texts = {"model", "gpu", "engine", "engine_version", "weight_dtype", "kv_cache_dtype", "draft_model"}
-    texts |= {"kv_allocation", "verdict", "error", "bound_by", "fits", "model_id", "gpu_id"}
+    texts |= {"kv_allocation", "verdict", "error", "bound_by", "fits", "model_id", "sized_as", "gpu_id"}
     texts |= {"speed_scope", "queue"}
     for name in (*INPUTS, *RESULTS, *MORE):
         assert sized[name].dtype == (object if name in texts else float), name

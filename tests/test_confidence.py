@@ -18,10 +18,13 @@ from workbook_cells import values
 import sheetgen
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import MODEL_KINDS, SPEED_FIGURES, Scope, SpeedFile
+from sheetgen.question.deployment import speed_band_columns
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import sentences
 from sheetgen.report.wording import sure
 from sheetgen.sizing import certainty
+from sheetgen.units import ENDS
 
 LEVELS = (0.3, 0.5, 0.7, 0.9)
 MODELS = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-235b-a22b", "deepseek-v3", "qwen3-next-80b-a3b")
@@ -110,6 +113,42 @@ def test_a_chance_is_that_at_which_the_time_is_its_target() -> None:
     for seconds in (0.02, 0.045, 0.05, 0.06, 0.2):
         z = float(certainty.time_z(0.05, seconds, 0.8, 1.6, 1.2816))
         assert seconds * certainty.level_factor(z, 0.8, 1.6, 1.2816) == pytest.approx(0.05, rel=1e-12)
+
+
+APART: tuple[Scope, ...] = ("other", "ranks", "stages")  # of what was not measured
+
+
+def test_what_was_not_measured_on_a_gpu_is_known_no_better_than_what_was() -> None:
+    """In every scope but that of measured points; so no time within its target is surer, and none beyond it less so."""
+    catalog = Catalog()
+    speed = catalog.file(SpeedFile)
+    of_gpus = {band.gpu: catalog.gpu(band.gpu) for band in speed.bands if band.gpu}
+    assert len(of_gpus) >= 4
+    for gpu, engine, kind, figure in itertools.product(
+        of_gpus.values(), ("vllm", "sglang", "tensorrt-llm", "nim", "llama.cpp"), MODEL_KINDS, SPEED_FIGURES
+    ):
+        own = speed_band_columns(speed, "fitted", kind, engine, gpu)
+        for scope in APART:
+            ends = speed_band_columns(speed, scope, kind, engine, gpu)
+            (low, high), (own_low, own_high) = (
+                [columns[f"{figure}_band_{end}_{name}"] for end in ENDS]
+                for columns, name in ((ends, scope), (own, "fitted"))
+            )
+            assert low <= own_low and own_high <= high, (gpu.id, engine, kind, figure, scope)
+            for seconds in (0.02, 0.049, 0.051, 0.2):
+                z, own_z = (
+                    certainty.time_z(0.05, seconds, *band, 1.2816) for band in ((low, high), (own_low, own_high))
+                )
+                assert abs(z) <= abs(own_z) + 1e-12
+
+
+def test_a_draft_makes_no_answer_surer_nor_nine_in_ten_cheaper() -> None:
+    """A draft's speed-up is not counted: its times are those without it, but for the memory that it takes."""
+    asked: dict[str, Any] = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
+    plain = sheetgen.recommend(**asked)
+    drafted = sheetgen.recommend(**asked, draft_model="eagle3-llama-3.x-70b")
+    assert drafted["instance"] == plain["instance"] and drafted["chance"] <= plain["chance"]
+    assert drafted["by_confidence"][-1]["monthly_usd"] >= plain["by_confidence"][-1]["monthly_usd"]
 
 
 @pytest.mark.parametrize(

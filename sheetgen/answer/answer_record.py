@@ -40,12 +40,14 @@ class CandidateRecord:
 
 @dataclass(frozen=True)
 class PublishedRecord:
-    """What is rented where the weights are as published, and $ a month; nothing where nothing holds them."""
+    """What is rented where the weights are as published, and $ a month; nothing where nothing serves them. is_held:
+    whether some memory holds the load, so that it is the targets which nothing meets."""
 
     weight_dtype: str
     instance: str | None
     n_instances: int | None
     monthly_usd: float | None
+    is_held: bool = field(default=True, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,8 @@ class MeasureRecord:
 
 @dataclass(frozen=True)
 class NotAskedRecord:
-    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a provider or a
-    gpu that was not requested."""
+    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
+    part by default, another provider or a gpu that was not requested."""
 
     instance: str
     vendor: str
@@ -347,7 +349,8 @@ class LeverRecord:
 @dataclass(frozen=True)
 class PayLess:
     """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
-    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name."""
+    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name. further: what is
+    cheaper still at a provider that takes no part by default."""
 
     kind: str
     monthly_usd: float
@@ -359,6 +362,7 @@ class PayLess:
     gives_up: str = ""
     chance: float | None = None
     detail: str = field(default="", metadata=UNPRINTED)
+    further: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sheetgen.answer.answer_record import CheckpointRecord, ModelRecord, Publish
 from sheetgen.answer.picks import pick
 from sheetgen.answer.sheet_facts import grid_of
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import OF_CHOSEN, tables
+from sheetgen.answer.solve import OF_CHOSEN, TOO_SLOW, tables, verdict_without
 from sheetgen.program.sheet_program import CELL_KV, sheet_program
 from sheetgen.question.deployment import model_columns
 from sheetgen.question.sheet_question import Load, Question, SheetModel
@@ -32,10 +32,10 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
         return tuple(found)
     published = _asked_again(question, [one for one in models.values() if one], loads.values())
     others = tables(published)
-    for (row, load), picked in zip(loads.items(), pick(others.grid), strict=True):
+    for again, ((row, load), picked) in enumerate(zip(loads.items(), pick(others.grid), strict=True)):
         dtype = question.models[load.model].auto_weight_dtype
         if picked is None:
-            found[row] = PublishedRecord(dtype, None, None, None)
+            found[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
         else:
             offer, n_instances, usd = picked[0]
             found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from sheetgen.answer.answer_record import AtConfidence, CellRecord, LeverRecord, PayLess, RentalRecord
+from sheetgen.answer.answer_record import AtConfidence, CellRecord, LeverRecord, NotAskedRecord, PayLess, RentalRecord
 from sheetgen.units import DTYPES, ON_DEMAND, PURCHASES
 
 # By lever the kind of way that it is; of weights both where the published ones have 16 bits.
 OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
 MONTHS = {"reserved-1yr": 12, "reserved-3yr": 36}
 JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_hours_per_month")
+
+NEAR = ("cloud", "gpu")  # of what was not asked for: at the clouds that take part by default, or at those asked for
 
 Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to the cent
 
@@ -58,9 +60,7 @@ def _every_way(
         commits_usd = MONTHS[purchase] * rental.monthly_usd
         yield _rented("term", rental, commits_usd, commits_usd / answer.monthly_usd, detail=purchase)
     if cell.not_asked:
-        other = min(cell.not_asked, key=lambda rental: rental.monthly_usd)
-        of = other.vendor if other.kind == "vendor" else other.kind
-        yield PayLess("provider", other.monthly_usd, other.instance, other.n_instances, detail=of)
+        yield _elsewhere(cell.not_asked)
     if cell.owned is not None:
         own = cell.owned.base
         commits = own["owned_capex_usd"]
@@ -69,6 +69,17 @@ def _every_way(
         )
     if cell.hosted:
         yield PayLess("hosted", cell.hosted[0].monthly_usd, detail=cell.hosted[0].host)
+
+
+def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
+    """The cheapest that nobody asked for: where one is at the clouds that take part by default that one first, as these
+    are bought from as the answer is, and beside it what is cheaper still."""
+    cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
+    near = [one for one in not_asked if one.kind in NEAR]
+    other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
+    of = other.vendor if other.kind == "vendor" else other.kind
+    further = None if other is cheapest else cheapest
+    return PayLess("provider", other.monthly_usd, other.instance, other.n_instances, detail=of, further=further)
 
 
 def _lower_precisions(

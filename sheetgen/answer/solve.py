@@ -127,7 +127,7 @@ def choose(solved: Solution) -> list[Choice]:
     mine = numpy.array([0 if pair is None else pair[0].offer for pair in picks])[:, None]
     solved.grid.put(("load", "offer"), {"is_elsewhere": (gpu != gpu[mine]) | (provider != provider[mine])})
     runners_up = _picks_again(solved.grid, "runner_up")
-    choices = [Choice(_verdict_without(solved, row)) for row in range(len(loads))]
+    choices = [Choice(verdict_without(solved, row)) for row in range(len(loads))]
     held = [
         (row, pair) for row, (load, pair) in enumerate(zip(loads, picks, strict=True)) if pair and not load.over_limit
     ]
@@ -190,7 +190,8 @@ _OF_CHOICE = (
 _OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_requests_per_second")
 
 
-def _verdict_without(solved: Solution, row: int) -> str:
+def verdict_without(solved: Solution, row: int) -> str:
+    """Why nothing serves a load: nothing holds it, or a lone request is too slow wherever memory does."""
     cell = solved.question.loads[row]
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens

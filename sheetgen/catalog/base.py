@@ -291,15 +291,14 @@ def among(names: Collection[str], complaint: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def is_id(value: str) -> bool:
+    """Whether a text may be the id of an entry, and so the name of its file."""
+    return _ID.fullmatch(value) is not None and len(value) <= 100 and ".." not in value
+
+
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
-Id = Annotated[
-    str,
-    must(
-        lambda value: _ID.fullmatch(value) and len(value) <= 100 and ".." not in value,
-        "is no id: lower case letters, digits, dot, dash and underscore",
-    ),
-]
+Id = Annotated[str, must(is_id, "is no id: lower case letters, digits, dot, dash and underscore")]
 Date = Annotated[str, AfterValidator(_date)]
 _Named = Annotated[str, AfterValidator(lambda value: DTYPE_ALIASES.get(value, value))]
 DtypeName = Annotated[_Named, among(DTYPES, f"is not one of {', '.join(DTYPES)}")]

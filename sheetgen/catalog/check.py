@@ -115,7 +115,7 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
     if folder.has(file := OwningFile.file_name):
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, OwningFile)))
     if folder.has(file := HostedFile.file_name):
-        faults = model_faults(folder.entry(file, HostedFile), known, folder.document(file).at)
+        faults = model_faults(folder.entry(file, HostedFile), catalog.model_names, folder.document(file).at)
         yield from ((file, fault) for fault in faults)
 
 

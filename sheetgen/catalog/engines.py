@@ -862,13 +862,21 @@ class SpeedFile(Entry):
         measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and self._of_gpu(gpu)
         return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
 
-    def band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
+    def band(self, figure: Figure, end: str, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
+        """The row whose end ("low" or "high") is that of a figure's band in a scope. What was not measured on a GPU is
+        known no better than what was: unless a measured point set it right, its band is at least as wide, at either
+        end, as the GPU's own."""
+        band = self.drawn_band(figure, scope, kind, engine, gpu)
+        own = [] if scope == "anchored" else [b for b in self._of_gpu(gpu) if b.figure == figure]
+        return (min if end == "low" else max)((band, *own), key=lambda one: getattr(one, end))
+
+    def drawn_band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
         """The band of a figure in a scope: a GPU's own; of other engines and GPUs that of the engine's generation of
         GPUs and the kind of model, where it was measured, else the one for all. The widest stands for a GPU's own where
         it has none."""
         if scope == "fitted":
             own = [b for b in self._of_gpu(gpu) if b.figure == figure]
-            return own[0] if own else self.band(figure, "stages", kind, engine, gpu)
+            return own[0] if own else self.drawn_band(figure, "stages", kind, engine, gpu)
         by_generation = self._by_generation[figure, scope, "any" if scope in OF_ANY_KIND else kind]
         cell = self.cell(engine, gpu)
         own_cell = cell is not None and cell.engine == engine and kind in cell.kinds

@@ -38,6 +38,9 @@ class Memory(Entry):
     source: Text
 
 
+UNSEEN_SHARE = 0.0094  # of what nvidia-smi shows, that engines do not see: the median of nine measured GPUs
+
+
 class Flops(Entry):
     """Dense peaks, operations per second; null where the GPU has none or none is published."""
 
@@ -168,10 +171,28 @@ class Gpu(Entry):
         for profile in self.mig.slices if self.mig else ():
             if not re.fullmatch(r"[1-7]g\.[0-9]{1,3}gb", profile):
                 yield ("mig", "slices", profile), f"{profile} is no MIG profile, such as 1g.10gb"
+        yield from self._memory_problems()
         marketed = self.memory.marketed_gb
         if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
             what = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"
             yield ("memory", "engine_bytes"), what
+
+    def _memory_problems(self) -> Iterator[Problem]:
+        """What speaks against how its memory was come by: a figure is seen, or follows from the driver's."""
+        memory, shown_bytes = self.memory, (self.memory.nvidia_smi_mib or 0) * 2**20
+        at = ("memory", "engine_bytes")
+        if memory.basis == "derived" and not shown_bytes:
+            yield ("memory", "basis"), "basis is derived, but nvidia_smi_mib is missing: give what nvidia-smi shows"
+        elif memory.basis == "derived" and memory.engine_bytes != (seen := round(shown_bytes * (1 - UNSEEN_SHARE))):
+            share = f"{memory.nvidia_smi_mib:,} MiB less {100 * UNSEEN_SHARE:.2f} %"
+            yield at, f"engine_bytes is {memory.engine_bytes}, but derived from nvidia_smi_mib it is {seen} ({share})"
+        elif shown_bytes and memory.engine_bytes > shown_bytes:
+            yield at, f"engine_bytes {memory.engine_bytes:,} is more than nvidia-smi shows, {shown_bytes:,}"
+        elif not shown_bytes and memory.basis == "measured" and not memory.shared_with_host:
+            yield (
+                ("memory", "nvidia_smi_mib"),
+                "basis is measured, but nvidia_smi_mib is missing: say stated or assumed",
+            )
 
 
 def gpu_key(name: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Loc, Many, Problem, Some, Text
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import SPARE_WORDS, Model, without_precision
+from sheetgen.catalog.model import SPARE_WORDS, Model, stem, without_precision
 from sheetgen.errors import CatalogError, did_you_mean
 
 MOST_USD_PER_MILLION = 1_000.0  # ten times what the dearest host of an open model asks; a wrong unit is beyond it
@@ -109,7 +109,7 @@ def hosted_file(catalog: Catalog) -> HostedFile:
     def at(loc: Loc) -> str:  # the file is read once more only to say where a fault is
         return catalog.read_document(HostedFile.file_name).at(loc)
 
-    if faults := list(model_faults(file, catalog.ids("models"), at)):
+    if faults := list(model_faults(file, catalog.model_names, at)):
         raise CatalogError(*faults)
     return file
 
@@ -149,14 +149,18 @@ def name_key(name: str) -> tuple[str, str | None]:
 
 
 def models_by_key(models: Iterable[Model], also_called: Iterable[AlsoCalled]) -> dict[str, str]:
-    """What keys of `name_key` mean: the id and the Hugging Face name of one model alone.
-
-    Neither its aliases nor other checkpoints of its shape, which are other weights (DeepSeek-R1-0528) or short names.
+    """What keys of `name_key` mean: the id and the Hugging Face name of one model alone, and those of other weights of
+    its architecture (DeepSeek-R1-0528), which are models under ids of their own. Not its aliases, which are short.
     """
-    found: dict[str, set[str]] = defaultdict(set)
+    own: dict[str, set[str]] = defaultdict(set)
+    others: dict[str, set[str]] = defaultdict(set)
     for model in models:
         for name in filter(None, (model.id, model.hf_id)):
-            found[name_key(name)[0]].add(model.id)
-    return {key: next(iter(ids)) for key, ids in found.items() if len(ids) == 1} | {
+            own[name_key(name)[0]].add(model.id)
+        for name in model.same_architecture:
+            if model.weights_named(name):
+                others[name_key(name)[0]].add(stem(name))
+    meant = {key: ids for key, ids in others.items() if key not in own} | own
+    return {key: next(iter(ids)) for key, ids in meant.items() if len(ids) == 1} | {
         one.key: one.model for one in also_called
     }

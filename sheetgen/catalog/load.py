@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from pydantic import Field
 
 from sheetgen.catalog import gpu_names, hardware
-from sheetgen.catalog.base import Document, E, Entry, read_document, validate
+from sheetgen.catalog.base import Document, E, Entry, is_id, read_document, validate
 from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
-from sheetgen.catalog.model import LeftOutFile, Model, stem, without_precision
+from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, without_gguf, without_precision
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
@@ -210,6 +210,11 @@ class Catalog:
     def model(self, name: str) -> Model:
         return self.resolve_model(name)[0]
 
+    @property
+    def model_names(self) -> Collection[str]:
+        """Every name of a model, in lower case: ids, aliases, Hugging Face ids, other weights."""
+        return self._names["models"].keys()
+
     def lists_model(self, name: str) -> bool:
         """True where a folder has a model under exactly this name."""
         return name.strip().lower() in self._names["models"]
@@ -220,18 +225,56 @@ class Catalog:
 
     def resolve_model(self, name: str) -> tuple[Model, str | None]:
         """The model that `name` means, and the weight dtype if the name says one."""
-        low = name.strip().lower()
-        for key, stated in ((low, None), without_precision(low) or (low, None)):
-            found = self._names["models"].get(key) or self._names["models"].get(stem(key))
-            if found:
-                model, dtype = self._named(name, key, found)
+        written = pasted(name)
+        low = written.lower()
+        keys: list[tuple[str, str | None]] = [(low, None)]
+        if bare := without_precision(low):
+            keys.append(bare)
+        for key, stated in keys:
+            if known := self._known_name(key):
+                model, dtype = self._named(name, known)
                 return model, stated or dtype
-        if reason := self.file(LeftOutFile).reason_for(low):
-            asked = "With its config.json: `sheetgen catalog import`."
-            raise UnknownNameError(f"model {shown(name)!r} is not in the catalogs: {reason}. {asked}", "")
+        if left := self.file(LeftOutFile).model(low):
+            how = " With its config.json: `sheetgen catalog import`." if left.config_counts else ""
+            raise UnknownNameError(f"model {shown(name)!r} is not in the catalogs: {left.reason}.{how}", "")
+        for key, stated in keys:
+            of = self._known_name(untrained(key)) if is_id(stem(key)) else None
+            if of:
+                model, dtype = self._named(name, of)
+                return model.derivative(written[: len(key)]), stated or dtype
+        if self._known_name(gguf := without_gguf(low)):
+            whole = self.resolve_model(gguf)[0].id
+            how = f"Name {whole}, with --weight-dtype int4 for four bits"
+            raise UnknownNameError(
+                f"model {shown(name)!r} is a GGUF file, whose mixed precisions no name says. {how}.", ""
+            )
         raise self._unknown("model", name, hint(nearest(low[:LONGEST], self._names["models"], model_parts)))
 
-    def _named(self, name: str, key: str, found: str) -> tuple[Model, str | None]:
+    def _known_name(self, key: str) -> str | None:
+        """The name in the catalogs that a name in lower case stands for, with other spare words or joined otherwise:
+        `llama3.1:70b`."""
+        names = self._names["models"]
+        plain = stem(key)
+        if key in names or plain in names:
+            return key if key in names else plain
+        return self._names_by_parts.get(tuple(model_parts(plain.replace(":", "-"))))
+
+    @cached_property
+    def _names_by_parts(self) -> dict[tuple[str, ...], str]:
+        """By their words and numbers the names of models, where no other model has the same."""
+        names = self._names["models"]
+        by_parts: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for name in names:
+            by_parts[tuple(model_parts(stem(name)))].add(name)
+        return {
+            parts: min(same, key=len)
+            for parts, same in by_parts.items()
+            if len(parts) > 1 and len({names[name] for name in same}) == 1
+        }
+
+    def _named(self, name: str, key: str) -> tuple[Model, str | None]:
+        """The model that `key`, a name in the catalogs, means, and the weight dtype of a checkpoint of that name."""
+        found = self._names["models"][key]
         if " " in found:
             raise CatalogError(f"model {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
         model = self.entry("models", found, Model)
@@ -243,10 +286,13 @@ class Catalog:
         if context is None and key != model.id and key not in model.aliases:
             context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
-        changes = {name: value for name, value in stated.items() if value}
+        changes: dict[str, object] = {name: value for name, value in stated.items() if value}
+        if own is not None and dtype is not None:  # its own size, whichever other checkpoint is listed
+            others = (c for c in model.checkpoints if c.weight_dtype != dtype)
+            changes["checkpoints"] = (own.model_copy(update={"of": None}), *others)
+        other = model.weights_named(key)
         model = model.model_copy(update=changes) if changes else model
-        weights = model.weights_named(key)
-        return (model.derivative(weights) if weights else model), dtype
+        return (model.derivative(other) if other else model), dtype
 
     def models(self) -> tuple[Model, ...]:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
@@ -284,10 +330,13 @@ class Catalog:
             return UnknownNameError(f"gpu {whole.id} has no MIG profile {asked.mig_profile}. {offered}", "")
 
         def parts(text: str) -> frozenset[str]:
-            return gpu_names.words(text).core
+            asked = gpu_names.words(text)
+            return asked.core | asked.forms
 
-        whole_gpus = {other: ids for other, ids in self._names["gpus"].items() if MIG not in other}
-        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], whole_gpus, parts)))
+        called = {gpu.id: (gpu.aliases or (gpu.id,))[0] for gpu in self.gpus()}
+        names = self._names["gpus"]
+        whole = {other: " ".join(called[one] for one in names[other].split()) for other in names if MIG not in other}
+        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], whole, parts)))
 
     def gpus(self) -> tuple[Gpu, ...]:
         """Every GPU of the catalogs, without the MIG slices of it."""

@@ -162,6 +162,7 @@ class LeftOut(Entry):
 
     names: Some[Label]
     reason: Text
+    config_counts: bool = True  # whether its family is counted, so that its config.json would do
     source: Text
 
 
@@ -175,13 +176,14 @@ class LeftOutFile(Entry):
         """Why a GPU with these words in its name is not there; None where no entry's words are all among them."""
         return next((one.reason for one in self.gpus if any(set(n.split()) <= set(words) for n in one.names)), None)
 
-    def reason_for(self, name: str) -> str | None:
-        """Why the model called so is not there; None for one that nobody has looked for."""
+    def model(self, name: str) -> LeftOut | None:
+        """The entry of the model called so; None for one that nobody has looked for."""
         bare = without_precision(name)
         plain = {stem(name), stem(bare[0] if bare else name)}
-        return next((one.reason for one in self.models if plain & {stem(other) for other in one.names}), None)
+        return next((one for one in self.models if plain & {stem(other) for other in one.names}), None)
 
 
+MODELOPT = ("fp8", "nvfp4")  # what NVIDIA publishes, most of it with scales of the KV cache
 SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
 
 # The end of a checkpoint's name, and the precision of its weights. First match wins.
@@ -208,6 +210,40 @@ def stem(name: str) -> str:
     last = name.strip().lower().rsplit("/", 1)[-1].replace("_", ".")
     parts = last.split("-")
     return "-".join(part for part in parts if part not in SPARE_WORDS) or last
+
+
+# Behind a model's name: a revision or a tag; what a folder of a cache makes of an id; and the address of a registry.
+_REVISION = re.compile(r"@[0-9a-z._-]+$|:(latest|main|free)$", re.IGNORECASE)
+_CACHED = re.compile(r"(?:.*/)?models--([^/]+?)--([^/]+)(?:/.*)?")
+_REGISTRY = re.compile(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co|modelscope\.cn/models)/", re.IGNORECASE)
+# The end of a name that tells of training or of a day, not of another shape: 0324, 2507, 250324, 2025-03-24, -sft.
+_TRAINED = re.compile(
+    r"[-_.]((20)?2[0-9](0[1-9]|1[0-2])([0-3][0-9])?|(0[1-9]|1[0-2])[0-3][0-9]|20[0-9]{2}-[01][0-9]-[0-3][0-9]"
+    r"|fine-?tuned?|ft|sft|dpo|grpo|rlhf|tuned|merged|abliterated|uncensored)$",
+    re.IGNORECASE,
+)
+_GGUF = re.compile(r"([-_.:](gguf|(ud-)?i?q[1-8](_[0-9a-z]+)*))+$", re.IGNORECASE)
+
+
+def pasted(name: str) -> str:
+    """A model's name without what logs, caches and registries put around it: `models--Qwen--Qwen3-8B/snapshots/a09a` is
+    `Qwen/Qwen3-8B`, `Llama 3.1 8B@main` is `Llama-3.1-8B`."""
+    bare = name.strip().strip("\"'").rstrip("/")
+    if cached := _CACHED.fullmatch(bare):
+        bare = f"{cached[1]}/{cached[2]}"
+    return re.sub(r"\s+", "-", _REVISION.sub("", _REGISTRY.sub("", bare)))
+
+
+def untrained(name: str) -> str:
+    """The name of the model that a dated build or a fine-tune is of, as far as its end says so."""
+    while (shorter := _TRAINED.sub("", name)) != name:
+        name = shorter
+    return name
+
+
+def without_gguf(name: str) -> str:
+    """The name of the model that a GGUF file is of: `Llama-3.3-70B-GGUF:Q4_K_M` is of Llama-3.3-70B."""
+    return _GGUF.sub("", name)
 
 
 def without_precision(name: str) -> tuple[str, str] | None:
@@ -280,16 +316,17 @@ class Model(Entry):
         architecture or a checkpoint of those; None for the entry's own."""
         low = name.strip().lower()
         bare = without_precision(low)
-        for key in (low, *((bare[0],) if bare else ())):
-            if key in (self.id, *self.aliases) or stem(key) in (self.id, stem(self.hf_id or "")):
+        keys = (low, *((bare[0],) if bare else ()))
+        others = {stem(one): one for one in reversed(self.same_architecture)}
+        exact = {one.lower(): one for one in self.same_architecture}
+        exact |= {one.hf_id.lower(): one.of for one in self.checkpoints if one.hf_id and one.of}
+        own = {self.id, stem(self.hf_id or ""), *self.aliases} - (others.keys() - {self.id, stem(self.hf_id or "")})
+        for key in keys:
+            if key in own or stem(key) in own:
                 return None
-            if exact := next((one for one in self.same_architecture if one.lower() == key), None):
-                return exact
-            known = (one.of for one in self.checkpoints if (one.hf_id or "").lower() == key)
-            if of := next(known, None):
-                return of
-        stems = {stem(low), *((stem(bare[0]),) if bare else ())}
-        return next((one for one in self.same_architecture if stem(one) in stems), None)
+            if key in exact or stem(key) in others:
+                return exact.get(key) or others[stem(key)]
+        return None
 
     def derivative(self, weights: str) -> Model:
         """The model that other weights of this architecture are: under their own name, sized as this one."""
@@ -297,14 +334,19 @@ class Model(Entry):
         changes = {
             "id": stem(weights),
             "name": weights.rsplit("/", 1)[-1],
-            "hf_id": weights,
+            "hf_id": weights if "/" in weights else None,
             "aliases": (),
-            "same_architecture": (),
             "license": self.license if is_ours else None,
             "sized_as": self.id,
-            "source": f"sized as {self.id}, whose architecture it has; {self.source}",
         }
-        return self.model_copy(update=changes)
+        other = self.model_copy(update=changes)
+        shape = "whose architecture it has" if other.is_listed else "whose architecture it is taken to have"
+        return other.model_copy(update={"source": f"sized as {self.id}, {shape}; {self.source}"})
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its weights are known to be of the shape that it is sized as; not, where only its name says so."""
+        return self.sized_as is None or self.hf_id in self.same_architecture
 
     def problems(self) -> Iterator[Problem]:
         if self.sized_as is not None:
@@ -347,6 +389,14 @@ class Model(Entry):
             yield ("params", "active"), f"active {p.active:,} is more than total {p.total:,}"
         if self.experts and self.experts.top_k > self.experts.n:
             yield (("experts", "top_k"), f"top_k {self.experts.top_k} is more than the {self.experts.n} experts")
+        for i, checkpoint in enumerate(self.checkpoints):
+            if (
+                checkpoint.publisher == "nvidia"
+                and checkpoint.weight_dtype in MODELOPT
+                and not checkpoint.kv_cache_dtype
+            ):
+                what = f"the hf_quant_config.json of {checkpoint.hf_id} states a precision of the KV cache: enter it as"
+                yield ("checkpoints", i), f"{what} kv_cache_dtype, as bf16 where it states none"
         if p.routed_experts and not self.experts:
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
 
@@ -445,7 +495,9 @@ class Model(Entry):
     @property
     def own_checkpoints(self) -> list[Checkpoint]:
         """The known checkpoints of its own weights, not of others of its architecture."""
-        return [one for one in self.checkpoints if one.of == (self.hf_id if self.sized_as else None)]
+        if self.sized_as is None:
+            return [one for one in self.checkpoints if one.of is None]
+        return [one for one in self.checkpoints if one.of is not None and one.of == self.hf_id]
 
     def checkpoint(self, weight_dtype: str) -> Checkpoint | None:
         """A known checkpoint of its own weights in that precision; None where none is known."""

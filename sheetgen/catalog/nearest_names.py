@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 ENOUGH = 0.5  # the share of two names' words that must agree for one to be a hint for the other
 AS_NEAR = 0.85  # of the nearest one's agreement: others that are named beside it
 LIKE = 0.75  # of two words by their letters: a slip of the keyboard
+RELEASE = 0.5  # of two releases of one version
 NUMBER, WORD = 1.5, 1.0  # what a part of a name weighs: numbers tell models of a family apart
 MOST_NAMED = 8
 
@@ -20,11 +21,11 @@ def model_parts(name: str) -> list[str]:
 
 
 def nearest(name: str, names: Mapping[str, str], parts: Callable[[str], Collection[str]]) -> list[str]:
-    """The ids that `names` leads to and that are near `name`, the nearest first: those that have all its parts, else
-    those that agree with it most and share a word that says more than a letter or two."""
+    """The entries that `names` leads to and that are near `name`, the nearest first: those that have all its parts,
+    else those that agree with it most and share a word that says more than a letter or two."""
     asked = parts(name)
     telling = [part for part in asked if len(part) > 2 and not _has_digit(part)]
-    near: dict[str, tuple[bool, float, float]] = {}
+    near: dict[str, tuple[bool, float, float, str]] = {}
     for other, ids in names.items():
         known = parts(other)
         agrees, has_all = agreement(asked, known), set(asked) <= set(known)
@@ -32,10 +33,17 @@ def nearest(name: str, names: Mapping[str, str], parts: Callable[[str], Collecti
         if asked and shares and (has_all or agrees >= ENOUGH):
             letters = difflib.SequenceMatcher(None, name, other).ratio()
             for one in ids.split():
-                near[one] = max(near.get(one, (False, 0.0, 0.0)), (has_all, agrees, letters))
-    best = max(near.values(), default=(False, 0.0, 0.0))
+                near[one] = max(near.get(one, (False, 0.0, 0.0, "")), (has_all, agrees, letters, other))
+    best = max(near.values(), default=(False, 0.0, 0.0, ""))
     ranked = sorted(near, key=lambda one: near[one], reverse=True)
-    return [one for one in ranked if near[one][0] or (not best[0] and near[one][1] >= AS_NEAR * best[1])]
+    kept = [one for one in ranked if near[one][0] or (not best[0] and near[one][1] >= AS_NEAR * best[1])]
+
+    def named(one: str) -> str:
+        """An id, or the name of other weights of it that has more of what was asked for."""
+        other = near[one][3]
+        return one if set(asked) & set(parts(other)) <= set(parts(one)) else other.rsplit("/", 1)[-1]
+
+    return list(dict.fromkeys(map(named, kept)))
 
 
 def hint(ids: list[str]) -> str:
@@ -68,11 +76,14 @@ def _weight(part: str) -> float:
 
 
 def _likeness(part: str, other: str) -> float:
-    """1 for the same part, less for a number with one character more (40, 40b) and for a word with a slip in it."""
+    """1 for the same part, less for a number with one character more (40, 40b), another release of a version (5.1, 5.2)
+    and a word with a slip in it."""
     if part == other:
         return 1.0
     if _has_digit(part) or _has_digit(other):
         shorter, longer = sorted((part, other), key=len)
-        return LIKE if longer.startswith(shorter) and len(longer) == len(shorter) + 1 else 0.0
+        if longer.startswith(shorter) and len(longer) == len(shorter) + 1:
+            return LIKE
+        return RELEASE if "." in longer and shorter.split(".")[0] == longer.split(".")[0] else 0.0
     ratio = difflib.SequenceMatcher(None, part, other).ratio()
     return ratio if ratio >= LIKE else 0.0

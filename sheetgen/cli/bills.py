@@ -211,12 +211,12 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Measurements) -> I
         if found.speeds and not found.speeds[0].ttft_factor:
             yield "No time to first token was measured: its band may be wider."
     elif answer["speed_scope"] == "ranks":
-        runs = names.speed.band("tpot", "ranks", model_kind(names.model), engine.engine, names.gpu).n_rows
+        runs = names.speed.band("tpot", "high", "ranks", model_kind(names.model), engine.engine, names.gpu).n_rows
         yield f"Bands: of {runs:,} runs with data-parallel attention, of three models ({DOCS})."
     elif answer["speed_scope"] == "stages":
         yield f"Bands: the widest of all; no run had pipeline stages, or more GPUs than a node ({DOCS})."
     elif answer["speed_scope"] == "fitted":
-        runs = names.speed.band("tpot", "fitted", model_kind(names.model), engine.engine, names.gpu).n_rows
+        runs = names.speed.band("tpot", "high", "fitted", model_kind(names.model), engine.engine, names.gpu).n_rows
         runs_of = f"{runs:,} runs on {names.gpu.short_name}"
         yield f"Bands: of {runs_of}, each predicted by constants set without its configuration ({DOCS})."
     else:

@@ -523,10 +523,24 @@ FAMILIES: dict[str, Family] = {**DENSE, **SPARSE, **HYBRID, **SPECIAL}
 FAMILIES["step3p7_text"] = FAMILIES["step3p5"]
 
 # Known, and not counted: why.
+_ENCODER = "an encoder keeps no cache of keys and values, so that nothing of it grows with context"
 REFUSED: dict[str, str] = {
+    **dict.fromkeys(
+        ("bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "nomic_bert", "modernbert", "deberta-v2", "new"),
+        _ENCODER,
+    ),
+    **dict.fromkeys(
+        ("llada", "llada2_moe"),
+        "it writes blocks of text by diffusion, many steps over one block, which is not counted",
+    ),
+    **dict.fromkeys(("rwkv", "rwkv7"), "it has no attention, and its state is not counted"),
+    "nemotron_h_puzzle": "its blocks, found by search, have widths of their own, which are not counted",
     "deepseek_v41": "its n-gram tables, and no class of transformers to hold a count against",
     "inkling2": "its attention residuals and projected convolutions are not counted yet",
-    "minimax_m3_vl": "its blocks of sparse attention and the two widths of its FFNs are not counted yet",
+    **dict.fromkeys(
+        ("minimax_m3", "minimax_m3_vl"),
+        "its blocks of sparse attention and the two widths of its FFNs are not counted yet",
+    ),
     "zamba2": "layers that share one attention block, each with adapters of its own, are not counted",
     **dict.fromkeys(
         ("qwen2_5_omni", "qwen3_omni_moe", "nemotron_h_omni", "cosmos3_omni"),

@@ -11,7 +11,8 @@ from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
 from sheetgen.catalog.model import Model, stem
-from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.catalog.nearest_names import MOST_NAMED, model_parts, nearest
+from sheetgen.errors import CatalogError, shown
 from sheetgen.importer.config_reader import Fields, config_path, read_config, read_quantization_beside
 from sheetgen.importer.families import FAMILIES, REFUSED, WRAPPERS, Family
 from sheetgen.importer.layers import NOTHING, Decoder, plain_decoder
@@ -120,11 +121,11 @@ def _family(f: Fields, model_type: str) -> Family:
         return FAMILIES[model_type]
     if model_type in REFUSED:
         f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {REFUSED[model_type]}.")
-    counted = sorted({*FAMILIES, *WRAPPERS})
+    counted = {name: name for name in (*FAMILIES, *WRAPPERS)}
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
-    near = did_you_mean(model_type, counted)
-    problem = f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near} It counts {', '.join(counted)}."
-    f.refuse("model_type", problem)
+    near = nearest(model_type, counted, model_parts)[:MOST_NAMED]
+    alike = f" Of such a name it counts {', '.join(near)}." if near else ""
+    f.refuse("model_type", f"is {shown(model_type)!r}, a family that sheetgen cannot count{why}.{alike}")
 
 
 def _stored(

@@ -6,6 +6,7 @@ completed as columns, so that a million rows take seconds. A row that cannot be 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ from sheetgen.question.precision import recommended_weights
 from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
 from sheetgen.sizing.speed import speed_kind
-from sheetgen.units import AUTO, DTYPES, GBPS, GIB, PUBLISHED, RECOMMENDED, STAGES_IN_ORDER
+from sheetgen.units import AUTO, DTYPES, ENDS, GBPS, GIB, PUBLISHED, RECOMMENDED, STAGES_IN_ORDER
 
 if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
@@ -524,8 +525,8 @@ def residual_columns(residuals: Mapping[str, Any], kind: ModelKind, weight_dtype
 
 def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> Columns:
     """Both ends of the bands of speed in a scope, as factors of the prediction, as `tpot_band_low_fitted`."""
-    bands = [speed.band(figure, scope, kind, engine, gpu) for figure in SPEED_FIGURES]
-    ends = [end for band in bands for end in (band.low, band.high)]
+    of_ends = itertools.product(SPEED_FIGURES, ENDS)
+    ends = [getattr(speed.band(figure, end, scope, kind, engine, gpu), end) for figure, end in of_ends]
     return dict(zip(band_names(scope), ends, strict=True))
 
 

@@ -151,26 +151,28 @@ def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purch
     return tuple(_cheapest([*found, *others], Counter()))
 
 
-BEYOND = ("vendor", "provider", "gpu")  # of whom nobody asked, group by group
+BEYOND = ("vendor", "cloud", "provider", "gpu")  # of whom nobody asked, group by group
 
 
 def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
     """What took no part and one more option would let take part, by the kinds of BEYOND: GPUs of other vendors at the
-    same providers, instances of other providers with the same GPUs, and other GPUs where some were named. Only whole
-    instances at list prices."""
+    same providers, instances with the same GPUs of the clouds that take part by default and of other providers, and
+    other GPUs where some were named. Only whole instances at list prices."""
     asked = _Asked.of(catalog, engine, filters)
     every = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
     others = replace(asked, vendors=tuple(one for one in every if one not in asked.vendors))
-    by_vendor, by_provider, by_gpu = list[Candidate](), list[Candidate](), list[Candidate]()
+    by_vendor, by_cloud, by_provider, by_gpu = (list[Candidate]() for _ in BEYOND)
     if not asked.explicit:
         by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
     if not filters.instances:
-        by_provider, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
+        elsewhere, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
+        for one in elsewhere:
+            (by_cloud if one.provider in DEFAULT_PROVIDERS else by_provider).append(one)
     if asked.explicit:
         named = {row.gpu for row, _, _ in asked._rows(asked.is_by_provider)}
         wider = _Asked.of(catalog, engine, replace(filters, gpus=(), instances=()))
         by_gpu, _ = wider.select(lambda row: wider.is_by_provider(row) and row.gpu not in named and _is_whole(row))
-    return tuple(by_vendor), tuple(by_provider), tuple(by_gpu)
+    return tuple(by_vendor), tuple(by_cloud), tuple(by_provider), tuple(by_gpu)
 
 
 def _is_whole(row: Instance) -> bool:

@@ -66,7 +66,11 @@ _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
     "At {context} tokens {month}: {rent}, as default targets grow with the context; {targets} allow the same here."
 )
-_PUBLISHED = template("[held?{month} in {dtype}: {rent}|nothing serves it in {dtype}].", held=is_text(q.month))
+_PUBLISHED = template(
+    f"[served?{{month}} in {{dtype}}: {{rent}}|in {{dtype}} [held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]].",
+    served=is_text(q.month),
+    held=q.is_held > 0,
+)
 _ALL_AT_ONCE = template("all {people} at the same moment {month}")
 _ASKING = template("{times} times a day {month}")
 _MEASURE = template(
@@ -299,12 +303,12 @@ def _longer(cell: CellRecord) -> Iterator[str]:
 
 def _published(cell: CellRecord) -> Iterator[str]:
     if published := cell.as_published:
-        is_held = published.instance is not None
         sentence = _PUBLISHED.fill(
             dtype=published.weight_dtype.upper(),
             month=dollars(published.monthly_usd or 0),
             rent=f"{published.n_instances or 0:,}x {published.instance}",
-            held=is_held,
+            served=published.instance is not None,
+            held=published.is_held,
         )
         yield str(sentence)
 

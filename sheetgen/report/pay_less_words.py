@@ -42,7 +42,10 @@ WAYS: dict[str, tuple[Template, Template]] = {
     ),
     "provider": (
         template("{other}, not requested"),
-        template("nothing, if it may be used: request it"),
+        template(
+            "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
+            cheaper_still=is_text(q.further),
+        ),
     ),
     "own": (template("owning {owned_gpus}"), template("{commits_usd} up front; staff, network and space are yours")),
     "hosted": (template("the hosted API of {host}"), template("your data leaves the company; the precision is theirs")),
@@ -62,10 +65,13 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
 def _other(way: PayLess) -> str:
     """Whom nobody requested: another vendor, GPU or provider."""
-    provider = provider_name((way.instance or "").partition("/")[0])
-    return {"gpu": f"another GPU at {provider}", "provider": provider}.get(
-        way.detail, f"{vendor_name(way.detail)} GPUs"
-    )
+    provider = _provider_of(way.instance or "")
+    names = {"gpu": f"another GPU at {provider}", "provider": provider, "cloud": provider}
+    return names.get(way.detail, f"{vendor_name(way.detail)} GPUs")
+
+
+def _provider_of(instance: str) -> str:
+    return provider_name(instance.partition("/")[0])
 
 
 def _worded(way: PayLess, question: Question) -> PayLess:
@@ -79,6 +85,8 @@ def _worded(way: PayLess, question: Question) -> PayLess:
         "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
+        "further": _provider_of(way.further.instance) if way.further else "",
+        "further_usd": f"${way.further.monthly_usd:,.0f}" if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": f"${way.commits_usd or 0:,.0f}",

@@ -15,8 +15,8 @@ from sheetgen.units import RECOMMENDED
 
 
 def weights_note(record: Record, question: Question) -> Text:
-    """Each model's weights in words, below the first table; nothing where all are as published, of one precision and their
-    entries' own."""
+    """Each model's weights in words, below the first table; nothing where all are as published, of one precision and
+    their entries' own."""
     cells = record.headline_cells
     said: list[Text] = [sized_as_words(question.model_of(cell.row).model) for cell in cells]
     is_plain = all(cell.as_published is None and not is_passed_over(question, cell) for cell in cells)
@@ -27,7 +27,9 @@ def weights_note(record: Record, question: Question) -> Text:
 
 def sized_as_words(model: Model) -> str:
     """The entry that other weights of its architecture are sized as, in a sentence; nothing for the entry's own."""
-    return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as)) if model.sized_as else ""
+    if model.sized_as is None:
+        return ""
+    return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as, is_listed=int(model.is_listed)))
 
 
 def _weights_of_model(question: Question, cell: CellRecord) -> Cell:
@@ -72,8 +74,10 @@ def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, Any]:
 def _of_published(cell: CellRecord) -> dict[str, Any]:
     one = cell.as_published
     if one is None or one.instance is None or one.n_instances is None:
-        return {"n_instances": float("nan"), "rented": NONE, "usd": NONE}
+        is_held = one is not None and one.is_held
+        return {"n_instances": float("nan"), "rented": NONE, "usd": NONE, "is_held": int(is_held)}
     return {
+        "is_held": 1,
         "n_instances": one.n_instances,
         "rented": rent(one.n_instances, one.instance),
         "usd": money(one.monthly_usd),

@@ -30,7 +30,10 @@ CASE = "◆ "  # before the load of the case
 OK, CHECK = "OK", "CHECK"
 
 
-sized_as = template("{model} is sized as {entry}, whose architecture it has.")
+sized_as = template(
+    "{model} is sized as {entry}, whose architecture it [listed?has|is taken to have by its name].",
+    listed=q.is_listed == 1,
+)
 
 # Loads -------------------------------------------------------------------------------------------------------
 
@@ -164,7 +167,12 @@ checkpoint_words = template(
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
-published_words = template("[held?{rented}, {usd} a month|nothing serves it]", held=is_number(q.n_instances))
+TOO_LATE, NOT_HELD = "memory holds it, and nothing meets the targets", "no memory holds it"
+published_words = template(
+    f"[served?{{rented}}, {{usd}} a month|[held?{TOO_LATE}|{NOT_HELD}]]",
+    served=is_number(q.n_instances),
+    held=q.is_held > 0,
+)
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
 weights_of_model = template(
     "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"

@@ -42,11 +42,14 @@ def loaded_weights_bytes(
     """Weights that an engine loads to serve, in bytes: without the layers for multi-token prediction, which a
     checkpoint brings (often with a second embedding and head) and which wait for speculative decoding.
 
-    Source: vLLM skips them on loading the model. Check: DeepSeek-R1 in fp8 at TP 8: 79.4 to 79.7 GiB a GPU (a
-    public log: 79.41), 81.3 with them.
+    A checkpoint in 4 bits leaves them in 16, and has no second embedding and head.
+    Source: vLLM skips them on loading the model; NVIDIA's NVFP4 and Qwen's GPTQ checkpoints name them as exceptions.
+    Check: DeepSeek-R1 in fp8 at TP 8: 79.4 to 79.7 GiB a GPU (a public log: 79.41), 81.3 with them. RedHatAI's
+    Qwen3.6-35B-A3B in nvfp4: 21.7 GiB of 23.3 (a public log: 21.86 of 23.32).
     """
     counted = n_params_quantizable * linear_bytes + (n_params - n_params_quantizable) * other_bytes
-    without = weights_bytes - n_params_mtp * linear_bytes - ends_bytes
+    mtp_bytes = n_params_mtp * where(linear_bytes < 1, other_bytes, linear_bytes)
+    without = weights_bytes - mtp_bytes - where(linear_bytes < 1, 0, ends_bytes)
     return where(n_params_mtp > 0, largest(smallest(weights_bytes, round_up(counted)), without), weights_bytes)
 
 
@@ -81,7 +84,7 @@ def routed_bytes(
     all else at that precision, where that is less. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
-    Check:  DeepSeek-V4-Flash, fp8 with experts in fp4: 158.14 GB of 166.89 GB; all else is 8.76 GB.
+    Check:  DeepSeek-V4-Flash, fp8 with experts in fp4: 150.76 GB of 159.52 GB; all else is 8.76 GB.
     """
     rest = (n_params_quantizable - n_params_routed) * linear_bytes + (n_params - n_params_quantizable) * other_bytes
     return largest(0, smallest(n_params_routed * linear_bytes, loaded_weights_bytes - rest))

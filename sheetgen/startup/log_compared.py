@@ -10,9 +10,9 @@ from typing import Any
 from sheetgen.api import record, sized_point
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import stem, without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
+from sheetgen.report.precision_words import sized_as_words
 from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.startup.startup_log import QUANTITIES, Measured, StartupLog, measure
 from sheetgen.units import GIB, KV_NOT_SIZED
@@ -112,15 +112,13 @@ def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
 def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
     """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
     names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
-    known = {name for folder in catalog.folders for name in folder.index.models}
     for name in dict.fromkeys(names):
-        low = name.lower()
-        shorter = without_precision(low)
-        keys = (low, stem(low), *((shorter[0], stem(shorter[0])) if shorter else ()))
-        if known.isdisjoint(keys):
+        try:
+            model, dtype = catalog.resolve_model(name)
+        except CatalogError:
             continue
-        model, dtype = catalog.resolve_model(name)
         sized.inputs["model"] = model.id
+        sized.notes += [sized_as_words(model)] if model.sized_as else []
         if model.kv_cache_dtype != catalog.model(model.id).kv_cache_dtype:  # the checkpoint's own
             engine = load_engine(catalog, sized.inputs["engine"], sized.inputs.get("engine_version"))
             sized.inputs["kv_cache_dtype"] = engine.auto_kv_dtype(model.kv_cache_dtype)

@@ -29,7 +29,7 @@ DTYPES = ("recommended", "published", "bf16", "fp8", "int8", "int4", "nvfp4")
 
 
 N_CHOICES = amount(3, 48)
-FIRST_CHOICE = amount(35, 0)  # in the gate three for three engines, one of them on hardware that holds its load
+FIRST_CHOICE = amount(33, 0)  # in the gate three for three engines, one of them on hardware that holds its load
 LONGEST, OF_HARDWARE = "Longest context for all on one replica", ("Rent", "Its $ per month", "Its speed")
 
 
@@ -63,14 +63,14 @@ def picks(rng: random.Random) -> dict[str, Any]:
     """Choices on the page, from usual to odd."""
     sized = [g.id for g in books.catalog().gpus() if g.memory.engine_bytes]
     hardware = rng.choice(sized) if rng.random() < 0.3 else rng.choice(books.INSTANCES.split(","))
-    context = rng.choice((1, 500, 4096, 16_384, 32_768, 100_000, 131_072, 1_000_000))
+    context = rng.choice((1, 500, 4096, 4096, 16_384, 16_384, 32_768, 100_000, 131_072, 1_000_000))
     return {
         "model": rng.choice(served()).name,
         "hardware": hardware,
-        "tensor_parallel_size": rng.choice(("auto", "auto", 1, 2, 4, 8)),
+        "tensor_parallel_size": rng.choice(("auto", "auto", "auto", "auto", 1, 2, 4, 8)),
         "weight_dtype": rng.choice(DTYPES),
         "kv_cache_dtype": rng.choice(("auto", "auto", "fp8", "int8")),
-        "users": rng.choice((1, 3, 32, 200, 5000)),
+        "users": rng.choice((1, 1, 3, 3, 32, 200, 5000)),
         "context_tokens": context,
         "answer_tokens": rng.choice((0, 1, 1024)),
     }
@@ -219,7 +219,7 @@ def test_random_choices_give_what_solve_gives(book: Path, book_of: Callable[[str
             n, on_it = n + 3, on_it + (of_it != "-")
         found_any += want["rec_whatif_n_instances"] != "-"
     assert found_any > amount(0, 6), "the choices hardly ever fit"
-    assert on_it >= amount(0, 3), "the chosen hardware hardly ever holds the load"
+    assert on_it > amount(0, 2), "the chosen hardware hardly ever holds the load"
     print(f"{tried} random choices on What-if, {n} figures")
 
 

@@ -40,10 +40,11 @@ def test_the_shipped_file_is_what_the_list_gives() -> None:
     assert found.n_lines == 1289  # as the README beside the list counts them
     left = {reason: len(names) for reason, names in found.left_out.items()}
     assert sum(left.values()) + found.n_matched == 1289, f"some lines are in no count: {left}"
-    # Looked at one by one: a 70B at the price of the smallest size, and three of services far under all others.
+    # Looked at one by one: two of 70B at the price of the smallest size, and three of services far under all others.
     assert found.left_out["without a source page, under a fifth of what other hosts ask"] == (
         "lambda_ai/llama-4-maverick-17b-128e-instruct-fp8",
         "hyperbolic/meta-llama/Meta-Llama-3-70B-Instruct",
+        "lambda_ai/llama3.1-nemotron-70b-instruct-fp8",
         "fireworks_ai/accounts/fireworks/models/llama-v2-70b",
         "hyperbolic/meta-llama/Meta-Llama-3.1-405B-Instruct",
     )
@@ -69,15 +70,15 @@ def test_the_file_carries_its_origin_and_licence() -> None:
         ("azure_ai/FW-GPT-OSS-120B", "gpt-oss-120b", None),
         ("deepseek.r1-v1:0", "deepseek-r1", None),
         ("databricks/databricks-llama-4-maverick", "llama-4-maverick-17b-128e", None),
-        # Other weights, dates and versions than the catalog's.
-        ("nebius/nvidia/Llama-3.1-Nemotron-70B-Instruct", None, None),
-        ("deepinfra/NousResearch/Hermes-3-Llama-3.1-70B", None, None),
-        ("deepinfra/deepseek-ai/DeepSeek-R1-0528", None, None),
-        ("deepinfra/deepseek-ai/DeepSeek-R1-Distill-Llama-70B", None, None),
-        ("deepinfra/deepseek-ai/DeepSeek-V3-0324", None, None),
+        # Other weights of a shape, under their own names; none, where the catalog has no such name.
+        ("nebius/nvidia/Llama-3.1-Nemotron-70B-Instruct", "llama-3.1-nemotron-70b", None),
+        ("deepinfra/NousResearch/Hermes-3-Llama-3.1-70B", "hermes-3-llama-3.1-70b", None),
+        ("deepinfra/deepseek-ai/DeepSeek-R1-0528", "deepseek-r1-0528", None),
+        ("deepinfra/deepseek-ai/DeepSeek-R1-Distill-Llama-70B", "deepseek-r1-distill-llama-70b", None),
+        ("deepinfra/deepseek-ai/DeepSeek-V3-0324", "deepseek-v3-0324", None),
         ("deepseek.v3-v1:0", None, None),  # Bedrock's name of V3.1
-        ("deepinfra/Qwen/Qwen3-235B-A22B-Instruct-2507", None, None),
-        ("deepinfra/nvidia/Llama-3.3-Nemotron-Super-49B-v1.5", None, None),
+        ("deepinfra/Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b-2507", None),
+        ("deepinfra/nvidia/Llama-3.3-Nemotron-Super-49B-v1.5", "llama-3.3-nemotron-super-49b-v1.5", None),
         ("baseten/moonshotai/Kimi-K2-Instruct-0905", None, None),
         ("fireworks_ai/accounts/fireworks/models/llama-v3p1-70b-instruct-1b", None, None),
         ("mistral/mistral-large-latest", None, None),

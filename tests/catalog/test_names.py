@@ -112,7 +112,9 @@ def test_one_model_reads_two_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_checkpoint_sizes(catalog: Catalog) -> None:
     model = catalog.model("8b")
-    assert model.checkpoint_bytes("fp8") == 9_081_200_640  # nvidia's before RedHatAI's
+    assert (
+        model.checkpoint_bytes("fp8") == 9_083_953_152
+    )  # RedHatAI's before nvidia's, which has scales of the KV cache
     assert model.checkpoint_bytes("int4") == 5_727_854_592
     assert model.checkpoint_bytes("nvfp4") == 0
     assert catalog.model("gpt-oss-120b").checkpoint_bytes("mxfp4") == 65_248_815_744
@@ -127,7 +129,9 @@ def test_a_model_known_by_its_size_alone_is_refused_with_the_reason(catalog: Cat
     with pytest.raises(UnknownNameError) as caught:
         catalog.resolve_model(name)
     said = caught.value.problems[0]
-    assert f"model '{name}' is not in the catalogs: Published by size" in said and "catalog import" in said
+    assert f"model '{name}' is not in the catalogs: Published by size" in said
+    counted = name.startswith(("poolside", "inclusionAI"))  # their families are: a config.json would do
+    assert ("catalog import" in said) == counted
 
 
 def test_no_model_is_both_entered_and_left_out(catalog: Catalog) -> None:

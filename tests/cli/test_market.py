@@ -120,9 +120,9 @@ def test_what_is_told_of_is_what_one_more_option_lets_take_part() -> None:
     for more, kinds in (
         ({"instances": "aws/p5.48xlarge"}, {"gpu"}),
         ({"gpus": "h100"}, {"provider", "gpu"}),
-        ({"gpus": "h100", "providers": "aws"}, {"provider", "gpu"}),
-        ({"vendors": "nvidia", "providers": "aws"}, {"provider"}),  # which has no GPUs of AMD
-        ({"providers": "azure"}, {"vendor", "provider"}),
+        ({"gpus": "h100", "providers": "aws"}, {"cloud", "provider", "gpu"}),
+        ({"vendors": "nvidia", "providers": "aws"}, {"cloud", "provider"}),  # which has no GPUs of AMD
+        ({"providers": "azure"}, {"vendor", "cloud", "provider"}),
     ):
         told = cell(solved(**more))["not_asked"]
         took_part = {candidate.instance for candidate in solved(**more).question.candidates}
@@ -214,3 +214,15 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
     providers = [row for row in catalog().instances() if row.provider in DEFAULT_PROVIDERS and row.sold_as]
     assert left_out["not sold on-demand, whatever price is listed"] == len(providers) == 9
     assert "reserved-1yr" in problem(instances="gcp/a4-highgpu-8g")
+
+
+def test_of_what_was_not_requested_the_other_clouds_go_first() -> None:
+    """They are bought from as the answer is; what is cheaper still is told beside them."""
+    found = sheetgen.recommend(model="70b", context="16k", users=200, providers="gcp", as_of="2026-11-20")
+    by_kind = {one["kind"]: one for one in found["not_asked"]}
+    assert {"cloud", "provider"} <= set(by_kind)
+    (way,) = (one for one in found["pay_less"] if one["kind"] == "provider")
+    assert (way["instance"], way["monthly_usd"]) == tuple(by_kind["cloud"][key] for key in ("instance", "monthly_usd"))
+    assert way["instance"].partition("/")[0] in DEFAULT_PROVIDERS
+    cheapest = by_kind["provider"]
+    assert cheapest["monthly_usd"] < way["monthly_usd"] and f"${cheapest['monthly_usd']:,.0f}" in way["gives_up"]

@@ -54,10 +54,9 @@ def formula_values(path: Path) -> dict[Place, Any]:
 
 def compare(after: Written, found: Mapping[Place, Any]) -> Compared:
     """Every formula's value in a file against `after`, the book of the edited inputs."""
-    # A target on Inputs is a formula until it is typed over: stated on one side, it is a number there.
-    apart = {place for place in after.formulas.keys() ^ found.keys() if place[0] != "Inputs"}
+    apart = after.formulas.keys() ^ found.keys()
     assert not apart, f"{len(apart)} formulas stand on one side alone: {sorted(apart)[:5]}"
-    expected = {place: after.values[place] for place in after.formulas if place in found}
+    expected = {place: after.values[place] for place in after.formulas}
     unequal = [
         Difference(p, after.formulas[p], v, found[p])
         for p, v in expected.items()

@@ -59,7 +59,8 @@ def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) ->
     for figure in BY_WORKLOAD:  # what nobody typed is as stated, or follows the workload's lengths
         cells = {w: f"{figure}_{part}" for w, part in works.items()}
         if any(name in typed_over for name in cells.values()):
-            stated = {w: name for w, name in cells.items() if name in typed_over or figure in (*start, *OF_WORKLOAD)}
+            at_build = works if figure in OF_WORKLOAD else question.stated[figure]
+            stated = {w: name for w, name in cells.items() if name in typed_over or w in at_build}
             of_each = {w: "off" if now[name] is None else _text(now[name]) for w, name in stated.items()}
             options[figure] = ",".join(f"{w}={value}" for w, value in of_each.items())
     return options | {"typed": _typed(now, typed_over, edits)}

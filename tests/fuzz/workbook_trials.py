@@ -121,9 +121,11 @@ class Workbook:
         return edit(of or self.path, self.folder / f"{name}.xlsx", self.typed(edits))
 
     def recalculated(self, edits: Edits, of: Path | None = None) -> Recalculated:
-        """The same, calculated by formualizer."""
-        found = values_after(of or self.path, self.typed(edits))
-        return {place: found[place] for place in self.formulas}
+        """The same, calculated by formualizer: the cells that hold a formula still. A target has one until it is typed
+        over."""
+        typed = self.typed(edits)
+        found = values_after(of or self.path, typed)
+        return {place: found[place] for place in self.formulas if place not in typed}
 
     def compared(self, after: After, recalculated: Recalculated) -> Compared:
         return compare(after.written, recalculated)

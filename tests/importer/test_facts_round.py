@@ -49,7 +49,7 @@ def written(model: Model, published: Config) -> Config:
     _write_experts(model, text)
     text["tie_word_embeddings"] = config["tie_word_embeddings"] = model.params.lm_head == 0
     if not any(part.get(key) for part in (config, text) for key in ("quantization_config", "compression_config")):
-        text["torch_dtype"] = config["torch_dtype"] = {"bf16": "bfloat16", "fp16": "float16"}[model.weight_dtype]
+        text["torch_dtype"] = config["torch_dtype"] = "float16" if model.weight_dtype == "fp16" else "bfloat16"
     return config  # type: ignore[no-any-return]
 
 

@@ -251,7 +251,6 @@ BASE: dict[str, Any] = {
     "max_position_embeddings": 4096,
     "torch_dtype": "bfloat16",
 }
-Q = K = 256 * 256, 256 * 128
 ATTENTION = 2 * 256 * 256 + 2 * 256 * 128  # of a layer
 DENSE, ROUTED = 3 * 256 * 512, 4 * 3 * 256 * 128
 HEAD = 256 * 1000
@@ -279,7 +278,7 @@ def saved(n: int, bits: float) -> float:
         (compressed(GROUPS_OF_16, "lm_head"), saved(LINEARS, NVFP4_BITS)),
         (compressed(GROUPS_OF_16), saved(LINEARS + HEAD, NVFP4_BITS)),  # nothing leaves the output matrix alone
         (compressed(GROUPS_OF_16, "lm_head", "re:.*self_attn.*"), saved(LINEARS - 3 * ATTENTION, NVFP4_BITS)),
-        (compressed(GROUPS_OF_16, "lm_head", "model.layers.1.self_attn.q_proj"), saved(LINEARS - 256 * 256, NVFP4_BITS)),
+        (compressed(GROUPS_OF_16, "lm_head", "model.layers.1.self_attn.q_proj"), saved(LINEARS - 256**2, NVFP4_BITS)),
         (compressed(GROUPS_OF_16, "lm_head", r"re:.*layers\.(0|2)\..*"), saved(ATTENTION + ROUTED, NVFP4_BITS)),
         (
             compressed(GROUPS_OF_16, "lm_head", r"re:.*experts\.[13]\.down_proj$"),
@@ -349,7 +348,7 @@ def test_the_other_file_says_what_config_json_leaves_out() -> None:
         ({**AWQ, "modules_to_not_convert": ["model.layers.1.strange_part"]}, "names 'model.layers.1.strange_part'"),
         ({**AWQ, "modules_to_not_convert": ["re:(a+)+$"]}, "a pattern that is not read"),
         ({**AWQ, "modules_to_not_convert": [7]}, "must be names of modules"),
-        ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, "put the hf_quant_config.json of the checkpoint"),
+        ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}, "put the hf_quant_config.json"),
         ({"quant_method": "modelopt", "quant_algo": "NVFP5"}, "quant_algo is 'NVFP5'"),
         (compressed({"num_bits": 3, "type": "int"}), "num_bits is 3 with type int"),
         (compressed(GROUPS_OF_16, sparsity_config={"format": "sparse-24-bitmask"}), "sparsity_config.format is"),

@@ -22,7 +22,7 @@ CONFIG = {
     [
         ({"model": "8b"}, "meta-llama/Llama-3.1-8B-Instruct"),
         ({"model": "meta-llama/llama-3.1-70b"}, "meta-llama/Llama-3.1-70B"),
-        ({"model": "8b", "weight_dtype": "fp8"}, "nvidia/Llama-3.1-8B-Instruct-FP8"),
+        ({"model": "8b", "weight_dtype": "fp8"}, "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic"),
         (
             {"model": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic"},
             "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic",

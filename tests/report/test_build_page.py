@@ -327,7 +327,9 @@ def test_sources_link_only_to_the_web() -> None:
 
 def test_the_same_answer_gives_the_same_page() -> None:
     solved: Solution = answered(THREE)
-    assert page_for(solved) == page_for(answered(THREE)) and formatted(page_for(solved)) == page(THREE)
+    again: Solution = answered.__wrapped__(THREE)
+    assert again is not solved and page_for(again) == page_for(solved)
+    assert formatted(page_for(again)) == page(THREE)
 
 
 @pytest.mark.some(1)

@@ -1,0 +1,115 @@
+"""Models by their names as hubs, logs, caches and hosts write them; derivatives under names of their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import sheetgen
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.hosted import hosted_file, models_by_key, name_key
+from sheetgen.catalog.model import Model, stem
+from sheetgen.catalog.nearest_names import agreement, model_parts
+from sheetgen.errors import CatalogError
+from sheetgen.importer.model_entry import import_file
+
+with (Path(__file__).parents[1] / "data" / "model_names.csv").open(encoding="utf-8") as file:
+    WRITTEN = list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("row", WRITTEN, ids=lambda row: row["written"])
+def test_as_written(catalog: Catalog, row: dict[str, str]) -> None:
+    assert bool(row["id"]) != bool(row["refused"]) and row["source"]
+    if row["refused"]:
+        with pytest.raises(CatalogError) as caught:
+            catalog.resolve_model(row["written"])
+        assert row["refused"] in str(caught.value) and len(str(caught.value)) < 500
+        return
+    model, dtype = catalog.resolve_model(row["written"])
+    assert (model.id, model.sized_as or "", dtype or "") == (row["id"], row["sized_as"], row["weight_dtype"])
+
+
+def derivatives(catalog: Catalog) -> list[tuple[Model, str]]:
+    """Every entry with other weights of its architecture, whose name is not only spelled otherwise."""
+    return [(one, name) for one in catalog.models() for name in one.same_architecture if one.weights_named(name)]
+
+
+def test_every_derivative_has_a_name_of_its_own_that_leads_back_to_it(catalog: Catalog) -> None:
+    pairs = derivatives(catalog)
+    assert len(pairs) > 100
+    for entry, name in pairs:
+        model = catalog.model(name)
+        assert (model.id, model.name, model.hf_id) == (stem(name), name.rsplit("/", 1)[-1], name)
+        context = {"max_context_tokens": model.max_context_tokens}  # which may be its own
+        assert (model.sized_as, model.is_listed, model.shape()) == (entry.id, True, entry.shape() | context)
+        assert catalog.model(model.id).id == model.id and catalog.model(model.id).sized_as == entry.id
+        assert all(one.of == name for one in model.own_checkpoints)
+
+
+def test_only_a_name_of_training_or_of_a_day_is_taken_for_the_shape(catalog: Catalog) -> None:
+    tuned = catalog.model("my-org/Llama-3.1-8B-Instruct-dpo-2511")
+    assert (tuned.sized_as, tuned.is_listed, tuned.name) == ("llama-3.1-8b", False, "Llama-3.1-8B-Instruct-dpo-2511")
+    for other in ("vision", "embedding", "moe", "eagle", "4b", "width", "1m"):
+        with pytest.raises(CatalogError):
+            catalog.model(f"my-org/Llama-3.1-8B-{other}")
+
+
+def test_a_derivative_is_called_by_its_name_and_has_hosts_of_its_own() -> None:
+    catalog = Catalog()
+    hosted = {
+        name: {one.name for one in hosted_file(catalog).of(name)} for name in ("qwen2.5-32b", "qwen2.5-coder-32b")
+    }
+    assert hosted["qwen2.5-coder-32b"] and not set.intersection(*hosted.values())
+    record = sheetgen.recommend(model="Qwen/Qwen2.5-Coder-32B-Instruct")
+    (model,), (cell, *_) = record["models"], record["cells"]
+    assert (model["id"], model["name"]) == ("qwen2.5-coder-32b", "Qwen2.5-Coder-32B-Instruct")
+    assert model["sized_as"] == "qwen2.5-32b"
+    assert cell["hosted"] and {one["model"] for one in cell["hosted"]} <= hosted["qwen2.5-coder-32b"]
+    sized = [sheetgen.size(model=name, gpu="h100") for name in ("qwen2.5-coder-32b", "qwen2.5-32b")]
+    same = [{key: value for key, value in one.items() if key not in ("model", "model_id", "sized_as")} for one in sized]
+    assert same[0] == same[1] and [one["sized_as"] for one in sized] == ["qwen2.5-32b", None]
+
+
+def test_every_hosted_price_is_of_a_model_that_its_name_means() -> None:
+    """No price of the base model stands under other weights of its shape, nor the other way round."""
+    catalog = Catalog()
+    file = hosted_file(catalog)
+    meant = models_by_key(catalog.models(), file.also_called)
+    for one in file.models:
+        assert catalog.model(one.model).id == one.model
+        assert {meant[name_key(price.name)[0]] for price in one.prices} == {one.model}
+
+
+@pytest.mark.parametrize(
+    ("model_type", "words"),
+    [
+        ("xlm-roberta", "an encoder keeps no cache"),
+        ("llada2_moe", "by diffusion"),
+        ("rwkv7", "it has no attention"),
+        ("nemotron_h_puzzle", "widths of their own"),
+        ("deepseek_v41", "n-gram tables"),
+        ("minimax_m3", "sparse attention"),
+        ("qwen3_moe_plus", "Of such a name it counts qwen3_moe"),
+        ("nothing_like_it", "a family that sheetgen cannot count."),
+    ],
+)
+def test_a_family_that_is_not_counted_is_refused_by_its_name(tmp_path: Path, model_type: str, words: str) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": model_type, "hidden_size": 64}))
+    with pytest.raises(CatalogError) as caught:
+        import_file(str(path))
+    assert words in str(caught.value) and len(str(caught.value)) < 400
+
+
+def test_agreement_is_of_words_and_numbers() -> None:
+    def near(one: str, other: str) -> float:
+        return agreement(model_parts(one), model_parts(other))
+
+    assert near("llama-3.1-8b", "Llama_3.1-8B") == 1
+    assert near("lama-3.1-8b", "llama-3.1-8b") > near("lama-3.1-8b", "llama-3.1-70b")
+    assert near("glm-5.1", "glm-5.2") > near("glm-5.1", "glm-4.6")
+    assert near("falcon-40", "falcon-40b") > near("falcon-40", "falcon-7b")
+    assert near("b200", "l40") == 0
