@@ -158,6 +158,9 @@ def _overlay(below: Sequence[Folder], folder: Folder) -> Overlay:
         for row in _rows([folder], provider).values():
             old = _prices(before[row.type]) if row.type in before else {}
             prices += _done(old, _prices(row))
+    for provider in folder.names("regions"):
+        of_regions, own = _prices_of_regions(below, provider), _prices_of_regions([folder], provider)
+        prices += _done({key: usd for key, usd in of_regions.items() if key in own}, own)
     models, gpus = (
         _done(_entries(below, part, folder.names(part), schema), _entries([folder], part, folder.names(part), schema))
         for part, schema in (("models", Model), ("gpus", Gpu))
@@ -174,6 +177,18 @@ def _rows(folders: Iterable[Folder], provider: str) -> dict[str, InstanceRow]:
 
 def _prices(row: InstanceRow) -> dict[str, float]:
     return {price.purchase: price.usd_per_hour for price in row.prices}
+
+
+def _prices_of_regions(folders: Iterable[Folder], provider: str) -> dict[str, float]:
+    """Prices by class, type and region; a later folder's stand in place of an earlier one's."""
+    file = f"regions/{provider}.yaml"
+    blocks = (block for one in folders if one.has(file) for block in one.entry(file, RegionFile).prices)
+    return {
+        f"{block.purchase} {kind} {region}": usd
+        for block in blocks
+        for kind, by_region in block.usd_per_hour.items()
+        for region, usd in by_region.items()
+    }
 
 
 def _entries(folders: Iterable[Folder], part: str, names: Iterable[str], schema: type[Entry]) -> dict[str, Entry]:

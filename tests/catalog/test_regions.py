@@ -11,7 +11,7 @@ from brute_force import AREAS
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.check import faults_of
+from sheetgen.catalog.check import faults_of, overlays
 from sheetgen.catalog.hardware import Instance
 from sheetgen.catalog.plausible import Plausible
 from sheetgen.errors import ScenarioError
@@ -243,6 +243,7 @@ def test_a_folder_laid_over_adds_regions_and_prices(tmp_path: Path) -> None:
     file.write_text(OWN.replace(", eu-north-1: 60", ""))
     over = Catalog(tmp_path)
     assert not faults_of(over) and "mars" in over.regions.areas
+    assert [one.prices for one in overlays(over)] == [{"added": 1}]
     for text in ("mars", "eu", "eu-mars-1"):
         (mine,) = (one for one in over.regions.rows_in(text) if one.id == "aws/p5.48xlarge")
         assert (mine.region, mine.prices[0].usd_per_hour) == ("eu-mars-1", 9.5)
