@@ -80,11 +80,49 @@ class Offer:
         return -(-one.tp * one.dp * one.pp // self.count)
 
 
+# What a reader calls an area, by the names of its regions: not by what the catalogs say of them.
+IN_EU = (
+    "eu-central-1 eu-north-1 eu-south-1 eu-south-2 eu-west-1 eu-west-3 francecentral francesouth germanynorth "
+    "germanywestcentral italynorth northeurope norwayeast norwaywest polandcentral spaincentral swedencentral "
+    "westeurope europe-north1 europe-west1 europe-west3 europe-west4 europe-west8 europe-west9 europe-west10"
+)
+IN_AP = (
+    "ap-east-1 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 ap-southeast-1 ap-southeast-2 "
+    "ap-southeast-3 ap-southeast-4 ap-southeast-5 australiacentral australiacentral2 australiaeast australiasoutheast "
+    "centralindia eastasia indonesiacentral japaneast japanwest jioindiacentral jioindiawest koreacentral koreasouth "
+    "malaysiawest southeastasia southindia asia-east1 asia-northeast1 asia-northeast3 asia-south1 asia-south2 "
+    "asia-southeast1 asia-southeast2 australia-southeast1"
+)
+IN_US = (
+    "us-east-1 us-east-2 us-west-1 us-west-2 centralus eastus eastus2 northcentralus southcentralus westcentralus "
+    "westus westus2 westus3 us-central1 us-east1 us-east4 us-east5 us-south1 us-west1 us-west3 us-west4 us"
+)
+AREAS = {
+    "eu": frozenset(IN_EU.split()),
+    "uk": frozenset(("eu-west-2", "uksouth", "ukwest", "europe-west2")),
+    "ap": frozenset(IN_AP.split()),
+    "us": frozenset(IN_US.split()),
+    "eu-central-1": frozenset(("eu-central-1",)),
+}
+
+
+def prices_in(provider: str, row: Any, purchase: str, area: str) -> list[Decimal]:
+    """Prices of a row in one class: the row's own, or of all regions of an area."""
+    own = [p for p in row["prices"] if p["purchase"] == purchase]
+    own = [p for p in own if not purchase.startswith("reserved") or p.get("kind")]
+    prices = [Decimal(p["usd_per_hour"]) for p in own if not area or row["region"] in AREAS[area]]
+    for block in read(f"regions/{provider}.yaml")["prices"] if area else ():
+        if block["purchase"] == purchase:
+            of_type = block["usd_per_hour"].get(row["type"], {})
+            prices += [Decimal(usd) for region, usd in of_type.items() if region in AREAS[area]]
+    return prices
+
+
 @cache
-def candidates(discount: str = "0", purchase: str = "on-demand") -> tuple[Offer, ...]:
+def candidates(discount: str = "0", purchase: str = "on-demand", area: str = "") -> tuple[Offer, ...]:
     """Rows of aws, azure and gcp with a price in the class, whole instances of NVIDIA data-centre GPUs of 22 GiB or
     more whose memory is known; per provider, GPU and count the cheapest. A contract takes `discount` off every price;
-    a reserved price without a stated term is no price."""
+    a reserved price without a stated term is no price. In an area each row has its cheapest price there."""
     providers = sorted(("aws", "azure", "gcp"), key=lambda p: int(read(f"instances/{p}.yaml")["order"]))
     names = read("index.yaml")["gpus"]
     found: list[Offer] = []
@@ -93,15 +131,14 @@ def candidates(discount: str = "0", purchase: str = "on-demand") -> tuple[Offer,
             gpu = read(f"gpus/{names[row['gpu']]}.yaml")
             count = Decimal(row["gpu_count"])
             sold = purchase in row.get("sold_as", [purchase])
-            prices = [p for p in row["prices"] if sold and p["purchase"] == purchase]
-            prices = [p for p in prices if not purchase.startswith("reserved") or p.get("kind")]
+            prices = prices_in(provider, row, purchase, area) if sold else []
             whole = row["unit"] == "instance" and count >= 1 and count == int(count)
             data_centre = gpu["vendor"] == "nvidia" and yes(gpu["data_center"])
             known = gpu["memory"]["basis"] in ("measured", "derived", "stated")
             large = int(gpu["memory"]["engine_bytes"]) >= 22 * GIB
             if whole and data_centre and known and large and prices and row["offer"] == "list":
                 name, network = f"{provider}/{row['type']}", row.get("network_gbps", "null")
-                price = Decimal(prices[0]["usd_per_hour"]) * (1 - Decimal(discount))
+                price = min(prices) * (1 - Decimal(discount))
                 gigabits = Decimal(0 if network == "null" else network)
                 linked = max(int(count), int(row.get("nvlink_domain_gpus", 0)))
                 found.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(found), linked))

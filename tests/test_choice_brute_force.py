@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -349,6 +350,24 @@ def test_random_loads(catalog: Catalog) -> None:
     print(f"{n} random loads of {len(MODELS)} models: {kinds}")
     assert n >= amount(96, 400)
     assert all(kinds[kind] > 1 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM), kinds
+
+
+@pytest.mark.parametrize("area", brute_force.AREAS)
+def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.MonkeyPatch, area: str) -> None:
+    """In each purchase class every type at its cheapest price of the area, and no type that the area lacks."""
+    monkeypatch.setattr(brute_force, "candidates", functools.partial(brute_force.candidates, area=area))
+    kinds, n = Kinds(), amount(12, 120)
+    for load, limits in itertools.islice(random_loads(20261129 + len(area)), n):
+        if not brute_force.candidates(purchase=limits.get("purchase", "on-demand")):
+            del limits["purchase"]  # which a region without a price of that class refuses
+        (cell,) = document(recommended({**load, **_options(limits), "region": area}, catalog))["cells"]
+        check(cell, kinds, limits=limits, dtypes=load)
+        assert cell["region"] is None or cell["region"] in brute_force.AREAS[area]
+    sheet = {"models": THREE, "workloads": "rag", "tiers": "1,32,400", "region": area}
+    for cell in document(solve(ask(catalog, sheet)))["cells"]:
+        check(cell, kinds)
+    print(f"{area}: {kinds}")
+    assert kinds["in on-demand"] and (kinds["in spot"] or area == "eu-central-1"), kinds
 
 
 @pytest.mark.parametrize("confidence", [0.7, 0.9])

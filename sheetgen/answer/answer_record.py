@@ -115,6 +115,7 @@ class ChosenRecord:
 
     instance: str
     region: str
+    price_as_of: str | None
     gpu: str
     purchase: str
     tensor_parallel_size: int
@@ -225,6 +226,7 @@ class ClassCost:
     annual_usd: float
     three_year_usd: float
     commitment_waste_usd: float
+    region: str | None
     price_as_of: str | None
     terms: str | None
     source: str | None

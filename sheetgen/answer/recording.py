@@ -278,7 +278,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
     names = {name for name in keys_of(ChosenRecord) if hasattr(choice, name)}
     return ChosenRecord(
         **_fields(choice, *names),
-        **_fields(candidate, "instance", "region", "purchase"),
+        **_fields(candidate, "instance", "region", "price_as_of", "purchase"),
         gpu=candidate.gpu.id,
         tensor_parallel_size=layout.tensor_parallel_size,
         data_parallel_size=layout.data_parallel_size,

@@ -104,6 +104,7 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
             ClassCost(
                 purchase,
                 **usd,
+                region=(price.region or fit.candidate.region) if price else None,
                 price_as_of=price.price_as_of if price else None,
                 terms=(price.price_kind or None) if price else None,
                 source=(fit.candidate.source or None) if price else None,

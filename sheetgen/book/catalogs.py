@@ -21,7 +21,7 @@ from sheetgen.formula import Expr, both, formula, function, is_number, is_text, 
 from sheetgen.program.quantities import MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.deployment import model_columns
-from sheetgen.question.market import OwnedGpu
+from sheetgen.question.market import Candidate, OwnedGpu
 from sheetgen.question.overrides import TABLES, class_columns
 from sheetgen.question.parse import FLAG, Kind
 from sheetgen.question.parse import TEXT as TEXT_KIND
@@ -532,8 +532,34 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
             note="1: another instance of the provider has the same GPUs for less, and takes part in this class "
             "in its place.",
         )
-    _add_class_in_use(table, list(units.PURCHASES).index(solved.question.settings.purchase))
+    in_use = list(units.PURCHASES).index(solved.question.settings.purchase)
+    _add_class_in_use(table, in_use)
+    _add_regions(table, rows, in_use)
     _providers_in_order(table)
+
+
+def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
+    """The region of each class's price and of the one in use, the class at that place, where a row's prices are of
+    several regions."""
+    regions: dict[str, list[str | None]] = {}
+    for purchase in units.PURCHASES:
+        prices = [row.class_price(purchase) for row in rows]
+        regions[purchase] = [(p.region or row.region) if p else None for p, row in zip(prices, rows, strict=True)]
+    own = [row.region for row in rows]
+    if all(region in (None, usual) for column in regions.values() for region, usual in zip(column, own, strict=True)):
+        return
+    for purchase, of_class in regions.items():
+        table.given(f"region_{class_stem(purchase)}", f"Region, {purchase}", of_class, TEXT, role="remark", width=14)
+    in_use, columns = table.wiring.inputs["purchase_row"], table.columns
+
+    def placed(of_class: Any, own: Any) -> Any:
+        return where(is_text(of_class), of_class, own)
+
+    def of_row(i: int) -> Lookup:
+        of_class = of_class_in_use([columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], at, in_use)
+        return derived(placed, of_class, columns["region"][i])
+
+    table.looked_up("region_in_use", "Region in use", map(of_row, range(table.n_rows)), TEXT)
 
 
 def of_class_in_use(refs: Sequence[Ref], at: int, row: Ref) -> Lookup:

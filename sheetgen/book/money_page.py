@@ -135,6 +135,7 @@ class MoneyPage:
     def sources(self) -> None:
         """List price x what the contract leaves x instances x hours, whose price it is, and where it was read."""
         sheet, inputs, table = self.sheet, self.wiring.inputs, self.wiring.tables["instances"]
+        region = "region_in_use" if "region_in_use" in table.columns else "region"
         self._bar("Where each price comes from")
         self._heads(*PRICE_HEADS)
         for m, (block, model) in enumerate(zip(self.blocks, self.models, strict=True)):
@@ -155,7 +156,7 @@ class MoneyPage:
                 (inputs["purchase"], TEXT),
                 (entry(table.range("date_in_use"), place, is_number), DATE),
                 (entry(table.range("mark_in_use"), place, is_text), TEXT),
-                (entry(table.range("region"), place, is_text), TEXT),
+                (entry(table.range(region), place, is_text), TEXT),
             )
             for column, (what, display) in zip((1, *range(3, N_PRINTED)), shown, strict=True):
                 sheet.link(self.row, column, what, display, "light" if column == 6 else "computed")

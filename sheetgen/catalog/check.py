@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen.catalog.base import Entry
+from sheetgen.catalog.base import Entry, Loc
 from sheetgen.catalog.engines import Engine, SpeedFile
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, InstanceRow, OwningFile, TierFile, WorkloadFile
@@ -16,11 +16,18 @@ from sheetgen.catalog.hosted import HostedFile, model_faults
 from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model
 from sheetgen.catalog.plausible import Plausible
+from sheetgen.catalog.regions import RegionFile
 from sheetgen.catalog.signatures import SignatureFile
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-_SCHEMAS: dict[str, type[Entry]] = {"models": Model, "gpus": Gpu, "instances": InstanceFile, "engines": Engine}
+_SCHEMAS: dict[str, type[Entry]] = {
+    "models": Model,
+    "gpus": Gpu,
+    "instances": InstanceFile,
+    "regions": RegionFile,
+    "engines": Engine,
+}
 _FILES: dict[str, type[Entry]] = {
     one.file_name: one
     for one in (
@@ -101,11 +108,28 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
     for provider in folder.names("instances"):
         file = f"instances/{provider}.yaml"
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, InstanceFile)))
+    for provider in folder.names("regions"):
+        file = f"regions/{provider}.yaml"
+        for loc, what in _region_faults(catalog, folder, file):
+            yield file, f"{folder.document(file).at(loc)}: {what}"
     if folder.has(file := OwningFile.file_name):
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, OwningFile)))
     if folder.has(file := HostedFile.file_name):
         faults = model_faults(folder.entry(file, HostedFile), catalog.model_names, folder.document(file).at)
         yield from ((file, fault) for fault in faults)
+
+
+def _region_faults(catalog: Catalog, folder: Folder, file: str) -> Iterator[tuple[Loc, str]]:
+    """Prices by region of types without a row, and of a row's own region, which stand in the row."""
+    found = folder.entry(file, RegionFile)
+    own = {row.type: row.region for row in catalog.instances() if row.provider == found.provider}
+    for i, block in enumerate(found.prices):
+        for kind, by_region in block.usd_per_hour.items():
+            at = ("prices", i, "usd_per_hour", kind)
+            if kind not in own:
+                yield at, f"{kind} is no type of instances/{found.provider}.yaml.{did_you_mean(kind, own)}"
+            elif own[kind] in by_region:
+                yield (*at, own[kind]), f"{own[kind]} is the region of {kind}'s row. State the price there."
 
 
 DONE = ("added", "replaced", "taken away", "as before")
@@ -134,6 +158,9 @@ def _overlay(below: Sequence[Folder], folder: Folder) -> Overlay:
         for row in _rows([folder], provider).values():
             old = _prices(before[row.type]) if row.type in before else {}
             prices += _done(old, _prices(row))
+    for provider in folder.names("regions"):
+        of_regions, own = _prices_of_regions(below, provider), _prices_of_regions([folder], provider)
+        prices += _done({key: usd for key, usd in of_regions.items() if key in own}, own)
     models, gpus = (
         _done(_entries(below, part, folder.names(part), schema), _entries([folder], part, folder.names(part), schema))
         for part, schema in (("models", Model), ("gpus", Gpu))
@@ -150,6 +177,18 @@ def _rows(folders: Iterable[Folder], provider: str) -> dict[str, InstanceRow]:
 
 def _prices(row: InstanceRow) -> dict[str, float]:
     return {price.purchase: price.usd_per_hour for price in row.prices}
+
+
+def _prices_of_regions(folders: Iterable[Folder], provider: str) -> dict[str, float]:
+    """Prices by class, type and region; a later folder's stand in place of an earlier one's."""
+    file = f"regions/{provider}.yaml"
+    blocks = (block for one in folders if one.has(file) for block in one.entry(file, RegionFile).prices)
+    return {
+        f"{block.purchase} {kind} {region}": usd
+        for block in blocks
+        for kind, by_region in block.usd_per_hour.items()
+        for region, usd in by_region.items()
+    }
 
 
 def _entries(folders: Iterable[Folder], part: str, names: Iterable[str], schema: type[Entry]) -> dict[str, Entry]:

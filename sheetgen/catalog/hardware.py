@@ -289,6 +289,19 @@ class Instance(InstanceRow):
         """The prices at which it can be had."""
         return tuple(p for p in self.prices if not self.sold_as or p.purchase in self.sold_as)
 
+    def region_of(self, purchase: str) -> str:
+        """The region of its price in that purchase class."""
+        return self.region
+
+
+class PlacedInstance(Instance):
+    """A row at the prices of the regions that a question names, which may be another one for each purchase class."""
+
+    regions: dict[str, str]
+
+    def region_of(self, purchase: str) -> str:
+        return self.regions.get(purchase, self.region)
+
 
 class InstanceFile(Entry):
     """One provider's rows. `order` places the provider in the catalog, which decides ties."""

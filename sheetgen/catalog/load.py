@@ -20,6 +20,7 @@ from sheetgen.catalog.base import Document, E, Entry, is_id, read_document, vali
 from sheetgen.catalog.hardware import MIG, Devices, Gpu, Instance, InstanceFile, InstanceRow, OwningFile, gpu_key
 from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, without_gguf, without_precision
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
+from sheetgen.catalog.regions import RegionFile, Regions
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 
 
@@ -51,7 +52,7 @@ def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) ->
     return dict(sorted(merged.items())), clashes
 
 
-PARTS = ("models", "gpus", "instances", "engines")  # folders of a catalog, with a file for each entry
+PARTS = ("models", "gpus", "instances", "regions", "engines")  # folders of a catalog, with a file for each entry
 LONGEST = 200  # characters of an unknown name that are compared with those of the catalogs
 MOST_LOOKED_AT = 200  # folders beside or inside one that holds no catalog, to find the one that was meant
 INDEX = "index.yaml"
@@ -79,7 +80,7 @@ class Folder:
         self._listed: dict[str, tuple[str, ...]] = {}
 
     def names(self, part: str) -> tuple[str, ...]:
-        """Ids of the files under `models`, `gpus`, `instances` or `engines`, in order."""
+        """Ids of the files under one of PARTS, in order."""
         if part not in self._listed:
             self._listed[part] = tuple(sorted(file.stem for file in (self.path / part).glob("*.yaml")))
         return self._listed[part]
@@ -383,6 +384,12 @@ class Catalog:
     def instances(self) -> tuple[Instance, ...]:
         """Every row in catalog order: providers by their `order`, rows as their file has them."""
         return self._instances
+
+    @cached_property
+    def regions(self) -> Regions:
+        """What the rows cost in other regions than their own."""
+        files = (file for folder in self.folders for file in folder.entries("regions", RegionFile))
+        return Regions(self.instances(), files)
 
     def instance(self, name: str) -> Instance:
         """`provider/type`, or the bare type where one provider has it."""

@@ -207,11 +207,11 @@ def prices(
 ) -> None:
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
-    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of four
-    forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings. A line
-    prices the catalog's row of that type and region, or of that provider and GPU; what is not certain is
-    listed, never guessed. The price that is replaced stays in the row as history (`sheetgen show ID`); one
-    that is older than the catalog's becomes history itself.
+    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of six forms,
+    known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS Capacity
+    Blocks, commitments. A line prices the catalog's row of that type and region, or of that provider and GPU;
+    what is not certain is listed, never guessed. The price that is replaced stays in the row as history
+    (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
 
     \b
     Columns that a list must have:
@@ -222,6 +222,9 @@ def prices(
                 month_1y_cud_usd, month_3y_cud_usd
       neocloud  provider_id, gpu_model, vram_gb, interconnect, tier, is_spot,
                 price_usd_hour
+      Capacity Blocks   region, instance_type, capacity_block_usd_hr
+      commitments       provider, instance_type, region, purchase,
+                usd_per_hour, kind
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source) stands alone and takes the place of hosted.yaml. A name

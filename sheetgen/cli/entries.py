@@ -23,6 +23,7 @@ NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
     "instances": ("id", "gpu_count", "gpu", "on_demand_usd_per_hour"),
+    "regions": ("id", "country", "areas", "n_types"),
     "workloads": ("id", "context_tokens", "input_tokens", "output_tokens", "name"),
     "engines": ("id", "default_version", "gpu_memory_utilization", "block_size", "vendors"),
     "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million"),
@@ -39,13 +40,15 @@ SHORTER: dict[str, Callable[[Any], str]] = {
 @click.option("--wide", is_flag=True, help="Every column, however wide the table is; --json has every one, too.")
 @common
 def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, catalog: Catalog, quiet: bool) -> None:
-    """Models, GPUs, instances, workloads, engines, or hosts of models; only rows that contain every one of WORDS.
+    """Models, GPUs, instances, regions, workloads, engines, or hosts of models; only rows that contain every one of
+    WORDS. Of a region: the areas that --region takes, and how many types have a price there.
 
     \b
     Examples:
       sheetgen list models llama 70b
       sheetgen list gpus nvidia --json
       sheetgen list instances aws h100
+      sheetgen list regions eu
       sheetgen list hosts llama-3.1-70b
     """
     listed = [(row, [_cell(value) for value in row.values()]) for row in _rows(kind, catalog)]
@@ -120,6 +123,16 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
                 "price_as_of": price and price.as_of,
                 "other_prices": [other.purchase for other in one.prices if other != price],
             }
+    elif kind == "regions":
+        for provider, by_region in catalog.regions.by_provider.items():
+            for region, types in sorted(by_region.items()):
+                listed = catalog.regions.listed(provider, region)
+                yield {
+                    "id": f"{provider}/{region}",
+                    "country": listed and listed.country,
+                    "areas": listed.areas if listed else (),
+                    "n_types": len(types),
+                }
     elif kind == "workloads":
         for load in catalog.workloads():
             yield fields(load, "id", "name", "context_tokens", "input_tokens", "output_tokens", "about")

@@ -787,7 +787,10 @@ INPUTS: tuple[Input, ...] = (
         ),
     ),
     _text("instances", Option("market", "NAMES", "Only these instances: aws/p5.48xlarge.")),
-    _text("region", Option("market", "TEXT", "Only regions that contain this text.")),
+    _text(
+        "region",
+        Option("market", "TEXT", "Prices of this region, part of its name, a country or an area: eu, uk, us, ap."),
+    ),
     # One deployment.
     _text("model", None),
     _text("gpu", Option("gpu", "NAME", "GPU by id or alias. Default h100."), "h100"),

@@ -34,6 +34,7 @@ class ClassPrice:
     usd_per_hour: float
     price_as_of: str | None
     price_kind: str = ""
+    region: str = ""  # of this price; the candidate's where nobody says
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,13 @@ class Candidate:
             usd_per_hour=price.usd_per_hour,
             price_as_of=price.price_as_of,
             price_kind=price.price_kind,
+            region=price.region or self.region,
         )
 
     def class_price(self, purchase: str) -> ClassPrice | None:
         """The price in that purchase class, or nothing: a missing price is never 0."""
         if purchase == self.purchase and self.usd_per_hour:
-            return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind)
+            return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind, self.region)
         return next((p for p in self.prices if p.purchase == purchase), None)
 
 
@@ -190,6 +192,7 @@ class _Asked:
     vendors: tuple[str, ...]
     gpus: frozenset[str]
     instances: frozenset[str]
+    rows: tuple[Instance, ...]  # of the region asked for, or each in its own
 
     @classmethod
     def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
@@ -205,6 +208,7 @@ class _Asked:
             _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
             frozenset(catalog.gpu(name).id for name in filters.gpus),
             frozenset(catalog.instance(name).id for name in filters.instances),
+            catalog.regions.rows_in(filters.region) if filters.region else catalog.instances(),
         )
 
     @property
@@ -216,8 +220,6 @@ class _Asked:
         left_out: Counter[str] = Counter()
         kept: list[Candidate] = []
         for row, gpu, reason in self._rows(takes):
-            if not self._is_in_region(row):
-                continue
             price = _offered(row, self.filters.purchase)
             if reason is None and price is not None:
                 kept += _offers(row, gpu, price)
@@ -257,22 +259,18 @@ class _Asked:
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers
 
-    def takes_part(self, anywhere: bool = False) -> list[tuple[Instance, Gpu]]:
-        """Rows of the region asked for, or anywhere, that are candidates in the classes in which they have a price."""
-        rows = ((row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None)
-        return [(row, gpu) for row, gpu in rows if anywhere or self._is_in_region(row)]
+    def takes_part(self) -> list[tuple[Instance, Gpu]]:
+        """Rows of the region asked for that are candidates in the classes in which they have a price."""
+        return [(row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None]
 
     def _rows(self, takes: Callable[[Instance], bool]) -> Iterator[tuple[Instance, Gpu, str | None]]:
         """Rows of the names that were asked for, with their GPU, and why each is no candidate whatever its price."""
-        for row in self.catalog.instances():
+        for row in self.rows:
             if not takes(row) or (self.instances and row.id not in self.instances):
                 continue
             gpu = self.catalog.gpu(row.gpu)
             if not self.gpus or gpu.id in self.gpus:
                 yield row, gpu, self._refusal(row, gpu)
-
-    def _is_in_region(self, row: Instance) -> bool:
-        return self.filters.region.lower() in row.region.lower()
 
     def _refusal(self, row: Instance, gpu: Gpu) -> str | None:
         """Why a row is no candidate, whatever its region and price."""
@@ -297,11 +295,14 @@ class _Asked:
 
     def why_nothing(self, left_out: Counter[str]) -> str:
         """What to say where nothing is left: the regions or the purchase classes that there are, or the reasons."""
-        could, here = self.takes_part(anywhere=True), self.takes_part()
-        if could and not here:
-            regions = sorted({row.region for row, _ in could})
-            near = did_you_mean(self.filters.region, regions)
-            return f"no instance is left in region {shown(self.filters.region)!r}. Regions: {', '.join(regions)}.{near}"
+        here = self.takes_part()
+        if not here and (could := replace(self, rows=self.catalog.instances()).takes_part()):
+            known = self.catalog.regions
+            regions = sorted({region for row, _ in could for region in known.of_row(row)})
+            near = did_you_mean(self.filters.region, [*known.areas, *regions])
+            areas = "" if self.rows else f" Areas: {', '.join(known.areas)}."
+            where = f"no instance is left in region {shown(self.filters.region)!r}"
+            return f"{where}. Regions: {', '.join(regions)}.{areas}{near}"
         classes = [one for one in PURCHASES if any(_offered(row, one) for row, _ in here)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
@@ -343,14 +344,17 @@ def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate
             purchase=price.purchase,
             usd_per_hour=price.usd_per_hour * times,
             price_as_of=price.as_of,
-            region=row.region or "",
+            region=row.region_of(price.purchase),
             source=row.source,
             price_kind=price.kind or "",
             assumed_shape=assumed,
             network_gbps=row.network_gbps or 0,
             nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
             tries_ranks=shares_experts(gpu),
-            prices=tuple(ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "") for p in row.offered),
+            prices=tuple(
+                ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "", row.region_of(p.purchase))
+                for p in row.offered
+            ),
         )
 
 

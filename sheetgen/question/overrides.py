@@ -427,7 +427,7 @@ def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:
         if usd:
             date = row.get(columns["date"], known and known.price_as_of)
             terms = row.get(columns["terms"], known.price_kind if known else "")
-            yield ClassPrice(purchase, usd, _iso(date), terms or "")
+            yield ClassPrice(purchase, usd, _iso(date), terms or "", known.region if known else "")
 
 
 def _iso(date: Any) -> str | None:

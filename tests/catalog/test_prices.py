@@ -402,3 +402,39 @@ def test_nothing_but_prices_regions_and_sources_changes(catalog: Catalog, tmp_pa
         same = set(type(old).model_fields) - {"prices", "source"}
         assert old.model_dump(include=same) == new.model_dump(include=same)
         assert new.source.endswith(old.source) or new.source.startswith("price list") or old == new
+
+
+# Lines of aws_gpu_regions.csv, aws_capacity_blocks_2026-07-22.csv and commitments.csv.
+FORMS = {
+    "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name,reserved_1yr_no_upfront_usd_hr\n"
+    "us-east-1,g5.12xlarge,5.672,4,a10g,3.57336\n"
+    "us-east-1,p5.48xlarge,55.04,8,h100,\n": [
+        ("aws/g5.12xlarge", "reserved-1yr", 3.57336, "2026-12-01", "Standard RI, No Upfront"),
+    ],
+    "instance_type,region,accelerator,accelerator_count,capacity_block_usd_hr,source_date\n"
+    "p5.48xlarge,us-east-1,H100,8,41.528,2026-07-22\n"
+    "p5.48xlarge,eu-north-1,H100,8,37.76,2026-07-22\n": [
+        ("aws/p5.48xlarge", "capacity-block", 41.528, "2026-07-22", None)
+    ],
+    "provider,instance_type,region,purchase,usd_per_hour,kind,source_date\n"
+    'azure,Standard_ND96isr_H100_v5,eastus,reserved-1yr,62.928,"reservation, 1 year (month / 760)",2026-09-19\n'
+    'azure,Standard_ND96isr_H100_v5,eastus,reserved-3yr,43.16,"reservation, 3 years (month / 760)",2026-09-19\n'
+    "aws,p5en.48xlarge,us-east-1,reserved-1yr,,none sold,2026-09-19\n"
+    "hyperstack,L40,mixed,reserved (term not stated),0.7,a GPU,2026-09-19\n": [
+        ("azure/Standard_ND96isr_H100_v5", "reserved-1yr", 62.928, "2026-09-19", "reservation, 1 year (month / 760)"),
+        ("azure/Standard_ND96isr_H100_v5", "reserved-3yr", 43.16, "2026-09-19", "reservation, 3 years (month / 760)"),
+    ],
+}
+
+
+@pytest.mark.parametrize("text", FORMS, ids=("reserved", "blocks", "commitments"))
+def test_prices_for_a_term(catalog: Catalog, tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    found = read(catalog, tmp_path / "a.csv", as_of="2026-12-01")
+    rows = {row.id: row for row in found.changed}
+    for instance, purchase, usd, day, kind in FORMS[text]:
+        price = rows[instance].price(purchase)
+        assert price is not None and (price.usd_per_hour, price.as_of, price.kind) == (usd, day, kind)
+    assert not found.skipped and len(found.changes) >= len(FORMS[text])
+    named = {(one.instance, one.purchase) for one in found.changes if one.purchase != "on-demand"}
+    assert named == {(instance, purchase) for instance, purchase, *_ in FORMS[text]}

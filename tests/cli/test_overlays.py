@@ -52,8 +52,8 @@ def test_a_folder_that_adds_nothing_is_refused(run: Run, over: Path, here: Path)
     (here / "misnamed" / "gpus").mkdir(parents=True)
     (here / "misnamed" / "gpus" / "h100.yml").write_text("id: h100\n")
     expected = (
-        "adds nothing: it has neither models/*.yaml, gpus/*.yaml, instances/*.yaml, engines/*.yaml nor a file such as "
-        "workloads.yaml. "
+        "adds nothing: it has neither models/*.yaml, gpus/*.yaml, instances/*.yaml, regions/*.yaml, "
+        "engines/*.yaml nor a file such as workloads.yaml. "
     )
     for folder, told in (
         ("over", f"over: {expected}Did you mean over/contract?"),

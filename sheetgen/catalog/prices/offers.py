@@ -23,7 +23,7 @@ from typing import Any
 
 from sheetgen.catalog.base import decoded, read_bounded
 from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
-from sheetgen.units import count
+from sheetgen.units import PURCHASES, count
 
 MAX_BYTES = 32 * 2**20
 MAX_LINES = 50_000
@@ -186,7 +186,7 @@ class Format:
 
     name: the column with the instance type, or with the GPU where prices are by the GPU. names, amounts: columns of an
     offer's other fields, those of amounts with their unit. prices: by purchase class a column and its hours; terms:
-    what the catalogs call those of prices for more than an hour.
+    what the catalogs call their terms. purchase: the column that says of which class a line's one price is.
     """
 
     title: str
@@ -201,7 +201,9 @@ class Format:
     amounts: dict[str, tuple[str, float]] = field(default_factory=dict)
     type_starts: str = ""
     decimals: int | None = None
-    terms: str = ""
+    terms: dict[str, str] = field(default_factory=dict)
+    provider_column: str = "provider"
+    purchase: str | None = None
 
 
 AWS = Format(
@@ -209,8 +211,12 @@ AWS = Format(
     provider="aws",
     name="instance_type",
     required=("region", "instance_type", "on_demand_usd_hr", "accelerator_count", "accelerator_name"),
-    optional=("accelerator_memory_mib", "vcpu", "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"),
-    prices={"on-demand": ("on_demand_usd_hr", 1)},
+    optional=(
+        *("accelerator_memory_mib", "vcpu", "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"),
+        "reserved_1yr_no_upfront_usd_hr",
+    ),
+    prices={"on-demand": ("on_demand_usd_hr", 1), "reserved-1yr": ("reserved_1yr_no_upfront_usd_hr", 1)},
+    terms={"reserved-1yr": "Standard RI, No Upfront"},
     names={"gpu": "accelerator_name"},
     amounts={
         "gpu_count": ("accelerator_count", 1),
@@ -243,7 +249,28 @@ GCP = Format(
         "spot": ("spot_usd_hr", 1),
     },
     decimals=4,  # as the catalog's rows: sums of parts have more digits than any invoice
-    terms="resource CUD (month/730)",
+    terms=dict.fromkeys(("reserved-1yr", "reserved-3yr"), "resource CUD (month/730)"),
+)
+CAPACITY_BLOCKS = Format(
+    title="AWS Capacity Blocks",
+    provider="aws",
+    name="instance_type",
+    date="source_date",
+    required=("region", "instance_type", "capacity_block_usd_hr"),
+    optional=("accelerator", "accelerator_count", "usd_per_accelerator_hr", "source_date"),
+    prices={"capacity-block": ("capacity_block_usd_hr", 1)},
+    names={"gpu": "accelerator"},
+    amounts={"gpu_count": ("accelerator_count", 1)},
+)
+COMMITMENTS = Format(
+    title="commitments",
+    provider=None,
+    name="instance_type",
+    date="source_date",
+    required=("provider", "instance_type", "region", "purchase", "usd_per_hour", "kind"),
+    optional=("source_date",),
+    prices={purchase: ("usd_per_hour", 1) for purchase in PURCHASES},
+    purchase="purchase",
 )
 NEOCLOUD = Format(
     title="neocloud offerings",
@@ -256,8 +283,9 @@ NEOCLOUD = Format(
     prices={"on-demand": ("price_usd_hour", 1), "spot": ("price_usd_hour", 1)},  # by is_spot
     names={"tier": "tier", "interconnect": "interconnect"},
     amounts={"gpu_memory_gb": ("vram_gb", 1), "vcpu": ("vcpu", 1), "ram_gib": ("ram_gb", 1)},
+    provider_column="provider_id",
 )
-FORMATS = (AWS, AZURE, GCP, NEOCLOUD)
+FORMATS = (AWS, AZURE, GCP, NEOCLOUD, CAPACITY_BLOCKS, COMMITMENTS)
 
 
 def recognise(at: str, header: tuple[str, ...]) -> Format:
@@ -349,7 +377,8 @@ def read_prices(place: str, read: Read | None = None) -> PriceList:
     first: dict[tuple[str, ...], Offer] = {}
     for offer in offers:  # lines that price one thing a second time, and differently
         if known.region is not None:
-            key: tuple[str, ...] = (offer.name.lower(), offer.region.lower())
+            purchase = lines[offer.line][known.purchase] if known.purchase else ""
+            key: tuple[str, ...] = (offer.provider, offer.name.lower(), offer.region.lower(), purchase)
             named = f"{offer.name} in {offer.region}"
         else:  # one GPU has several offers; only those alike in every other column are one
             key = tuple(text for column, text in lines[offer.line].items() if column != "price_usd_hour")
@@ -398,7 +427,7 @@ class _Cells:
 
     def price(self, column: str, hours: int) -> float | None:
         """US dollars an hour, of a price for so many hours."""
-        if not self._cells[column]:
+        if not self._cells.get(column):
             return None
         value = self._number(column)
         if not value:  # 0 is no price, whatever it was meant to say
@@ -422,7 +451,7 @@ class _Cells:
 
     def name(self, column: str, optional: bool = False) -> str:
         """A name to be compared with those of the catalogs."""
-        text = self._cells[column]
+        text = self._cells.get(column, "")
         if not text and not optional:
             self.wrong.append(f"{column} is empty.")
         elif len(text) > 120:
@@ -431,6 +460,11 @@ class _Cells:
             what = "which is no name: letters, digits and . _ - ( ) / + only"
             self.wrong.append(f"{column} is {shown(text)!r}, {what}.")
         return text
+
+    def label(self, column: str) -> str:
+        """A few words for a catalog row; nothing of longer ones or of what a page could not show."""
+        text = " ".join(self._cells.get(column, "").split())
+        return text if len(text) <= 120 and text.isprintable() and not set("<>") & set(text) else ""
 
     def day(self, column: str) -> str:
         """The day of 2026-05-24 or of 2026-05-24T12:00:00Z."""
@@ -458,6 +492,8 @@ def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
     if known is NEOCLOUD:  # one column of prices, and another that says of which class
         spot = row.yes_or_no("is_spot")
         columns = {purchase: how for purchase, how in columns.items() if (purchase == "spot") == spot}
+    if known.purchase:  # a class that the catalogs do not have is no price
+        columns = {purchase: how for purchase, how in columns.items() if purchase == row.label(known.purchase)}
     read = {purchase: row.price(*how) for purchase, how in columns.items()}
     prices = {
         purchase: usd if known.decimals is None else round(usd, known.decimals)
@@ -468,11 +504,13 @@ def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
     if not name.startswith(known.type_starts) and not row.wrong:
         row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
     fields |= {field: row.amount(*how) for field, how in known.amounts.items()}
-    fields["provider"] = known.provider or row.name("provider_id")
+    fields["provider"] = known.provider or row.name(known.provider_column)
     if known.region:
         fields["region"] = row.name(known.region, optional=not prices)  # a type without a price may have none
     if known.date:
         fields["as_of"] = row.day(known.date)
     fields |= {field: row.name(column, optional=True) for field, column in known.names.items()}
-    kinds = {purchase: known.terms for purchase, (_, hours) in columns.items() if hours > 1}
+    kinds = (
+        {purchase: row.label("kind") for purchase in columns if row.label("kind")} if known.purchase else known.terms
+    )
     return Offer(name=name, prices=prices, per_gpu=known is NEOCLOUD, kinds=kinds, **fields)

@@ -1,0 +1,165 @@
+"""Prices of the regions beside each row's own: read only where a question names a region.
+
+`regions/<provider>.yaml` has the provider's regions with their country and areas, and what its instance types cost
+there. What a file does not list, the region does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, Text
+from sheetgen.catalog.hardware import Instance, InstancePrice, PlacedInstance, Price, PurchaseId
+from sheetgen.units import ON_DEMAND, PURCHASES
+
+
+class Region(Entry):
+    id: Label
+    country: Label
+    areas: Some[Id]  # eu: the European Union and its economic area; europe: with the United Kingdom and Switzerland
+
+
+class RegionPrices(Entry):
+    """What an hour costs in one purchase class by instance type and region, from one source of one day."""
+
+    purchase: PurchaseId
+    as_of: Date
+    kind: Label | None = None
+    source: Text
+    usd_per_hour: dict[Label, dict[Label, Price]]
+
+    def problems(self) -> Iterator[Problem]:
+        if "; " in self.source:
+            yield ("source",), "source has a semicolon, which in a row's source begins that of another price"
+
+
+class RegionFile(Entry):
+    id_field: ClassVar[str] = "provider"
+    provider: Id
+    regions: Many[Region]
+    prices: Many[RegionPrices] = ()
+
+    def problems(self) -> Iterator[Problem]:
+        yield from self.twice("regions", "id", "region {}")
+        listed = {region.id for region in self.regions}
+        priced: set[tuple[str, str, str]] = set()
+        for i, block in enumerate(self.prices):
+            for kind, by_region in block.usd_per_hour.items():
+                for region in by_region:
+                    at, key = ("prices", i, "usd_per_hour", kind, region), (block.purchase, kind, region)
+                    if region not in listed:
+                        yield at, f"{region} is none of the file's regions"
+                    if key in priced:
+                        yield at, f"the {block.purchase} price of {kind} in {region} is given twice. Keep one"
+                    priced.add(key)
+
+
+class Regions:
+    """The regions of all providers by what a question may call them, and the rows as they are sold there."""
+
+    def __init__(self, rows: Sequence[Instance], files: Iterable[RegionFile]) -> None:
+        self.rows = rows
+        self._listed: dict[str, dict[str, Region]] = defaultdict(dict)
+        self._prices: dict[str, dict[str, dict[str, tuple[InstancePrice, str]]]] = defaultdict(dict)
+        for file in files:  # a later folder's stand in place of an earlier one's
+            self._listed[file.provider] |= {region.id.lower(): region for region in file.regions}
+            for block in file.prices:
+                for kind, by_region in block.usd_per_hour.items():
+                    of_type = self._prices[f"{file.provider}/{kind}".lower()]
+                    for region, usd in by_region.items():
+                        price = InstancePrice(
+                            purchase=block.purchase, usd_per_hour=usd, as_of=block.as_of, kind=block.kind
+                        )
+                        of_type.setdefault(region, {})[block.purchase] = (price, block.source)
+        self._of_text: dict[str, tuple[Instance, ...]] = {}
+
+    @cached_property
+    def areas(self) -> tuple[str, ...]:
+        """Every area that a question may name, in order."""
+        listed = (region for regions in self._listed.values() for region in regions.values())
+        return tuple(sorted({area for region in listed for area in region.areas}))
+
+    @cached_property
+    def by_provider(self) -> dict[str, dict[str, set[str]]]:
+        """The types that have a price in each region of each provider; a region may have none."""
+        found: dict[str, dict[str, set[str]]] = {
+            provider: {region.id: set() for region in regions.values()} for provider, regions in self._listed.items()
+        }
+        for row in self.rows:
+            for region in self.of_row(row):
+                found.setdefault(row.provider, {}).setdefault(region, set()).add(row.type)
+        return found
+
+    def listed(self, provider: str, region: str) -> Region | None:
+        """What is known of a region; nothing where it only stands in a row."""
+        return self._listed[provider].get(region.lower())
+
+    def of_row(self, row: Instance) -> dict[str, dict[str, tuple[InstancePrice, str]]]:
+        """The prices of a row by region and purchase class, with their sources, those of its own region first."""
+        own = {price.purchase: (price, "") for price in row.prices}
+        return {**({row.region: own} if own else {}), **self._prices.get(row.id.lower(), {})}
+
+    def rows_in(self, text: str) -> tuple[Instance, ...]:
+        """The rows that are sold in the regions that `text` means: an area, a country, a region's name or a part of
+        it; each type once, with the price of each class in the cheapest of these regions."""
+        asked = " ".join(text.lower().split())
+        if asked not in self._of_text:
+            names = {name for regions in self.by_provider.values() for name in regions}
+            exact = {name for name in names if name.lower() in (asked, asked.replace(" ", ""))}
+            placed = (self._placed(row, self._in_regions(row, asked, exact)) for row in self.rows)
+            self._of_text[asked] = tuple(row for row in placed if row is not None)
+        return self._of_text[asked]
+
+    def _in_regions(self, row: Instance, asked: str, exact: set[str]) -> list[str]:
+        regions = [row.region, *(name for name in self._prices.get(row.id.lower(), ()) if name != row.region)]
+        if asked in self.areas:
+            return [name for name in regions if asked in self._areas_of(row.provider, name)]
+        if exact:
+            return [name for name in regions if name in exact]
+        return [name for name in regions if asked in name.lower() or asked == self._country_of(row.provider, name)]
+
+    def _areas_of(self, provider: str, region: str) -> Sequence[str]:
+        """A region's areas; of one that no file lists the words of its name, as of `eu/us`."""
+        listed = self.listed(provider, region)
+        return listed.areas if listed else re.findall("[a-z]+", region.lower())
+
+    def _country_of(self, provider: str, region: str) -> str:
+        listed = self.listed(provider, region)
+        return listed.country.lower() if listed else ""
+
+    def _placed(self, row: Instance, regions: Sequence[str]) -> Instance | None:
+        """`row` at the cheapest prices of these regions; nothing where it is sold in none of them."""
+        if not regions:
+            return None
+        known = self.of_row(row)
+        offers = [(region, *offer) for region in regions for offer in known.get(region, {}).values()]
+        best: dict[str, tuple[str, InstancePrice, str]] = {}
+        for offer in sorted(offers, key=lambda offer: offer[1].usd_per_hour):
+            best.setdefault(offer[1].purchase, offer)
+        in_order = [best[purchase] for purchase in PURCHASES if purchase in best]
+        if all(region == row.region for region, _, _ in in_order):
+            return row if row.region in regions else None
+        places = {price.purchase: region for region, price, _ in in_order}
+        return PlacedInstance.model_construct(
+            **{
+                **dict(row),
+                "prices": tuple(price for _, price, _ in in_order),
+                "region": next(iter(places.values())),
+                "regions": places,
+                "source": _source_of(row, {price.purchase: source for _, price, source in in_order}),
+            }
+        )
+
+
+def _source_of(row: Instance, sources: dict[str, str]) -> str:
+    """The sources of a row's prices by purchase class, as a row's own source has them: the first is of the on-demand
+    price, others have the class before them, and last is what the row was made from."""
+    first = sources.get(ON_DEMAND, "")
+    own, _, rest = row.source.partition("; ")
+    others = {f"{name.split('-')[0]}: {source}": None for name, source in sources.items() if source}
+    others.pop(f"on: {first}", None)
+    return "; ".join([first or own, *others, *((f"the row: {own}",) if first else ()), *((rest,) if rest else ())])
