@@ -236,7 +236,7 @@ def _hosted(built: Built, model: int) -> Place:
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
     shares = [rent.monthly_usd * utilization / bills[0] for rent in rents if rent and bills]
     solved, row = built.solved, built.headline(model)
-    hosts = {price.host for price in solved.question.reference.hosted.of(solved.model_of(row).model.id)}
+    hosts = {price.host for price in solved.question.live_hosts(solved.model_of(row).model)}
     return Place((*bills, *shares, 1.0, utilization, float(len(hosts))))  # 1: "at 100%"
 
 

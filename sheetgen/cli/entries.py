@@ -25,7 +25,7 @@ NARROW = {
     "instances": ("id", "gpu_count", "gpu", "on_demand_usd_per_hour"),
     "workloads": ("id", "context_tokens", "input_tokens", "output_tokens", "name"),
     "engines": ("id", "default_version", "gpu_memory_utilization", "block_size", "vendors"),
-    "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million"),
+    "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million", "read_on", "deprecation_date"),
 }
 SHORTER: dict[str, Callable[[Any], str]] = {
     "n_params": lambda count: f"{count / 1e9:,.2f} B",
@@ -126,9 +126,11 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     elif kind == "hosts":
         from sheetgen.catalog.hosted import HostedPrice, hosted_file
 
-        for hosted in hosted_file(catalog).models:
+        file = hosted_file(catalog)
+        for hosted in file.models:
             for offer in hosted.prices:
-                yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
+                facts = fields(offer, *HostedPrice.model_fields)
+                yield {"model": hosted.model, **facts, "read_on": file.day_of(offer)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
             yield {
