@@ -24,6 +24,7 @@ from docs_pages import (
     parse,
     run,
     set_up,
+    without_fingerprints,
 )
 
 from sheetgen.cli import main
@@ -55,7 +56,8 @@ def did(command: Command, page: Path, whole: bool) -> str:
     if status:
         return f"{where}\n{output}"
     shown = as_shown(command.printed, output)
-    return f"{where} prints\n{shown}" if command.printed and shown != command.printed else ""
+    is_other = without_fingerprints(shown) != without_fingerprints(command.printed)
+    return f"{where} prints\n{shown}" if command.printed and is_other else ""
 
 
 def wrong(page: Path, whole: bool) -> list[str]:

@@ -170,3 +170,14 @@ def test_what_people_take_who_ask_otherwise() -> None:
     }
     assert alone["all_at_once"] is None and alone["by_requests_per_day"] == []
     assert sheetgen.recommend(**usual, users=501)["all_at_once"] is None
+
+
+def test_a_context_that_nobody_states_is_prompt_and_answer() -> None:
+    """So memory is charged for 513 tokens of an embedding of 512, not for the default context."""
+    asked: dict[str, Any] = {"model": "qwen3-embedding-8b", "requests_per_second": 50, "as_of": "2026-11-20"}
+    lengths: dict[str, Any] = {"input_tokens": 512, "output_tokens": 1}
+    alone = sheetgen.recommend(**asked, **lengths, instances="aws/p5.4xlarge")
+    stated = sheetgen.recommend(**asked, **lengths, instances="aws/p5.4xlarge", context=513)
+    wide = sheetgen.recommend(**asked, **lengths, instances="aws/p5.4xlarge", context=4096)
+    assert alone == stated and alone["context_tokens"] == 513
+    assert alone["sequences_per_replica"] > 4 * wide["sequences_per_replica"]

@@ -26,7 +26,7 @@ from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND, Candidate
 from sheetgen.question.overrides import limits_of
 from sheetgen.question.sheet_question import MAX_PIPELINE_PARALLEL_SIZE, Question
 from sheetgen.sizing import cost, rates
-from sheetgen.units import DTYPES, ENDS, GBPS
+from sheetgen.units import DTYPES, ENDS, GBPS, GIB
 
 STRIDE = 64  # requests; 64 strides of it are more than any engine runs in a batch
 MILLISECONDS_PER_SECOND = 1000
@@ -265,7 +265,8 @@ def gpu_columns(question: Question) -> Columns:
 
 def _pool_error(question: Question, scope: str, end: str) -> float:
     """An end of the pool's error band; without a band the prediction is taken at its word."""
-    return float(numpy.nan_to_num(deployment.band_columns(question.engine, scope)[f"kv_pool_error_bytes_{end}"]))
+    band = question.engine.band("kv_pool", scope)
+    return getattr(band, end) * GIB if band else 0.0
 
 
 def _bands_of_gpu(speed: SpeedFile, engine: str, gpu: Gpu) -> Columns:

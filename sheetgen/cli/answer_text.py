@@ -26,11 +26,18 @@ from sheetgen.report.wording import (
 from sheetgen.units import GIB, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
-# What is shown, until it is short enough: ways to pay less, other habits of the same people, what is known of them.
+# What is shown, until it is short enough: ways to pay less, what each rents, other habits of the same people, what is
+# known of them, the hosted API.
 SHORTER = (
-    (SHOWN_WAYS, True, True), (SHOWN_WAYS, True, False), (2, True, False), (1, True, False), (1, False, False),
-    (0, False, False),
-)  # fmt: skip
+    (SHOWN_WAYS, True, True, True, True),
+    (SHOWN_WAYS, True, True, False, True),
+    (SHOWN_WAYS, False, True, False, True),
+    (2, False, True, False, True),
+    (2, False, True, False, False),
+    (1, False, True, False, False),
+    (1, False, False, False, False),
+    (0, False, False, False, False),
+)
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"

@@ -125,7 +125,8 @@ def import_model(
     """A model entry from a Hugging Face config, as YAML on stdout.
 
     CONFIG is a config.json, a folder with one, or ORG/NAME on Hugging Face (needs huggingface_hub; only
-    config.json is fetched). No code of the model is run. What cannot be counted is named and refused.
+    config.json and hf_quant_config.json are fetched). No code of the model is run. What cannot be counted is named and
+    refused.
 
     \b
     Examples:
@@ -141,9 +142,9 @@ def import_model(
     if model_id is None and out is not None and Path(out).suffix == ".yaml":
         model_id = Path(out).stem
     if is_hub_id(config):
-        fields, where = fetch_config(config)
+        fields, beside = fetch_config(config)
         name = name or config.split("/")[1]
-        model = import_config(fields, name=name, hf_id=config, model_id=model_id, where=where)
+        model = import_config(fields, name=name, hf_id=config, model_id=model_id, where=config, beside=beside)
     else:
         model = import_file(config, name=name, model_id=model_id)[0]
     target = Path(to, "models", f"{model.id}.yaml") if to else Path(out) if out else None

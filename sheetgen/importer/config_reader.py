@@ -1,6 +1,7 @@
 """A config.json from disk or from the Hugging Face hub (`catalog import ORG/NAME` alone), and its fields by name.
 
-JSON is read and nothing is run: `auto_map` is text like any other. Of a repository, nothing else is fetched.
+JSON is read and nothing is run: `auto_map` is text like any other. Of a repository, nothing else is fetched but the
+hf_quant_config.json in which ModelOpt says what it quantized.
 What is not there or not of its kind is named, never guessed.
 """
 
@@ -50,8 +51,8 @@ def read_config(name: str | Path) -> tuple[dict[str, Any], str]:
 
 
 def read_quantization_beside(file: Path) -> dict[str, Any] | None:
-    """The hf_quant_config.json in the folder of a config.json, where ModelOpt says what it quantized and how."""
-    other = file.with_name("hf_quant_config.json")
+    """The hf_quant_config.json in the folder of a config.json."""
+    other = file.with_name(BESIDE)
     if file.name.lower() != "config.json" or not other.is_file():
         return None
     return read_config(other)[0]
@@ -98,8 +99,12 @@ def is_hub_id(name: str) -> bool:
     return bool(_ID.fullmatch(name)) and not name.lower().endswith(".json") and not Path(name).exists()
 
 
-def fetch_config(hf_id: str) -> tuple[dict[str, Any], str]:
-    """The config, and its name for messages. The library's own cache is used, and its own login."""
+BESIDE = "hf_quant_config.json"  # where ModelOpt says what it quantized and how
+
+
+def fetch_config(hf_id: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The config, and what stands beside it of its quantization, if anything. The library's own cache is used, and its
+    own login."""
     try:
         hub: Any = importlib.import_module("huggingface_hub")
     except ImportError:
@@ -107,16 +112,22 @@ def fetch_config(hf_id: str) -> tuple[dict[str, Any], str]:
             f"{shown(hf_id, 200)}: is no file or folder here. To fetch its config.json from Hugging Face, install"
             " huggingface_hub (python -m pip install huggingface_hub), or download the file and name it."
         ) from None
+    config = _fetched(hub, hf_id, "config.json")
+    assert config is not None
+    return config, _fetched(hub, hf_id, BESIDE, may_be_missing=True)
+
+
+def _fetched(hub: Any, hf_id: str, file: str, may_be_missing: bool = False) -> dict[str, Any] | None:
     try:
-        path = hub.hf_hub_download(repo_id=hf_id, filename="config.json")
+        path = hub.hf_hub_download(repo_id=hf_id, filename=file)
     except Exception as error:  # the library raises its own, its HTTP client's and the system's errors
+        if may_be_missing and any(kind.__name__ == "EntryNotFoundError" for kind in type(error).__mro__):
+            return None
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise CatalogError(
-            f"{shown(hf_id, 200)}: its config.json cannot be fetched ({shown(reason, 150)})."
-            " Download the file, and name it."
+            f"{shown(hf_id, 200)}: its {file} cannot be fetched ({shown(reason, 150)}). Download the file, and name it."
         ) from error
-    config, _ = read_config(path)
-    return config, hf_id
+    return read_config(path)[0]
 
 
 MAX_COUNT = 10**9  # widths, vocabularies, contexts: nothing published is larger

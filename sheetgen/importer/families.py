@@ -29,6 +29,7 @@ class Moe:
     latent: str = ""  # the key of the narrower width that routed experts work in, with a matrix into it and one back
     router_bias: bool = False
     expert_bias: bool = False
+    module: str = "mlp"  # its name in a layer
     correction: bool = False  # a parameter, not a buffer, corrects the router's scores
 
 
@@ -270,6 +271,17 @@ SPARSE: dict[str, Family] = {
     "glm4_moe": _GLM_MOE,
     "glm4v_moe_text": replace(_GLM_MOE, rope="mrope"),
     "minimax_m2": Family(qk_norm="width", moe=LOCAL_MOE),
+    **dict.fromkeys(
+        ("minimax_m3", "minimax_m3_vl_text"),
+        Family(
+            qk_norm="head",
+            dense_width="dense_intermediate_size",
+            moe=replace(
+                LOCAL_MOE, layers="first_k", shared_width="shared_intermediate_size", module="block_sparse_moe"
+            ),
+            builder="minimax_m3",
+        ),
+    ),
     "ernie4_5_moe": replace(
         _USE_BIAS,
         moe=Moe(n="moe_num_experts", top_k="moe_k", layers="range", shared="moe_num_shared_experts", correction=True),
@@ -537,10 +549,6 @@ REFUSED: dict[str, str] = {
     "nemotron_h_puzzle": "its blocks, found by search, have widths of their own, which are not counted",
     "deepseek_v41": "its n-gram tables, and no class of transformers to hold a count against",
     "inkling2": "its attention residuals and projected convolutions are not counted yet",
-    **dict.fromkeys(
-        ("minimax_m3", "minimax_m3_vl"),
-        "its blocks of sparse attention and the two widths of its FFNs are not counted yet",
-    ),
     "zamba2": "layers that share one attention block, each with adapters of its own, are not counted",
     **dict.fromkeys(
         ("qwen2_5_omni", "qwen3_omni_moe", "nemotron_h_omni", "cosmos3_omni"),
@@ -568,7 +576,7 @@ WRAPPERS: dict[str, tuple[str, str]] = {"internvl_chat": ("llm_config", "intern_
         "glm4v": ("glm4v", "glm4v_moe"),
         "glm5_next": ("glm5_next",),
         "step": ("step3p7",),
-        "none": ("inkling_mm_model", "dots3_note"),
+        "none": ("inkling_mm_model", "dots3_note", "minimax_m3_vl"),
     }.items()
     for model_type in model_types
 }

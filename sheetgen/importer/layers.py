@@ -334,15 +334,15 @@ def moe(f: Fields, family: Family) -> Layer:
     bias = f.flag(rule.shared_bias, False)
     tally = whole(n * hidden + n * rule.router_bias + n * rule.correction)
     if shared := shared_experts(f, rule)[1]:
-        tally += matrices(hidden, shared, family.gated, bias).within("mlp.shared_experts")
+        tally += matrices(hidden, shared, family.gated, bias).within(f"{rule.module}.shared_experts")
         if rule.shared_gate:
             tally += whole(hidden)
     if rule.latent and f.has(rule.latent):
         latent = f.count(rule.latent)
-        tally += linear("mlp.fc1_latent_proj", hidden, latent, bias, split="none")
-        tally += linear("mlp.fc2_latent_proj", latent, hidden, bias, split="none")
+        tally += linear(f"{rule.module}.fc1_latent_proj", hidden, latent, bias, split="none")
+        tally += linear(f"{rule.module}.fc2_latent_proj", latent, hidden, bias, split="none")
         hidden = latent
-    experts = matrices(hidden, width, family.gated, rule.expert_bias).within("mlp.experts") * n
+    experts = matrices(hidden, width, family.gated, rule.expert_bias).within(f"{rule.module}.experts") * n
     return Layer(tally, routed=experts.total, experts=experts.matrices, moe_width=width)
 
 

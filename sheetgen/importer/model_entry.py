@@ -11,7 +11,7 @@ from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
 from sheetgen.catalog.model import Model, stem
-from sheetgen.catalog.nearest_names import MOST_NAMED, model_parts, nearest
+from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.errors import CatalogError, shown
 from sheetgen.importer.config_reader import Fields, config_path, read_config, read_quantization_beside
 from sheetgen.importer.families import FAMILIES, REFUSED, WRAPPERS, Family
@@ -123,9 +123,8 @@ def _family(f: Fields, model_type: str) -> Family:
         f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {REFUSED[model_type]}.")
     counted = {name: name for name in (*FAMILIES, *WRAPPERS)}
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
-    near = nearest(model_type, counted, model_parts)[:MOST_NAMED]
-    alike = f" Did you mean {' or '.join(near)}?" if near else ""
-    f.refuse("model_type", f"is {shown(model_type)!r}, a family that sheetgen cannot count{why}.{alike}")
+    near = hint(nearest(model_type, counted, model_parts))
+    f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near}")
 
 
 def _stored(
@@ -133,9 +132,9 @@ def _stored(
 ) -> tuple[str, dict[str, Any], int]:
     """What the precision of the weights is called, the checkpoint's own row where it is quantized, and the elements of
     the body's matrices that it leaves in 16 bits."""
-    recipe = precision.recipe
-    if recipe is None:
+    if precision.recipe is None:
         return precision.base, {}, 0
+    recipe = precision.recipe.of_experts(decoder.experts[0] if decoder.experts else 0)
     size = measure_checkpoint(decoder, recipe, text.count("hidden_size"), vision)
     if unknown := recipe.modules.unknown(len(decoder.layers)):
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""

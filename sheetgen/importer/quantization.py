@@ -6,8 +6,9 @@ Which matrices are quantized is a list of rules: the first one that means a matr
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sheetgen.errors import shown
@@ -62,6 +63,9 @@ class Rule:
     stored: Stored | None = None
 
 
+_SINGLE_EXPERT = re.compile(r"(.*\bexperts)\.(\d{1,6})(\..+)?")
+
+
 @dataclass
 class Recipe:
     """How the matrices of a checkpoint are stored.
@@ -80,6 +84,23 @@ class Recipe:
 
     def __post_init__(self) -> None:
         self.modules = ModuleList(rule.pattern for rule in self.rules)
+
+    def of_experts(self, n: int) -> Recipe:
+        """The same for a model with so many experts: what is said of each of them in turn is said once."""
+        numbers: dict[tuple[str, Stored | None], set[int]] = {}
+        kinds = [(rule, _SINGLE_EXPERT.fullmatch(rule.pattern.text)) for rule in self.rules]
+        for rule, match in kinds:
+            if match and not rule.pattern.branches:
+                numbers.setdefault((match[1] + (match[3] or ""), rule.stored), set()).add(int(match[2]))
+        of_all = {kind for kind, found in numbers.items() if found == set(range(n))}
+        rules = []
+        for rule, match in kinds:
+            kind = (match[1] + (match[3] or ""), rule.stored) if match else None
+            if kind not in of_all:
+                rules.append(rule)
+            elif match and match[2] == "0":
+                rules.append(Rule(plain(match[1] + (match[3] or "")), rule.stored))
+        return replace(self, rules=rules)
 
 
 @dataclass(frozen=True)
@@ -106,7 +127,6 @@ def precision_of(outer: Fields, text: Fields, beside: Fields | None = None) -> P
         recipe = _METHODS[_method_of(q)](q)
         if text.raw("expert_dtype") is not None:
             recipe.experts = _expert_format(text, recipe)
-        recipe.modules = ModuleList(rule.pattern for rule in recipe.rules)
         return Precision(base, _kv_cache(q) or base, recipe)
     notes: tuple[str, ...] = () if named else ("the config names no dtype: taken to be bf16",)
     notes += ("a float32 checkpoint: engines load it in 16 bits unless told otherwise",) if stored == "fp32" else ()

@@ -197,6 +197,23 @@ def longcat(f: Fields, family: Family) -> Decoder:
     return replace(decoder, notes=(note,))
 
 
+def minimax_m3(f: Fields, family: Family) -> Decoder:
+    """Most layers pick blocks of tokens by index keys of 16 bits beside their own keys and values."""
+    sparse = f.part("sparse_attention_config")
+    n, width = sparse.count("sparse_num_index_heads"), sparse.count("sparse_index_dim")
+    decoder, hidden = plain_decoder(f, family), f.count("hidden_size")
+    picking = linear("self_attn.index_q_proj", hidden, n * width, split="none") + whole(2 * width)
+    picking += linear("self_attn.index_k_proj", hidden, width, split="none")
+    index: Shape = {"kind": "indexer", "width": width, "entry_bytes": 2 * width}
+    picks = sparse.whole_numbers("sparse_attention_freq", len(decoder.layers))
+    layers = tuple(
+        replace(plus(layer, picking), mixer=layer.mixer + picking, groups=(*layer.groups, index)) if pick else layer
+        for pick, layer in zip(picks, decoder.layers, strict=True)
+    )
+    notes = ("the MTP layers are not counted",) if f.raw("num_mtp_modules") else ()
+    return replace(decoder, layers=layers, notes=(*decoder.notes, *notes))
+
+
 def mistral_large4(f: Fields, family: Family) -> Decoder:
     """Every fourth layer has no positions, and a latent without their part; the index reads the hidden state."""
     n, hidden, heads = f.layers(), f.count("hidden_size"), f.count("num_attention_heads")
@@ -744,6 +761,7 @@ BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
         hy_v4,
         glm5_next,
         longcat,
+        minimax_m3,
         mistral_large4,
         dots3_note,
     )

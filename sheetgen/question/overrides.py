@@ -25,7 +25,7 @@ from sheetgen.catalog.model import Model
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.question.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.question.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
-from sheetgen.question.parse import ANY, COUNT, DAY, FLAG, TEXT, TOKENS, Kind, name_part, plain
+from sheetgen.question.parse import ANY, COUNT, DAY, FLAG, LEAST, TEXT, TOKENS, Kind, name_part, plain
 from sheetgen.units import DTYPES, GIB, ON_DEMAND, PURCHASES
 
 FACTOR = Kind(high=1000)
@@ -125,7 +125,8 @@ SETTINGS: dict[str, Kind] = {
 # What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
 SHOWN: dict[str, Kind] = {one.name: one.kind for one in INPUTS if one.shown}
 BANDS: dict[str, Kind] = dict.fromkeys(
-    (*(name for scope in OF_ANY_KIND for name in band_names(scope)), *band_names("anchored", MODEL_KINDS)), FACTOR
+    (*(name for scope in OF_ANY_KIND for name in band_names(scope)), *band_names("anchored", MODEL_KINDS)),
+    replace(FACTOR, low=LEAST),  # a time at the low end is divided by it
 )
 OUTPUT = Kind("whole", 0, TOKENS.high)
 _LENGTH_OF = re.compile(r"output_(?!tokens_per_second_band)\w+|prompt_asked")

@@ -180,7 +180,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
         # The inputs moved the sheet's lines; single cells that come and go leave the others where they are.
         if any({at[i] for at in old[name]} != {at[i] for at in new[name]} for i in (0, 1)):
             now[name] = _align(new[name], found[name])
-    still = all(a == b for one in places.values() for axis in (one.rows, one.columns) for a, b in axis.items())
+    rearranged = {name for name, one in places.items() if not one.stays}
     overwritten: list[Overwritten] = []
     wrong: list[Place] = []
     n_formulas = n_as_built = n_blank = 0
@@ -192,7 +192,8 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
                 continue
             held = cells.get(here, NOTHING)
             place = Place(name, *here)
-            if not (still and _is_copy(one, held)) and not _same_formula(one, held, places):
+            is_copy = rearranged.isdisjoint(one.formula.sheets) and _is_copy(one, held)
+            if not is_copy and not _same_formula(one, held, places):
                 if one.role == "input":  # it follows others until it is typed over
                     continue
                 text = held.value if held.formula is None else f"={held.text.removeprefix('=')}"
@@ -259,6 +260,11 @@ class Alignment:
     def at(self, row: int, column: int) -> At | None:
         here = self.rows.get(row), self.columns.get(column)
         return None if here[0] is None or here[1] is None else (here[0], here[1])
+
+    @functools.cached_property
+    def stays(self) -> bool:
+        """Whether every row and column that is left is where it was."""
+        return all(before == now for axis in (self.rows, self.columns) for before, now in axis.items())
 
     @functools.cached_property
     def _axes(self) -> list[tuple[Any, Any]]:
@@ -337,9 +343,11 @@ def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) 
         return False
     if (one.formula.template, one.formula.sheets) != (held.formula.template, held.formula.sheets):
         return False
-    moved, named = one.formula.at(one.away).copy(), numpy.array(one.formula.sheets)
-    for sheet in set(one.formula.sheets) & places.keys():
-        moved[:, named == sheet] = places[sheet].moved(moved[:, named == sheet])
+    moved = one.formula.at(one.away)
+    if rearranged := [name for name in set(one.formula.sheets) & places.keys() if not places[name].stays]:
+        moved, named = moved.copy(), numpy.array(one.formula.sheets)
+        for sheet in rearranged:
+            moved[:, named == sheet] = places[sheet].moved(moved[:, named == sheet])
     return bool((moved == held.formula.at(held.away)).all())
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import CellRecord, PayLess
+from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.pay_less import MONTHS
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.sheet_question import Question
@@ -14,6 +16,7 @@ from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.notes import doubt, is_old
+from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
 from sheetgen.units import Layout, count, rate_text
 
@@ -32,7 +35,12 @@ _ARRIVING = template(
     "once]",
     is_stated=is_text(q.stated),
 )
-_MONTH = template("{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}]", differs=is_text(q.budget))
+_MONTH = template(
+    "{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}]"
+    "[bound?; the {term} commitment binds {binds}]",
+    differs=is_text(q.budget),
+    bound=is_text(q.term),
+)
 _SURE = template(
     "{chance} that these machines are fast enough for this load; not that the load is right, nor that no machine "
     "fails.[enough?| [measured?{reason}|[margin?{level}: {month} a month.|Nothing is {level}.]]]",
@@ -148,6 +156,7 @@ def answer_words(question: Question, cell: CellRecord) -> str:
     if cell.chosen is None:
         return cell.verdict
     usd, settings = cell.answer.monthly_usd, question.settings
+    purchase = question.instances[cell.answer.instance].purchase
     budget = wording.month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
     sentence = _MONTH.fill(
         rent=rented(cell.answer),
@@ -155,29 +164,39 @@ def answer_words(question: Question, cell: CellRecord) -> str:
         year=dollars(cell.units.annual_usd),
         budget=budget,
         differs=bool(budget),
+        term=TERMS.get(purchase, ""),
+        binds=dollars(MONTHS.get(purchase, 0) * usd),
+        bound=purchase in MONTHS,
     )
     return str(sentence)
 
 
 def answer_lines(
-    question: Question, cell: CellRecord, n_ways: int = SHOWN_WAYS, has_habits: bool = True, has_known: bool = True
+    question: Question,
+    cell: CellRecord,
+    n_ways: int = SHOWN_WAYS,
+    has_rent: bool = True,
+    has_habits: bool = True,
+    has_known: bool = True,
+    has_hosted: bool = True,
 ) -> Iterator[Line]:
     """What the answer rests on: certainty, what it serves, the hardware, so many ways to pay less, the answer as
     published, what a measurement decides.
 
-    has_habits: with what other habits of the same people cost. has_known: with what is known of them.
+    has_rent: with what each way to pay less rents. has_habits: with what other habits of the same people cost.
+    has_known: with what is known of them. has_hosted: with the cheapest hosted API.
     """
     for label, texts in (
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
         ("hardware", _hardware(question, cell)),
         ("class", _declined(cell)),
-        ("pay less", _pay_less(cell, n_ways)),
+        ("pay less", _pay_less(cell, n_ways, has_rent)),
         ("longer", _longer(cell)),
         ("published", _published(cell)),
         ("if", _other_loads(question, cell, has_known) if has_habits else ()),
         ("measure", _measure(cell)),
-        ("hosted", _hosted(question, cell)),
+        ("hosted", _hosted(question, cell) if has_hosted else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
@@ -186,10 +205,11 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     """How sure the answer is, with what 0.9 costs, or why to measure first."""
     margin = next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
     chance = str(wording.sure(cell.answer.chance))
+    costs_no_more = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT  # in another layout
     reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
     sentence = _SURE.fill(
         chance=chance,
-        enough=not reasons and (cell.answer.chance >= MARGIN or chance == str(wording.sure(MARGIN))),
+        enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
         level=str(wording.sure(MARGIN)),
         month=dollars(margin.monthly_usd) if margin else "",
         margin=margin is not None,
@@ -272,20 +292,29 @@ def _declined(cell: CellRecord) -> Iterator[str]:
         yield str(sentence)
 
 
-def _pay_less(cell: CellRecord, n_ways: int) -> Iterator[str]:
-    elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_ways]  # a filter hides nothing
-    mildest = [way for way in cell.pay_less if way.kind not in ("provider", "hosted")]  # which has a line of its own
-    yield from map(_way, (*mildest[: n_ways - len(elsewhere)], *elsewhere))
+def _pay_less(cell: CellRecord, n_ways: int, has_rent: bool) -> Iterator[str]:
+    """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
+    with what is rented, or all in one."""
+    is_said = bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")  # beside the certainty
+    elsewhere = [way for way in cell.pay_less if way.kind == "provider"]
+    apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
+    mildest = [way for way in cell.pay_less if way.kind not in apart]
+    n_elsewhere = max(n_ways // 2, n_ways - len(mildest))
+    shown = [*mildest[: n_ways - len(elsewhere[:n_elsewhere])], *elsewhere[:n_elsewhere]]
+    if has_rent:
+        yield from (_way(way, has_rent) for way in shown)
+    elif shown:
+        yield f"{'; '.join(_way(way, has_rent) for way in shown)}."
 
 
-def _way(way: PayLess) -> str:
-    rent = f"{way.n_instances:,}x {way.instance}" if way.instance else ""
+def _way(way: PayLess, has_rent: bool) -> str:
+    rent = f"{way.n_instances:,}x {way.instance}" if way.instance and has_rent else ""
     return str(_WAY.fill(month=dollars(way.monthly_usd), what=way.what, rent=rent, rented=bool(rent)))
 
 
 def way_words(way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
-    return str(_GIVES_UP.fill(way=_way(way), gives_up=way.gives_up))
+    return str(_GIVES_UP.fill(way=_way(way, has_rent=True), gives_up=way.gives_up))
 
 
 def _longer(cell: CellRecord) -> Iterator[str]:

@@ -111,8 +111,8 @@ MEASURE_FIRST = {
     "impossible": template(
         "Measure first: nothing is {confidence:percent} sure to serve this; this is an even chance."
     ),
-    "asked_dear": template("Measure first: an even chance costs {usd} a month, on {rent}."),
-    "one_each": template("Measure first: each machine would have one request; an even chance costs {usd} a month."),
+    "asked_dear": template("Measure first: {sure} costs {usd} a month, on {rent}."),
+    "one_each": template("Measure first: each machine would have one request; {sure} costs {usd} a month."),
     "sure_impossible": template("Measure first: nothing is 90% sure to serve this."),
     "sure_dear": template("Measure first: being 90% sure costs {usd} a month."),
 }

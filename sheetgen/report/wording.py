@@ -335,7 +335,10 @@ def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
     at = [one for one in cell.by_confidence if one]
     for reason in cell.measure_first:
         one = at[-1] if reason == "sure_dear" else at[0] if at else None
-        values = {} if one is None else {"usd": money(one.monthly_usd), "rent": rent(one.n_instances, one.instance)}
+        values = {}
+        if one is not None:
+            rented = rent(one.n_instances, one.instance)
+            values = {"usd": money(one.monthly_usd), "rent": rented, "sure": sure(one.chance)}
         yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
 
 

@@ -114,7 +114,14 @@ class FakeHub:
         self.asked.append(asked)
         if self.path is None:
             raise ConnectionError("no route to host\nand more")
-        return str(self.path)
+        path = self.path.with_name(asked["filename"])
+        if not path.exists():
+            raise EntryNotFoundError
+        return str(path)
+
+
+class EntryNotFoundError(Exception):
+    """As the library calls what a repository has not."""
 
 
 def test_by_hugging_face_id(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +129,12 @@ def test_by_hugging_face_id(run: Run, folder: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     text = run("catalog", "import", "acme/Tiny-8B-Instruct").stdout
     assert text.startswith("id: tiny-8b\nname: Tiny-8B-Instruct\nhf_id: acme/Tiny-8B-Instruct\n")
-    assert hub.asked == [{"repo_id": "acme/Tiny-8B-Instruct", "filename": "config.json"}]
+    files = ("config.json", "hf_quant_config.json")
+    assert hub.asked == [{"repo_id": "acme/Tiny-8B-Instruct", "filename": file} for file in files]
+    stated = {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": ["lm_head"]}
+    (folder / files[1]).write_text(json.dumps({"quantization": stated}))
+    text = run("catalog", "import", "acme/Tiny-8B-NVFP4").stdout
+    assert "weight_dtype: nvfp4\nkv_cache_dtype: fp8\n" in text
 
 
 def test_offline(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -217,7 +217,7 @@ def test_multi_query_is_the_default_of_gpt_bigcode() -> None:
     assert kv == {"gpt_bigcode": 1, "gpt2": 4}
 
 
-@pytest.mark.parametrize("model_type", ["deepseek_v41", "minimax_m3_vl", "zamba2", "qwen3_omni_moe", "inkling2"])
+@pytest.mark.parametrize("model_type", ["deepseek_v41", "zamba2", "qwen3_omni_moe", "inkling2"])
 def test_what_is_known_and_not_counted_says_why(model_type: str) -> None:
     with pytest.raises(CatalogError) as caught:
         import_config({"model_type": model_type, "hidden_size": 64}, name="x", where="c.json")

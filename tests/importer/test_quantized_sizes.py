@@ -62,6 +62,28 @@ def nvfp4(*exclude: str) -> dict[str, Any]:
 
 CHANNELS = {"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}
 GROUPS_OF_16 = {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}
+NVFP4_EXPERTS = {
+    "quant_method": "modelopt",
+    "quant_algo": "NVFP4",
+    "group_size": 16,
+    "exclude_modules": ["lm_head", "*self_attn*", "*.mlp.*", "*block_sparse_moe.gate", "vision_tower*"],
+}
+_EIGHT = {"num_bits": 8, "type": "float", "group_size": 32, "strategy": "group", "scale_dtype": "torch.uint8"}
+MXFP4_AND_8 = {
+    "quant_method": "compressed-tensors",
+    "format": "mixed-precision",
+    "ignore": ["lm_head"],
+    "config_groups": {
+        "experts": {
+            "targets": ["re:.*block_sparse_moe.experts.*"],
+            "weights": {"num_bits": 4, "type": "float", "group_size": 32},
+        },
+        "rest": {
+            "targets": ["re:.*self_attn.*", "re:.*shared_experts.*", r"re:.*mlp\.(gate|up|down)_proj"],
+            "weights": _EIGHT,
+        },
+    },
+}
 _RED_HAT = ("lm_head", r"re:.*mlp.gate$", r"re:.*mlp.shared_expert_gate$", r"re:.*linear_attn.*", r"re:.*visual.*")
 
 PUBLISHED = [
@@ -175,6 +197,22 @@ PUBLISHED = [
         config="glm-5",
         beside=nvfp4("lm_head", "model.layers.78*"),
         kv="fp8",
+    ),
+    Published(
+        "Mapika/MiniMax-M3-NVFP4",
+        256e9,
+        "its model card: ~256 GB, experts in NVFP4, all else in BF16",
+        config="minimax-m3",
+        quantization=NVFP4_EXPERTS,
+        within=0.01,  # its tower is not counted
+    ),
+    Published(
+        "olka-fi/MiniMax-M3-MXFP4",
+        221 * GIB,
+        "its model card: ~221 GiB, experts in MXFP4, attention and dense parts in MXFP8",
+        config="minimax-m3",
+        quantization=MXFP4_AND_8,
+        within=0.01,
     ),
 ]
 
@@ -312,6 +350,30 @@ def test_bytes_by_hand(quantization: dict[str, Any], expected: float) -> None:
     assert size_of(quantization) == pytest.approx(PLAIN - expected, abs=64)  # scales of whole matrices
 
 
+def test_index_keys_of_minimax_m3_have_16_bits() -> None:
+    """57 of 60 layers keep 128 elements beside 4 heads of keys and values."""
+    shape = import_config(json.loads((FOLDER / "minimax-m3.json").read_text()), name="x").shape()
+    kept = shape["n_full_layers"] * shape["full_kv_heads"] * shape["full_kv_width"] * 2 + shape["other_bytes_per_token"]
+    assert kept == 137_472
+
+
+def test_experts_listed_one_by_one_are_as_those_listed_together() -> None:
+    fp8 = {"quant_algo": "FP8"}
+    together = {f"model.layers.{i}.mlp.experts": fp8 for i in (1, 2)}
+    single = {
+        f"model.layers.{i}.mlp.experts.{e}.{part}_proj": fp8
+        for i in (1, 2)
+        for e in range(4)
+        for part in ("gate", "up", "down")
+    }
+    sizes = [
+        size_of({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers})
+        for layers in (together, single, {k: v for k, v in single.items() if ".experts.3." not in k})
+    ]
+    assert sizes[0] == sizes[1]
+    assert sizes[2] == sizes[1] + 2 * (3 * 256 * 128 - 3 * 4)  # the last expert's bytes, without its scales
+
+
 def test_several_groups_with_targets() -> None:
     group = {"targets": [r"re:.*self_attn\.(q|k|v|o)_proj$"], "weights": {"num_bits": 8, "type": "float"}}
     other = {"targets": ["re:.*experts.*"], "weights": GROUPS_OF_16}
@@ -369,14 +431,15 @@ def test_what_is_not_understood_is_refused(quantization: dict[str, Any], told: s
     assert line.startswith("c.json: quantization_config") and told in line
 
 
-def test_the_catalog_has_the_size_of_the_files(catalog: Catalog) -> None:
-    """A checkpoint by its name and by its files: the same bytes but for what was rounded, the same KV cache."""
-    rows = {c.hf_id: (m, c) for m in catalog.models() for c in m.checkpoints}
-    both = [row for row in PUBLISHED if row.hf_id in rows]
+def test_by_name_and_by_path_alike(catalog: Catalog, tmp_path: Path) -> None:
+    """A checkpoint of the catalog has the bytes and the KV cache of its own files, whichever other one is listed."""
+    listed = {c.hf_id for m in catalog.models() for c in m.checkpoints}
+    both = [row for row in PUBLISHED if row.hf_id in listed]
     assert len(both) >= 25
-    for row in both:
-        model, _ = catalog.resolve_model(row.hf_id)
-        entry, checkpoint = rows[row.hf_id]
-        assert checkpoint.size_bytes == pytest.approx(row.size_bytes, rel=row.within), row.hf_id
-        if row.hf_id != entry.hf_id:
-            assert model.kv_cache_dtype == row.kv, row.hf_id
+    for i, row in enumerate(both):
+        named, dtype = catalog.resolve_model(row.hf_id)
+        (folder := tmp_path / str(i)).mkdir()
+        ours = sized(row, folder)
+        assert (dtype or named.weight_dtype) == ours.weight_dtype, row.hf_id
+        assert named.checkpoint_bytes(ours.weight_dtype) == ours.checkpoint_bytes(ours.weight_dtype), row.hf_id
+        assert named.kv_cache_dtype == ours.kv_cache_dtype == row.kv, row.hf_id
