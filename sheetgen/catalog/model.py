@@ -92,6 +92,10 @@ Group = Annotated[_Groups, Field(discriminator="kind")]
 BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another group too
 
 
+SCALE_BLOCK, SCALE_BLOCKS = 128, "blocks of 128"  # of FP8 weights that share a scale, as formats have them
+MOST_DENSE_LAYERS = 4  # before a mixture's first layer of experts
+
+
 class Params(Entry):
     """Parameters by part: embedding to per_layer_embedding add up to the total.
 
@@ -317,6 +321,27 @@ class Model(Entry):
     def hosted_id(self) -> str:
         """The id under which hosts have it; empty for none."""
         return self.id if self.hosted_as is None else self.hosted_as
+
+    @property
+    def expert_width(self) -> int | None:
+        """The width of one routed expert's hidden layer, of three matrices each; None where the model has no experts or
+        its layers do not say. The first few layers may have none."""
+        if self.experts is None:
+            return None
+        for n_dense_layers in range(MOST_DENSE_LAYERS + 1):
+            of_width = 3 * self.hidden_size * self.experts.n * (self.n_layers - n_dense_layers)
+            if of_width > 0 and self.params.routed_experts and self.params.routed_experts % of_width == 0:
+                return self.params.routed_experts // of_width
+        return None
+
+    def splits_scale_blocks(self, hf_id: str, tensor_parallel_size: int) -> bool:
+        """Whether tensor parallelism would cut the blocks of a checkpoint's experts that share a scale: engines refuse
+        to load it then, and deal out whole experts where they are told to."""
+        formats = [c.format for c in self.checkpoints if c.hf_id == hf_id]
+        width = self.expert_width
+        if not width or not any(SCALE_BLOCKS in stored for stored in formats):
+            return False
+        return width % (tensor_parallel_size * SCALE_BLOCK) != 0
 
     def weights_named(self, name: str) -> str | None:
         """The Hugging Face id of the weights that a name means, where they are not the entry's own but others of its

@@ -159,6 +159,13 @@ class Plan:
         return self.value("data_parallel_size") > 1 and self.trial.known["n_params_routed"] > 0
 
     @property
+    def splits_scale_blocks(self) -> bool:
+        """Whether tensor parallelism would cut blocks of the checkpoint's experts that share a scale, which vLLM
+        refuses to load ("is not divisible by weight quantization block_n = 128", vllm-project/vllm#17569)."""
+        model = self.trial.names.model
+        return model.splits_scale_blocks(self.checkpoint.word, self.value("tensor_parallel_size"))
+
+    @property
     def has_own_block_size(self) -> bool:
         return bool(self.value("block_size") != self.trial.names.engine.block_size)
 
@@ -238,7 +245,7 @@ def vllm(plan: Plan) -> Written:
     """`vllm serve`, with every argument of it that bears on the memory of the point."""
     names, known = plan.launcher.flags, plan.trial.known
     flags = plan.flags(*PARALLEL)
-    if plan.value("expert_parallel_size") > 1 or plan.shares_experts:
+    if plan.value("expert_parallel_size") > 1 or plan.shares_experts or plan.splits_scale_blocks:
         flags[names["expert_parallel_size"]] = True
     flags |= plan.flags("max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization")
     if plan.value("kv_cache_memory_bytes"):

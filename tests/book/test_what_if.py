@@ -294,7 +294,8 @@ def test_half_the_context_moves_the_gpus(book: Path) -> None:
 
 
 def test_a_model_typed_in_a_spare_row_is_offered_and_sized(book: Path) -> None:
-    """All facts of EXAONE 3.5 32B, of which no FP8 checkpoint is listed, under a name of one's own: the what-if answers as for the catalog's entry."""
+    """All facts of a model of which no FP8 checkpoint is listed, under a name of one's own: the what-if answers as for
+    the catalog's entry."""
     sheets = books.Sheets(book)
     model = books.catalog().model("exaone-3.5-32b")
     facts = {**model.shape(), "own_weight_dtype": "bf16", "own_kv_dtype": "bf16"}

@@ -28,9 +28,6 @@ KNOWN: dict[str, tuple[set[str], str]] = {
         ("gemma-4-12b", "exaone-4.5-33b"),
         ({"total", "vision"}, "the config is the text part's; what reads images is counted by transformers"),
     ),
-    **dict.fromkeys(
-        ("glm-5.3", "glm-5.3-flash"), ({"weight_dtype"}, "the config is the BF16 repository's; the entry is of FP8")
-    ),
     "tencent-hunyuan-large": ({"total", "body", "active"}, "the entry leaves the query and key norms out"),
     **dict.fromkeys(
         ("eagle3-deepseek-v3", "eagle3-llama-3.x-70b", "llama-3.1-8b-speculator.eagle3"),

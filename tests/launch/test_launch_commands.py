@@ -8,6 +8,7 @@ import pytest
 from points import ENGINES, POINTS, flags_of, model_named, read_back, speculation, words, written
 
 import sheetgen
+from sheetgen.catalog import Catalog
 
 CASES = [(name, engine) for name in POINTS for engine in ENGINES]
 REFUSED = {  # what the engine cannot be told, and why
@@ -219,6 +220,26 @@ def test_a_draft_without_an_id_is_to_be_named() -> None:
     flags, _ = written(("vllm",), model="70b", gpu="h200", tensor_parallel_size=4, draft_model="eagle3-llama-3.x-70b")
     assert speculation(flags["vllm"])["model"] == "CHECKPOINT-OF-EAGLE3-LLAMA-3.X-70B"
     assert any("has no id here" in note for note in flags["vllm"].notes)
+
+
+@pytest.mark.parametrize(
+    ("model", "width", "cut"),
+    [
+        ("qwen3-coder-480b-a35b", 2560, {8: True, 4: False}),  # 320 wide at TP 8, vllm-project/vllm#17569
+        ("qwen3-235b-a22b", 1536, {8: True, 4: False}),
+        ("deepseek-v3", 2048, {8: False, 16: False}),
+        ("llama-3.1-70b", None, {8: False}),
+    ],
+)
+def test_experts_whose_blocks_would_be_cut_are_dealt_out_whole(
+    model: str, width: int | None, cut: dict[int, bool]
+) -> None:
+    """Widths are `moe_intermediate_size` of the published configs."""
+    assert Catalog().model(model).expert_width == width
+    for tensor_parallel_size, is_cut in cut.items():
+        asked = {"model": model, "weight_dtype": "fp8", "gpu": "b200", "tensor_parallel_size": tensor_parallel_size}
+        flags, _ = written(("vllm",), **asked, context_tokens=4096)
+        assert ("--enable-expert-parallel" in words(flags["vllm"])) == is_cut, tensor_parallel_size
 
 
 def test_data_parallel_ranks() -> None:
