@@ -236,8 +236,11 @@ def _hosted(built: Built, model: int) -> Place:
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
     shares = [rent.monthly_usd * utilization / bills[0] for rent in rents if rent and bills]
     solved, row = built.solved, built.headline(model)
-    hosts = {price.host for price in solved.question.reference.hosted.of(solved.model_of(row).model.id)}
-    return Place((*bills, *shares, 1.0, utilization, float(len(hosts))))  # 1: "at 100%"
+    model_of, question = solved.model_of(row).model, solved.question
+    lists = (question.live_hosts(model_of), question.reference.hosted.of(model_of.hosted_id))
+    n_hosts = [float(len({price.host for price in prices})) for prices in lists]
+    most_days = question.reference.assumption("stale_host_after_days")
+    return Place((*bills, *shares, 1.0, utilization, *n_hosts, most_days))  # 1: "at 100%"
 
 
 def _money(built: Built, model: int) -> list[Place]:

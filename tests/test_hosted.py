@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -18,14 +20,19 @@ from sheetgen.answer.hosts import by_host, hosted, hosts_of
 from sheetgen.answer.solution import Solution
 from sheetgen.api import answer_of, recommended
 from sheetgen.catalog import Catalog, default_folder
-from sheetgen.catalog.hosted import hosted_file
+from sheetgen.catalog.hosted import HostedPrice, hosted_file
 from sheetgen.cli.drawing import draw
+from sheetgen.importer.model_names import resolve_model
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.sizing import cost
 
 
 def n_hosts(solved: Solution) -> int:
-    return len({one.host for one in hosted_file(catalog()).of(solved.model_of(0).model.id)})
+    return len({price.host for price in solved.question.live_hosts(solved.model_of(0).model)})
+
+
+def live(model: str, as_of: str = "2026-11-28") -> tuple[HostedPrice, ...]:
+    return hosted_file(catalog()).live(model, datetime.date.fromisoformat(as_of), 90)
 
 
 @functools.cache
@@ -39,39 +46,40 @@ def asked(**options: Any) -> dict[str, Any]:
 
 
 # 1,000 million prompt tokens and 100 million answer tokens a month, prompts of 8,000 tokens. By hand from the list,
-# tests/data/prices/hosted_litellm_1.109.1.csv, which has dollars a token: x 10^6 is dollars a million.
+# tests/data/prices/hosted_litellm_1.110.2.csv, which has dollars a token: x 10^6 is dollars a million; lines with a
+# source page alone.
 BY_HAND = {
     "llama-3.1-8b": [
         ("deepinfra", 24.0),  # ...-8B-Instruct-Turbo 2e-08, 4e-08: 1000 x 0.02 + 100 x 0.04 = 20 + 4
-        ("novita", 25.0),  # 2e-08, 5e-08: 20 + 5
-        ("nebius", 26.0),  # 2e-08, 6e-08: 20 + 6
+        ("nebius", 26.0),  # 2e-08, 6e-08: 20 + 6; novita's 25 has no source page
+        ("nscale", 33.0),  # 3e-08, 3e-08: 30 + 3
     ],
     "llama-3.1-70b": [
-        ("hyperbolic", 150.0),  # 1.2e-07, 3e-07: 120 + 30
-        ("lambda", 150.0),  # the same, fp8
         ("nebius", 170.0),  # 1.3e-07, 4e-07: 130 + 40
+        ("deepinfra", 440.0),  # 4e-07, 4e-07: 400 + 40
+        ("ovhcloud", 737.0),  # 6.7e-07, 6.7e-07: 670 + 67; cerebras' 660 has no source page
     ],
-    "llama-3.1-405b": [  # hyperbolic's 1.2e-07, 3e-07 has no source page, and is a fifth of the next
-        ("lambda", 880.0),  # 8e-07, 8e-07: 800 + 80
+    "llama-3.1-405b": [
         ("nebius", 1300.0),  # 1e-06, 3e-06: 1000 + 300
-        ("bedrock", 2640.0),  # 2.4e-06, 2.4e-06: 2400 + 240; together's prompts end at 4,096 tokens
+        ("fireworks", 3300.0),  # 3e-06, 3e-06: 3000 + 300
+        ("vertex", 6600.0),  # 5e-06, 1.6e-05: 5000 + 1600; together's prompts end at 4,096 tokens
     ],
     "gpt-oss-120b": [
         ("wandb", 47.0),  # 3e-08, 1.7e-07: 30 + 17
         ("deepinfra", 54.0),  # 3.7e-08, 1.7e-07: 37 + 17
-        ("novita", 75.0),  # 5e-08, 2.5e-07: 50 + 25
+        ("ovhcloud", 120.0),  # 8e-08, 4e-07: 80 + 40; novita's 75 has no source page
     ],
     "deepseek-v3.2": [
         ("deepinfra", 298.0),  # 2.6e-07, 3.8e-07: 260 + 38
-        ("novita", 309.0),  # 2.69e-07, 4e-07: 269 + 40
-        ("deepseek", 320.0),  # 2.8e-07, 4e-07: 280 + 40
+        ("friendli", 650.0),  # 5e-07, 1.5e-06: 500 + 150; novita's 309 has no source page
+        ("fireworks", 728.0),  # 5.6e-07, 1.68e-06: 560 + 168
     ],
 }
 
 
 @pytest.mark.parametrize("model", BY_HAND)
 def test_the_three_cheapest_hosts_of_five_models_by_hand(model: str) -> None:
-    found = by_host(hosted_file(catalog()).of(model), 1000, 100, 8000)[:3]
+    found = by_host(live(model), 1000, 100, 8000)[:3]
     assert [(price.host, pytest.approx(usd)) for usd, price in found] == BY_HAND[model]
 
 
@@ -100,28 +108,28 @@ def test_of_several_prices_of_a_host_the_lowest_for_the_load_counts() -> None:
 def test_a_host_that_is_cheaper_at_any_use_has_no_utilization_to_beat() -> None:
     price = hosted_file(catalog()).of("llama-3.1-70b")[0]
     shares = {"on-demand": 1.0, "reserved-1yr": 1.5, "reserved-3yr": 0.4}
-    found = hosted(price, 100.0, shares).cheaper_above
+    found = hosted(price, "2026-11-28", 100.0, shares).cheaper_above
     assert found == {"on-demand": 1.0, "reserved-1yr": None, "reserved-3yr": 0.4}
 
 
 def test_hits_of_the_prefix_cache_cost_the_cached_price_by_hand() -> None:
-    """Half of the prompt in the cache: DeepSeek's own 2.8e-08 for such a token makes it the cheapest."""
-    found = by_host(hosted_file(catalog()).of("deepseek-v3.2"), 1000, 100, 8000, 0.5)[:3]
+    """Half of the prompt in the cache: Azure's 3.1e-07 for such a token brings its dearer price before Fireworks'."""
+    found = by_host(live("deepseek-v3.2"), 1000, 100, 8000, 0.5)[:3]
     assert [(price.host, pytest.approx(usd)) for usd, price in found] == [
-        ("deepseek", 194.0),  # 500 x 0.28 + 500 x 0.028 + 100 x 0.40 = 140 + 14 + 40
         ("deepinfra", 233.0),  # 500 x 0.26 + 500 x 0.13 + 38
-        ("novita", 241.75),  # 500 x 0.269 + 500 x 0.1345 + 40
+        ("friendli", 525.0),  # 500 x 0.50 + 500 x 0.25 + 150
+        ("azure", 650.0),  # 500 x 0.62 + 500 x 0.31 + 185; its 0.58 without such a price takes 580 + 168
     ]
     # A host without such a price takes its full one.
-    llama = hosted_file(catalog()).of("llama-3.1-70b")
-    assert by_host(llama, 1000, 100, 8000, 0.5)[0][0] == by_host(llama, 1000, 100, 8000)[0][0] == pytest.approx(150)
+    llama = live("llama-3.1-70b")
+    assert by_host(llama, 1000, 100, 8000, 0.5)[0][0] == by_host(llama, 1000, 100, 8000)[0][0] == pytest.approx(170)
 
 
 def test_a_host_that_does_not_take_the_prompt_is_no_host_of_the_load() -> None:
-    prices = hosted_file(catalog()).of("llama-3.1-8b")
-    hosts = [price.host for _, price in by_host(prices, 1000, 100, 20_000)]
-    assert hosts[:3] == ["deepinfra", "nebius", "lambda"]  # Novita's prompts end at 16,384 tokens
-    assert "novita" not in hosts
+    hosts = [price.host for _, price in by_host(live("llama-3.1-8b"), 1000, 100, 20_000)]
+    assert hosts[:3] == ["deepinfra", "nebius", "nscale"]
+    assert "together" not in hosts  # whose prompts end at 16,384 tokens
+    assert "together" in [price.host for _, price in by_host(live("llama-3.1-8b"), 1000, 100, 16_000)]
 
 
 LOAD = {"context": "16k", "concurrent_requests": 32}
@@ -191,7 +199,7 @@ def test_a_model_that_nobody_hosts_says_so() -> None:
     assert asked(model="llama-7b", context="2k", concurrent_requests=4)["hosted"] == []
     assert n_hosts(solved) == 0
     assert (
-        str(hosted_facts(solved.question, cell_of(solved)).hosts) == "nobody in our list of 2026-11-23 hosts this model"
+        str(hosted_facts(solved.question, cell_of(solved)).hosts) == "nobody in our list of 2026-11-28 hosts this model"
     )
 
 
@@ -233,6 +241,88 @@ def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
     hosts = openpyxl.load_workbook(tmp_path / "book.xlsx")["Hosts"]
     texts = [str(cell.value) for row in hosts for cell in row if cell.value]
     assert f"{odd}, precision unknown" in texts and name in texts
+
+
+def test_an_answer_names_live_hosts_alone_by_hand() -> None:
+    """70B on the list: Cerebras and Fireworks without a source page, Bedrock until 2027-03-30, read on 2026-11-28."""
+    sourced = {"nebius", "deepinfra", "ovhcloud", "oci", "bedrock"}
+    listed = {price.host for price in hosted_file(catalog()).of("llama-3.1-70b")}
+    assert listed == sourced | {"cerebras", "fireworks"}
+    for as_of, hosts in (
+        ("2026-11-24", sourced),  # before the list was read
+        ("2026-11-28", sourced),
+        ("2027-02-26", sourced),  # 90 days later
+        ("2027-02-27", set()),
+    ):
+        assert {price.host for price in live("llama-3.1-70b", as_of)} == hosts, as_of
+    file = hosted_file(catalog())
+    read_later = file.model_copy(update={"read_on": "2027-03-20"})
+    for as_of, is_live in (("2027-03-29", True), ("2027-03-30", False), ("2027-03-31", False)):
+        hosts = {price.host for price in read_later.live("llama-3.1-70b", datetime.date.fromisoformat(as_of), 90)}
+        assert hosts == (sourced if is_live else sourced - {"bedrock"}), as_of
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("model", BY_HAND)
+def test_every_host_of_an_answer_says_how_live_it_is(model: str) -> None:
+    for one in asked(model=model, **LOAD)["hosted"]:
+        assert one["source"] and one["read_on"] == "2026-11-28" and "deprecation_date" in one
+
+
+def test_where_no_host_is_live_the_answer_says_so_and_the_workbook_has_none(tmp_path: Path) -> None:
+    text = (default_folder() / "hosted.yaml").read_text()
+    (tmp_path / "hosted.yaml").write_text(text.replace("read_on: 2026-11-28", "read_on: 2026-08-20"))
+    own = Catalog(tmp_path)
+    solved = recommended({"model": "70b", **LOAD, "as_of": "2026-11-24"}, own)  # 96 days
+    record = answer_of(solved)
+    assert cell_of(solved).hosted == () and not any(way.kind == "hosted" for way in cell_of(solved).pay_less)
+    said = (
+        "7 hosts on our list have it, none to be named: each is retired, without a source page, or was read more than"
+    )
+    assert str(hosted_facts(solved.question, cell_of(solved)).hosts) == f"{said} 90 days before"
+    files, _ = draw(record, ("json", "html", "xlsx"), own)
+    assert not any("hosted prices" in source["kind"] for source in json.loads(files["json"])["sources"])
+    assert "none to be named" in files["html"].decode()
+    (tmp_path / "book.xlsx").write_bytes(files["xlsx"])
+    texts = {cell.value for row in openpyxl.load_workbook(tmp_path / "book.xlsx")["Hosts"] for cell in row}
+    assert not any("ebius" in str(text) for text in texts)
+
+
+CONFIG = Path(__file__).parent / "data" / "quantized" / "Llama-3.1-70B-Instruct-FP8" / "config.json"
+
+
+@pytest.mark.parametrize(
+    ("folder", "changes", "model"),
+    [
+        ("Meta-Llama-3.1-70B-Instruct", {"_name_or_path": ""}, "llama-3.1-70b"),
+        ("my-weights", {"_name_or_path": "/mnt/ckpts/Llama-3.1-70B-Instruct/"}, "llama-3.1-70b"),
+        ("my-weights", {"_name_or_path": "meta-llama/Llama-3.3-70B-Instruct"}, "llama-3.3-70b"),
+        ("my-weights", {"_name_or_path": "nvidia/Llama-3.1-Nemotron-70B-Instruct-HF"}, "llama-3.1-nemotron-70b"),
+        ("my-weights", {"_name_or_path": ""}, ""),
+        ("my-weights", {"_name_or_path": None}, ""),
+        (
+            "Llama-3.1-70B-Instruct-dpo-2511",
+            {"_name_or_path": "meta-llama/Llama-3.1-70B"},
+            "",
+        ),  # its own name says a tune
+        ("Llama-3.1-70B-Instruct", {"num_hidden_layers": 60}, ""),  # pruned: no host serves it
+        ("Llama-3.1-8B-Instruct", {}, ""),  # another shape than the name's
+    ],
+)
+def test_a_path_has_the_hosts_of_the_name_that_it_goes_by(
+    tmp_path: Path, folder: str, changes: dict[str, Any], model: str
+) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "config.json").write_text(json.dumps(json.loads(CONFIG.read_text()) | changes))
+    assert resolve_model(str(tmp_path / folder), Catalog())[0].hosted_id == model
+
+
+def test_a_path_that_no_name_is_known_of_has_no_host(tmp_path: Path) -> None:
+    config = json.loads(CONFIG.read_text())
+    named = asked(model=str(CONFIG.parent), **LOAD)["hosted"]
+    assert [one["host"] for one in named] == [host for host, _ in BY_HAND["llama-3.1-70b"]]
+    (tmp_path / "config.json").write_text(json.dumps(config | {"_name_or_path": ""}))
+    assert asked(model=str(tmp_path), **LOAD)["hosted"] == []
 
 
 def test_a_load_that_nothing_holds_has_no_hosts() -> None:

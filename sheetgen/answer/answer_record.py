@@ -199,6 +199,8 @@ class HostedRecord:
     output_usd_per_million: float
     precision: str | None
     source: str | None
+    read_on: str
+    deprecation_date: str | None
     monthly_usd: float
     cheaper_above: Mapping[str, float | None]
     break_even: Mapping[str, float] = field(metadata=UNPRINTED)

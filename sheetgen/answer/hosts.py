@@ -15,21 +15,22 @@ SHOWN_HOSTS = 3
 
 
 def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
-    """The three cheapest hosts for a load; none where nobody hosts the model, or nothing holds the load: how many
-    tokens it has in a month follows from the answer's speed."""
+    """The three cheapest live hosts for a load; none where there is none of the model, or nothing holds the load: how
+    many tokens it has in a month follows from the answer's speed."""
     question, units = solved.question, unit_costs(solved, row)
     best = by_host(
-        question.reference.hosted.of(solved.model_of(row).model.id),
+        question.live_hosts(solved.model_of(row).model),
         units["million_input_tokens_per_month"],
         units["million_output_tokens_per_month"],
         question.loads[row].input_tokens,
         float(solved.at(row)["cached_fraction"][0]),
     )
-    return tuple(hosted(price, usd, _break_even(solved, row, usd)) for usd, price in best[:SHOWN_HOSTS])
+    day_of = question.reference.hosted.day_of
+    return tuple(hosted(price, day_of(price), usd, _break_even(solved, row, usd)) for usd, price in best[:SHOWN_HOSTS])
 
 
-def hosted(price: HostedPrice, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
-    """The record of a host that takes so many dollars a month."""
+def hosted(price: HostedPrice, read_on: str, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
+    """The record of a host that takes so many dollars a month at a price that was read on a day."""
     return HostedRecord(
         price.host,
         price.name,
@@ -38,6 +39,8 @@ def hosted(price: HostedPrice, usd: float, break_even: Mapping[str, float]) -> H
         price.output_usd_per_million,
         price.precision,
         price.source,
+        read_on,
+        price.deprecation_date,
         usd,
         {purchase: share if share <= 1 else None for purchase, share in break_even.items()},
         break_even,

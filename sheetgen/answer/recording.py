@@ -401,11 +401,11 @@ def _sources(question: Question) -> Iterator[SourceRecord]:
         yield SourceRecord("instance", candidate.instance, candidate.source, candidate.price_as_of)
     for workload in question.workloads:
         yield SourceRecord("workload", workload.id, workload.source, None)
-    hosted, ids = question.reference.hosted, {asked.model.id for asked in question.models}
+    hosted = question.reference.hosted
     origin = f"{hosted.origin}, {hosted.license}" if hosted.license else hosted.origin
-    for of_model in hosted.models:
-        if of_model.model in ids:
-            yield SourceRecord("hosted prices", of_model.model, origin, hosted.read_on)
+    for asked in question.models:
+        if live := question.live_hosts(asked.model):
+            yield SourceRecord("hosted prices", asked.model.hosted_id, origin, min(map(hosted.day_of, live)))
     engine = question.engine
     for part, source in (
         ("accounting", engine.accounting_source),

@@ -12,8 +12,9 @@ from sheetgen.book.sheets import NONE, Range, Sheet, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.formula import Expr, count_where, function, is_number, number_where
+from sheetgen.report.notes import day_of
 from sheetgen.sizing import cost
-from sheetgen.units import PLAIN, TEXT, USD_CENTS, WHOLE
+from sheetgen.units import DATE, PLAIN, TEXT, USD_CENTS, WHOLE
 
 PRICES = (
     ("input_usd_per_million", "$ per million prompt tokens"),
@@ -28,13 +29,13 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     sheet = titled(
         "Hosts",
         "Hosts",
-        f"What hosts of the models ask for tokens, read {file.read_on}: {file.origin}"
+        f"What live hosts of the models ask for tokens, read {file.read_on}: {file.origin}"
         f"{f', {file.license}' if file.license else ''}.",
         freeze=(HEAD_ROWS + 1, 2),
     )
     found: list[tuple[int, HostedPrice]] = []
     for m, one in enumerate(solved.question.models):
-        found += [(m, price) for price in sorted(file.of(one.model.id), key=lambda price: price.host)]
+        found += [(m, price) for price in sorted(solved.question.live_hosts(one.model), key=lambda price: price.host)]
     table = Table(wiring, sheet, len(found), "hosts")
     models = wiring.tables["models"].columns["model"]
     prices = [price for _, price in found]
@@ -62,7 +63,10 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     )
     table.computed(cost.hosted_monthly_cents, width=14)
     _add_ranks(table, found)
-    sources = [one.source or "no source page" for one in prices]
+    table.given("read_on", "Read on", [day_of(file.day_of(one)) for one in prices], DATE, role="remark")
+    ends = [day_of(one.deprecation_date) for one in prices]
+    table.given("deprecation_date", "Retires on", ends, DATE, role="remark", note="Blank where no date is stated.")
+    sources = [str(one.source) for one in prices]
     table.given("source", "Source", sources, TEXT, role="remark", width=90, linked=True)
     return sheet
 

@@ -27,7 +27,7 @@ from sheetgen.sizing import cost
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
-NOBODY = "Nobody on the list of hosted prices hosts this model."
+NOBODY = "No live host of this model is on the list of hosted prices."
 NOT_GIVEN = (
     "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
     "that stay at home. Each class is the hardware above, rented in it."

@@ -12,7 +12,7 @@ from sheetgen.catalog.base import Entry, Loc
 from sheetgen.catalog.engines import Engine, SpeedFile
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, InstanceFile, InstanceRow, OwningFile, TierFile, WorkloadFile
-from sheetgen.catalog.hosted import HostedFile, model_faults
+from sheetgen.catalog.hosted import HostedFile, model_faults, name_faults
 from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model
 from sheetgen.catalog.plausible import Plausible
@@ -115,8 +115,9 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
     if folder.has(file := OwningFile.file_name):
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, OwningFile)))
     if folder.has(file := HostedFile.file_name):
-        faults = model_faults(folder.entry(file, HostedFile), catalog.model_names, folder.document(file).at)
-        yield from ((file, fault) for fault in faults)
+        entry, place_of = folder.entry(file, HostedFile), folder.document(file).at
+        faults = list(model_faults(entry, catalog.model_names, place_of))
+        yield from ((file, fault) for fault in faults or name_faults(entry, catalog.models(), place_of))
 
 
 def _region_faults(catalog: Catalog, folder: Folder, file: str) -> Iterator[tuple[Loc, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -9,10 +10,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Loc, Many, Problem, Some, Text
+from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Loc, Many, Problem, Some, Text, first_day
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import SPARE_WORDS, Model, stem, without_precision
-from sheetgen.errors import CatalogError, did_you_mean
+from sheetgen.errors import CatalogError, did_you_mean, shown
 
 MOST_USD_PER_MILLION = 1_000.0  # ten times what the dearest host of an open model asks; a wrong unit is beyond it
 PerMillion = Annotated[float, Field(gt=0, le=MOST_USD_PER_MILLION)]
@@ -23,7 +24,8 @@ class HostedPrice(Entry):
 
     `name` is the host's own, as the list has it; `precision` only where that name says one. Without
     `cached_usd_per_million` a prompt token found in the cache costs what any other does. `max_input_tokens` is the
-    longest prompt that the host states, where it states one.
+    longest prompt that the host states, where it states one. From `deprecation_date` on the host no longer serves it.
+    `read_on` is the day of this price alone, where it is another than the file's.
     """
 
     host: Id
@@ -34,6 +36,8 @@ class HostedPrice(Entry):
     output_usd_per_million: PerMillion
     max_input_tokens: Count | None = None
     source: Text | None = None
+    deprecation_date: Date | None = None
+    read_on: Date | None = None
 
     def problems(self) -> Iterator[Problem]:
         cached = self.cached_usd_per_million
@@ -47,11 +51,13 @@ class HostedPrice(Entry):
 
 
 class Host(Entry):
-    """A host, and what lists call it."""
+    """A host, and what lists call it. From `closed_on` on it sells no tokens, whatever lists still say."""
 
     id: Id
     name: Label
     providers: Some[Label]
+    closed_on: Date | None = None
+    closed_source: Text | None = None
 
 
 class HostedModel(Entry):
@@ -87,19 +93,43 @@ class HostedFile(Entry):
         yield from self.twice("hosts", "id")
         yield from self.twice("models", "model")
         yield from self.twice("also_called", "key")
-        known = {one.id for one in self.hosts}
+        hosts = {host.id: host for host in self.hosts}
         for i, model in enumerate(self.models):
             for k, price in enumerate(model.prices):
-                if price.host not in known:
-                    what = f"host is {price.host}, which is not among hosts.{did_you_mean(price.host, known)}"
-                    yield ("models", i, "prices", k, "host"), what.removesuffix(".")
+                row, host = ("models", i, "prices", k), hosts.get(price.host)
+                if host is None:
+                    unlisted = f"host is {price.host}, which is not among hosts.{did_you_mean(price.host, hosts)}"
+                    yield (*row, "host"), unlisted.removesuffix(".")
+                elif host.closed_on:
+                    yield (*row, "host"), f"host is {price.host}, which closed on {host.closed_on}. Take the price out"
+                if is_retired(price, first_day(self.day_of(price))):
+                    retired = f"deprecation_date {price.deprecation_date} is not after {self.day_of(price)}"
+                    yield (*row, "deprecation_date"), f"{retired}, when the price was read. Take the price out"
 
     def of(self, model: str) -> tuple[HostedPrice, ...]:
         """The prices of a model of the catalogs; none where nobody hosts it."""
         return next((one.prices for one in self.models if one.model == model), ())
 
+    def live(self, model: str, as_of: datetime.date, most_days: float) -> tuple[HostedPrice, ...]:
+        """The prices of a model whose hosts an answer of `as_of` may name: each has a source page, was read at most
+        `most_days` before, and is not retired by then."""
+        return tuple(price for price in self.of(model) if self._is_live(price, as_of, most_days))
+
+    def _is_live(self, price: HostedPrice, as_of: datetime.date, most_days: float) -> bool:
+        age = as_of - datetime.date.fromisoformat(first_day(self.day_of(price)))
+        return bool(price.source) and age.days <= most_days and not is_retired(price, as_of.isoformat())
+
+    def day_of(self, price: HostedPrice) -> str:
+        """The day when a price was read."""
+        return price.read_on or self.read_on
+
     def host_name(self, host: str) -> str:
         return next(one.name for one in self.hosts if one.id == host)
+
+
+def is_retired(price: HostedPrice, day: str) -> bool:
+    """Whether the host no longer serves the model at that price on a day."""
+    return price.deprecation_date is not None and first_day(price.deprecation_date) <= day
 
 
 def hosted_file(catalog: Catalog) -> HostedFile:
@@ -122,6 +152,18 @@ def model_faults(file: HostedFile, known: Collection[str], at: Callable[[Loc], s
         if model not in known:
             near = did_you_mean(model, known)
             yield f"{at(loc)}: model is {model!r}, which is not in catalogs/models.{near}"
+
+
+def name_faults(file: HostedFile, models: Iterable[Model], at: Callable[[Loc], str]) -> Iterator[str]:
+    """Prices that stand under another model than their name means, each with its place."""
+    meant = models_by_key(models, file.also_called)
+    for i, hosted in enumerate(file.models):
+        for k, price in enumerate(hosted.prices):
+            key = name_key(price.name)[0]
+            if (model := meant.get(key)) != hosted.model:
+                means = f"means {model or 'no model'}, not {hosted.model}"
+                mend = f"Take it out, or add {{key: {key}, model: {hosted.model}}} to also_called."
+                yield f"{at(('models', i, 'prices', k, 'name'))}: name {shown(price.name)} {means}. {mend}"
 
 
 _VENDORS = "ai21|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai|nvidia|openai|qwen|zai"

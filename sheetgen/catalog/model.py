@@ -274,7 +274,8 @@ MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: De
 
 class Model(Entry):
     """A model's shape, names and checkpoints. sized_as: of other weights of an entry's architecture, which are called
-    by their own name, the entry's id; in no file.
+    by their own name, the entry's id; in no file. hosted_as: of a config of the user's own, the model of the catalogs
+    that it is by its name, and empty where it is none.
     """
 
     id: Id
@@ -309,11 +310,17 @@ class Model(Entry):
     checkpoints: Many[Checkpoint] = ()
     notes: Many[Text] = ()
     sized_as: Id | None = None
+    hosted_as: Id | Literal[""] | None = None
 
     @property
     def entry_id(self) -> str:
         """The id of its file: of other weights of an entry's architecture, the entry's."""
         return self.sized_as or self.id
+
+    @property
+    def hosted_id(self) -> str:
+        """The id under which hosts have it; empty for none."""
+        return self.id if self.hosted_as is None else self.hosted_as
 
     @property
     def expert_width(self) -> int | None:

@@ -20,7 +20,7 @@ from sheetgen.units import ON_DEMAND, PURCHASES
 class Region(Entry):
     id: Label
     country: Label
-    areas: Some[Id]  # eu: the European Union and its economic area; europe: with the United Kingdom and Switzerland
+    areas: Some[Id]  # eu and europe: all of it, the United Kingdom and Switzerland too
 
 
 class RegionPrices(Entry):

@@ -227,8 +227,9 @@ def prices(
                 usd_per_hour, kind
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
-    cache_read_usd_per_token, max_input_tokens, source) stands alone and takes the place of hosted.yaml. A name
-    counts where it reads like one model of the catalogs, or hosted.yaml says what it means.
+    cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
+    read) stands alone and takes the place of hosted.yaml. A name counts where it reads like one model of the catalogs,
+    or hosted.yaml says what it means. No answer names a host without a source page.
 
     \b
     Examples:
@@ -236,7 +237,7 @@ def prices(
       sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
-      sheetgen catalog prices hosted.csv --as-of 2026-11-23 --to my-catalogs
+      sheetgen catalog prices hosted.csv --as-of 2026-11-28 --to my-catalogs
     """
     from sheetgen.catalog.prices.hosted_list import (
         HostedRefresh,

@@ -26,7 +26,7 @@ NARROW = {
     "regions": ("id", "country", "areas", "n_types"),
     "workloads": ("id", "context_tokens", "input_tokens", "output_tokens", "name"),
     "engines": ("id", "default_version", "gpu_memory_utilization", "block_size", "vendors"),
-    "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million"),
+    "hosts": ("model", "host", "input_usd_per_million", "output_usd_per_million", "read_on", "deprecation_date"),
 }
 SHORTER: dict[str, Callable[[Any], str]] = {
     "n_params": lambda count: f"{count / 1e9:,.2f} B",
@@ -139,9 +139,11 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     elif kind == "hosts":
         from sheetgen.catalog.hosted import HostedPrice, hosted_file
 
-        for hosted in hosted_file(catalog).models:
+        file = hosted_file(catalog)
+        for hosted in file.models:
             for offer in hosted.prices:
-                yield {"model": hosted.model, **fields(offer, *HostedPrice.model_fields)}
+                facts = fields(offer, *HostedPrice.model_fields)
+                yield {"model": hosted.model, **facts, "read_on": file.day_of(offer)}
     else:
         for engine in (load_engine(catalog, name) for name in sorted(catalog.ids("engines"))):
             yield {

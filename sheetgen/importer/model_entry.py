@@ -191,12 +191,25 @@ def import_file(path: str | Path, *, name: str | None = None, model_id: str | No
     config, where = read_config(path)
     file = config_path(path)
     beside = read_quantization_beside(file)
-    cached = filter(None, map(_CACHED.fullmatch, reversed(file.absolute().parts)))  # in huggingface_hub's cache
-    hf_id = next((f"{match[1]}/{match[2]}" for match in cached), None)
+    hf_id = _cached_id(file)
     label = name or (hf_id.split("/")[1] if hf_id else _label_of(file))
     source = f"config.json of {hf_id}" if hf_id else f"{_printable(file.name)} of {_label_of(file)}"
     model = import_config(config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where, beside=beside)
     return model, where
+
+
+def names_of_file(path: str | Path) -> list[str]:
+    """The names that a config of a path goes by: in huggingface_hub's cache, that of its folder or file, and the one
+    that it states of the weights."""
+    config, _ = read_config(path)
+    stated = str(config.get("_name_or_path") or "").rstrip("/")
+    return list(filter(None, (_cached_id(config_path(path)), _label_of(config_path(path)), stated.rsplit("/", 1)[-1])))
+
+
+def _cached_id(file: Path) -> str | None:
+    """The Hugging Face id of a file in huggingface_hub's cache."""
+    cached = filter(None, map(_CACHED.fullmatch, reversed(file.absolute().parts)))
+    return next((f"{match[1]}/{match[2]}" for match in cached), None)
 
 
 def _label_of(file: Path) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
+from sheetgen.errors import CatalogError
+
+_OF_SHAPE = ("n_layers", "hidden_size", "n_heads", "vocab_size")
 
 
 def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
@@ -16,11 +21,24 @@ def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
     """
     if catalog.lists_model(name) or not is_path(name):
         return catalog.resolve_model(name)
-    from sheetgen.importer.model_entry import import_file
+    from sheetgen.importer.model_entry import import_file, names_of_file
 
     model, where = import_file(name)
+    of_catalog = model_named_by_file(model, names_of_file(name), catalog)
+    model = model.model_copy(update={"hosted_as": of_catalog.id if of_catalog else ""})
     catalog.add_model(model, where)
     return model, None
+
+
+def model_named_by_file(model: Model, names: Iterable[str], catalog: Catalog) -> Model | None:
+    """The model of the catalogs that the first known of an imported one's names means; None where no name is known, or
+    where it means weights that nobody lists or another shape."""
+    for name in names:
+        with contextlib.suppress(CatalogError):
+            known = catalog.model(name)
+            is_same = all(getattr(known, field) == getattr(model, field) for field in _OF_SHAPE)
+            return known if known.is_listed and is_same else None
+    return None
 
 
 def is_path(name: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
 from sheetgen.catalog.hardware import MOST_WORKLOADS, Gpu, Workload
+from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
@@ -376,6 +377,11 @@ class Question:
         """The weights that are recommended of a model of the catalog, on the GPUs that take part."""
         gpus = {one.gpu.id: one.gpu for one in self.candidates}.values()
         return recommended_weights(model, model.weight_dtype, self.engine, gpus, self.reference.catalog)
+
+    def live_hosts(self, model: Model) -> tuple[HostedPrice, ...]:
+        """The prices of hosts of a model that an answer may name on the day of the sheet."""
+        days = self.reference.assumption("stale_host_after_days")
+        return self.reference.hosted.live(model.hosted_id, self.as_of, days)
 
     def model_of(self, row: int) -> SheetModel:
         """The model of a load, at its precisions."""

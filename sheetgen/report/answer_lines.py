@@ -360,9 +360,9 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
     if not cell.hosted:
         yield str(hosted_facts(question, cell).hosts)
         return
-    host, file = cell.hosted[0], question.reference.hosted
-    precision, name = host.precision or "precision unknown", file.host_name(host.host)
-    yield str(_HOSTED.fill(host=name, precision=precision, usd=dollars(host.monthly_usd), day=str(file.read_on)))
+    host = cell.hosted[0]
+    precision, name = host.precision or "precision unknown", question.reference.hosted.host_name(host.host)
+    yield str(_HOSTED.fill(host=name, precision=precision, usd=dollars(host.monthly_usd), day=host.read_on))
 
 
 def _measure(cell: CellRecord) -> Iterator[str]:

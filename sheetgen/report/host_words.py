@@ -13,12 +13,17 @@ from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIM
 
 def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     """What the cheapest hosts take in place of a load's hardware, in words."""
-    file = question.reference.hosted
-    read_on, n_hosts = file.read_on, len({one.host for one in file.of(cell.model)})
+    file, model = question.reference.hosted, question.model_of(cell.row).model
+    n_hosts, n_listed = (
+        len({price.host for price in prices}) for prices in (question.live_hosts(model), file.of(model.hosted_id))
+    )
     if cell.chosen is None:
         return HostedFacts()
+    if n_listed and not n_hosts:
+        days = question.reference.assumption("stale_host_after_days")
+        return HostedFacts(hosted="no live host", hosts=sentences.no_live_host.fill(n_listed, days=days))
     if not n_hosts:
-        nobody = words("nobody in our list of {} hosts this model", read_on)
+        nobody = words("nobody in our list of {} hosts this model", file.read_on)
         return HostedFacts(hosted="nobody hosts it", hosts=nobody)
     if not question.workload_of(cell.row).output_tokens:
         why = "not compared: without answer tokens a host's cost is not worked out"
@@ -43,7 +48,7 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
             "{} a month for the same tokens at {} utilization; prices read {} from {}",
             at,
             share(question.settings.utilization),
-            read_on,
+            min(one.read_on for one in cell.hosted),
             file.origin,
         ),
         hosts_rent=_renting(names[0], first),
@@ -53,7 +58,7 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
 
 def _host(name: str, one: HostedRecord) -> Cell:
     marks = [one.precision or "precision unknown"]
-    marks += [] if one.source else ["no source page"]
+    marks += [f"until {one.deprecation_date}"] if one.deprecation_date else []
     return words("{} {}{}", name, dollars(one.monthly_usd), f" ({', '.join(marks)})")
 
 

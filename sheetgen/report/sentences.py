@@ -295,6 +295,10 @@ break_even_words = first_of(
     otherwise="Owning is cheaper above {base:percent} of the hours ({low:percent} to {high:percent}) than on demand.",
 ).formula("break_even_words", "Break-even in words")
 
+no_live_host = template(
+    "{n_hosts} {n_hosts:host on our list has|hosts on our list have} it, none to be named: each is retired, without a "
+    "source page, or was read more than {days} days before"
+)
 no_host_of_prompt = template("{n_hosts} {n_hosts:host serves|hosts serve} it, none a prompt of {tokens} tokens")
 
 # What-if ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,12 @@ from sheetgen.catalog.prices.hosted_list import HostedRefresh, cheapest, hosted_
 from sheetgen.errors import CatalogError
 
 SHIPPED = (default_folder() / "hosted.yaml").read_text()
-LIST = Path(__file__).parents[1] / "data" / "prices" / "hosted_litellm_1.109.1.csv"
+LIST = Path(__file__).parents[1] / "data" / "prices" / "hosted_litellm_1.110.2.csv"
 HEAD = (
     "model,provider,input_usd_per_token,output_usd_per_token,cache_read_usd_per_token,max_input_tokens,"
     "max_output_tokens,source"
 )
-DAY = "2026-11-23"
+DAY = "2026-11-28"
 
 
 def refreshed(*places: Path, skip_broken: bool = False) -> HostedRefresh:
@@ -37,22 +38,18 @@ def test_the_shipped_file_is_what_the_list_gives() -> None:
     found, shipped = refreshed(LIST), Catalog().file(HostedFile)
     assert found.file.model_copy(update={"origin": shipped.origin, "license": shipped.license}) == shipped
     assert not (found.changed or found.added or found.gone or found.skipped)
-    assert found.n_lines == 1289  # as the README beside the list counts them
+    assert found.n_lines == 1135  # as the README beside the list counts them
     left = {reason: len(names) for reason, names in found.left_out.items()}
-    assert sum(left.values()) + found.n_matched == 1289, f"some lines are in no count: {left}"
-    # Looked at one by one: two of 70B at the price of the smallest size, and three of services far under all others.
+    assert sum(left.values()) + found.n_matched == 1135, f"some lines are in no count: {left}"
+    # Looked at: a 70B at the price of the smallest size.
     assert found.left_out["without a source page, under a fifth of what other hosts ask"] == (
-        "lambda_ai/llama-4-maverick-17b-128e-instruct-fp8",
-        "hyperbolic/meta-llama/Meta-Llama-3-70B-Instruct",
-        "lambda_ai/llama3.1-nemotron-70b-instruct-fp8",
         "fireworks_ai/accounts/fireworks/models/llama-v2-70b",
-        "hyperbolic/meta-llama/Meta-Llama-3.1-405B-Instruct",
     )
 
 
 def test_the_file_carries_its_origin_and_licence() -> None:
     file = Catalog().file(HostedFile)
-    assert "litellm 1.109.1" in file.origin and "Berri AI, MIT" in str(file.license) and file.read_on == DAY
+    assert "litellm 1.110.2" in file.origin and "Berri AI, MIT" in str(file.license) and file.read_on == DAY
     assert {price.host for model in file.models for price in model.prices} <= {host.id for host in file.hosts}
 
 
@@ -99,16 +96,23 @@ def test_a_name_means_the_same_model_or_none(name: str, model: str | None, preci
         ("input_usd_per_million: 0.4,", "input_usd_per_million: 400000,", "should be less than or equal to 1000"),
         ("input_usd_per_million: 0.4,", "input_usd_per_million: '0.4',", "must be a number"),
         ("input_usd_per_million: 0.4,", "input_usd_per_milion: 0.4,", "Did you mean input_usd_per_million?"),
-        ("host: lambda,", "host: lambada,", "host is lambada, which is not among hosts. Did you mean lambda?"),
+        ("host: nebius,", "host: nebulus,", "host is nebulus, which is not among hosts. Did you mean nebius?"),
         ("- model: llama-3.1-70b\n", "- model: llama-3.1-71b\n", "Did you mean llama-3.1-70b?"),
         ("- model: llama-3.1-70b\n", "- model: llama-3.1-8b\n", "is given twice"),
         ("model: deepseek-r1}", "model: deepseek-r9}", "which is not in catalogs/models"),
-        ("name: lambda_ai/llama3.1-70b-instruct-fp8", "name: '=HYPERLINK(1)'", "reads as a formula"),
+        ("name: nebius/meta-llama/Meta-Llama-3.1-70B-Instruct", "name: '=HYPERLINK(1)'", "reads as a formula"),
         ("name: Nebius", "name: '<b>Nebius</b>'", "one of < >"),
         ("source: 'https://nebius.com/prices'", "source: 'javascript:alert(1)'", "neither http nor https"),
         ("precision: fp8,", "precision: fp9,", "is not one of"),
         ("max_input_tokens: 131072}", "max_input_tokens: -1}", "should be greater than 0"),
-        ("read_on: 2026-11-23", "read_on: soon", "is no date"),
+        ("read_on: 2026-11-28", "read_on: soon", "is no date"),
+        ("deprecation_date: 2027-03-30", "deprecation_date: 2026-11-26", "is not after 2026-11-28, when the price was"),
+        ("deprecation_date: 2027-03-30", "deprecation_date: soon", "is no date"),
+        (
+            "name: Nebius",
+            "name: Nebius\n    closed_on: 2026-06-01",
+            "nebius, which closed on 2026-06-01. Take the price",
+        ),
     ],
 )
 def test_a_wrong_file_is_reported_with_its_line(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -126,6 +130,71 @@ def test_a_cached_token_is_not_dearer_than_another() -> None:
     assert [what for _, what in price.problems()] == [
         "cached_usd_per_million of 2 is more than input_usd_per_million, 1. Leave it out, or correct it"
     ]
+
+
+def retiring(
+    day: str, name: str = "nscale/meta-llama/Llama-3.1-70B-Instruct", read_on: str = "", usd: str = "1e-7"
+) -> str:
+    return f"{name},nscale,{usd},{usd},,,,https://nscale.com,{day},{read_on}"
+
+
+DATED = f"{HEAD},deprecation_date,source_date"
+
+
+def test_lines_past_their_deprecation_date_and_of_hosts_that_closed_are_left_out(tmp_path: Path) -> None:
+    lines = [retiring("2026-11-28"), retiring("2026-11-29", "nscale/meta-llama/Llama-3.1-8B-Instruct")]
+    closed = "lambda_ai/llama3.1-70b-instruct-fp8,lambda_ai,1e-7,1e-7,,,,https://lambda.ai/inference,,"
+    found = refreshed(a_list(tmp_path, *lines, closed, head=DATED))
+    assert {reason: len(names) for reason, names in found.left_out.items()} == {
+        "past their deprecation date": 1,
+        "of hosts that closed": 1,
+    }
+    ((model,),) = [[price.deprecation_date for price in one.prices] for one in found.file.models]
+    assert model == "2026-11-29"
+    with pytest.raises(CatalogError, match=r"hosted\.csv:2: .*is no date"):
+        refreshed(a_list(tmp_path, retiring("next year"), head=DATED))
+
+
+def test_a_lines_own_day_says_more_than_as_of(tmp_path: Path) -> None:
+    path = a_list(
+        tmp_path,
+        retiring("", read_on="2026-10-01 (release 1.109.0)"),
+        retiring("", "nscale/meta-llama/Llama-3.1-8B-Instruct", "2026-11-20"),
+        head=DATED,
+    )
+    for as_of, expected in ((DAY, DAY), (None, "2026-11-20")):
+        hosted, _ = read_hosted([str(path)])
+        assert hosted
+        file = refresh_hosted(Catalog(), hosted, as_of).file
+        days = {file.day_of(price) for one in file.models for price in one.prices}
+        assert (file.read_on, days) == (expected, {"2026-10-01", "2026-11-20"})
+        live = [model for model in ("llama-3.1-70b", "llama-3.1-8b") if file.live(model, datetime.date(2027, 1, 1), 90)]
+        assert live == ["llama-3.1-8b"]  # the other was read 92 days before
+
+
+def test_a_dead_price_never_crowds_out_a_live_one_of_its_host(tmp_path: Path) -> None:
+    """The cheapest has no page, the next retires, the third stays; what is dearer than that and retires is dropped."""
+    names = ("a/Llama-3.1-70B-Instruct", "b/Llama-3.1-70B-Instruct", "c/Llama-3.1-70B-Instruct", "d/Llama-3.1-70B")
+    unsourced = retiring("", names[0]).replace("https://nscale.com", "")
+    ends = [
+        retiring(day, name, usd=usd)
+        for day, name, usd in zip(("2026-12-24", "", "2026-12-24"), names[1:], ("2e-7", "3e-7", "4e-7"), strict=True)
+    ]
+    found = refreshed(a_list(tmp_path, unsourced, *ends, head=DATED))
+    assert [price.name[0] for _, price in found.added] == ["a", "b", "c"]
+
+
+def test_a_price_under_another_model_than_its_name_means_is_a_fault_of_check(tmp_path: Path) -> None:
+    moved = SHIPPED.replace("  - model: qwen2.5-coder-32b\n", "  - model: qwen2.5-coder-x\n", 1)
+    moved = moved.replace("  - model: qwen2.5-32b\n", "  - model: qwen2.5-coder-32b\n", 1)
+    moved = moved.replace("  - model: qwen2.5-coder-x\n", "  - model: qwen2.5-32b\n", 1)
+    assert moved != SHIPPED
+    (tmp_path / "hosted.yaml").write_text(moved.replace("name: nscale/Qwen/QwQ-32B,", "name: nscale/Nobody/X1,"))
+    problems = [problem for *_, problem in faults_of(Catalog(tmp_path))]
+    assert any(
+        "Qwen2.5-Coder-32B-Instruct means qwen2.5-coder-32b, not qwen2.5-32b. Take it out, or" in p for p in problems
+    )
+    assert any("Nobody/X1 means no model, not qwq-32b" in problem for problem in problems)
 
 
 def test_a_length_that_no_number_is_is_none(tmp_path: Path) -> None:
@@ -165,13 +234,13 @@ def test_a_newer_list_says_what_changes_and_writes_the_file(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,x,1e-07,,,,", "a price is 'x'. It must be US dollars for one token"),
-        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,nan,1e-07,,,,", "a price is 'nan'"),
-        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,-1e-7,1e-07,,,,", "a price is '-1e-7'"),
-        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,1_0,1e-07,,,,", "a price is '1_0'"),
-        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,0.03,0.05,,,,", "a price is '0.03'"),  # by the million
-        ("lambda_ai/llama3.1-8b-instruct,lambda_ai,1e-7,1e-7,2e-7,,,", "is more than input_usd_per_million"),
-        ("=x/llama3.1-8b-instruct,lambda_ai,1e-7,1e-7,,,,", "reads as a formula"),
+        ("nscale/llama3.1-8b-instruct,nscale,x,1e-07,,,,", "a price is 'x'. It must be US dollars for one token"),
+        ("nscale/llama3.1-8b-instruct,nscale,nan,1e-07,,,,", "a price is 'nan'"),
+        ("nscale/llama3.1-8b-instruct,nscale,-1e-7,1e-07,,,,", "a price is '-1e-7'"),
+        ("nscale/llama3.1-8b-instruct,nscale,1_0,1e-07,,,,", "a price is '1_0'"),
+        ("nscale/llama3.1-8b-instruct,nscale,0.03,0.05,,,,", "a price is '0.03'"),  # by the million
+        ("nscale/llama3.1-8b-instruct,nscale,1e-7,1e-7,2e-7,,,", "is more than input_usd_per_million"),
+        ("=x/llama3.1-8b-instruct,nscale,1e-7,1e-7,,,,", "reads as a formula"),
         ("x/llama3.1-8b-instruct,=cmd(),1e-7,1e-7,,,,", "reads as a formula"),
         ("x/llama3.1-8b-instruct,,1e-7,1e-7,,,,", "is no id"),
         ("x/llama3.1-8b-instruct,x,1e-7,1e-7,,,,javascript:alert(1)", "neither http nor https"),
@@ -191,7 +260,7 @@ def test_a_list_without_a_column_or_a_day_is_refused(tmp_path: Path) -> None:
     path = a_list(tmp_path, "x,y,1e-7", head="model,provider,input_usd_per_token")
     with pytest.raises(CatalogError, match="has no column output_usd_per_token"):
         refreshed(path)
-    hosted, _ = read_hosted([str(LIST)])
+    hosted, _ = read_hosted([str(a_list(tmp_path, "nscale/meta-llama/Llama-3.1-8B-Instruct,nscale,1e-7,1e-7,,,,"))])
     assert hosted
     with pytest.raises(CatalogError, match="says no date"):
         refresh_hosted(Catalog(), hosted, None)

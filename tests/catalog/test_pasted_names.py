@@ -10,7 +10,7 @@ import pytest
 
 import sheetgen
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.hosted import hosted_file, models_by_key, name_key
+from sheetgen.catalog.hosted import hosted_file
 from sheetgen.catalog.model import Model, stem
 from sheetgen.catalog.nearest_names import agreement, model_parts
 from sheetgen.errors import CatalogError
@@ -71,16 +71,6 @@ def test_a_derivative_is_called_by_its_name_and_has_hosts_of_its_own() -> None:
     sized = [sheetgen.size(model=name, gpu="h100") for name in ("qwen2.5-coder-32b", "qwen2.5-32b")]
     same = [{key: value for key, value in one.items() if key not in ("model", "model_id", "sized_as")} for one in sized]
     assert same[0] == same[1] and [one["sized_as"] for one in sized] == ["qwen2.5-32b", None]
-
-
-def test_every_hosted_price_is_of_a_model_that_its_name_means() -> None:
-    """No price of the base model stands under other weights of its shape, nor the other way round."""
-    catalog = Catalog()
-    file = hosted_file(catalog)
-    meant = models_by_key(catalog.models(), file.also_called)
-    for one in file.models:
-        assert catalog.model(one.model).id == one.model
-        assert {meant[name_key(price.name)[0]] for price in one.prices} == {one.model}
 
 
 @pytest.mark.parametrize(

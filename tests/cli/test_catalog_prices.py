@@ -359,7 +359,8 @@ HOSTED_HEAD = (
 
 def test_a_list_of_hosted_tokens_makes_the_file_anew(run: Run, here: Path) -> None:
     (here / "hosted.csv").write_text(
-        HOSTED_HEAD + "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,\n"
+        HOSTED_HEAD
+        + "nebius/meta-llama/Meta-Llama-3.1-70B-Instruct,nebius,2e-07,4e-07,1e-07,128000,https://nebius.com\n"
         "nebius/nobody/a-model,nebius,2e-07,4e-07,,,\nnebius/meta-llama/Llama-3.3-70B-Instruct,nebius,0,0,,,\n"
     )
     shown = run("catalog", "prices", "hosted.csv", *DAY)
@@ -380,7 +381,10 @@ def test_a_list_of_hosted_tokens_makes_the_file_anew(run: Run, here: Path) -> No
 
 def test_hosted_prices_are_listed(run: Run) -> None:
     listed = json.loads(run("list", "hosts", "llama-3.1-70b", "--json").stdout)
-    assert {row["model"] for row in listed} == {"llama-3.1-70b"}
-    assert {"host": "nebius", "input_usd_per_million": 0.13}.items() <= next(
-        row for row in listed if row["host"] == "nebius"
-    ).items()
+    assert {row["model"] for row in listed} == {"llama-3.1-70b", "hermes-3-llama-3.1-70b"}
+    by_host = {row["host"]: row for row in listed if row["model"] == "llama-3.1-70b"}
+    day = {"read_on": "2026-11-28", "deprecation_date": None}
+    assert {"input_usd_per_million": 0.13, "source": "https://nebius.com/prices", **day}.items() <= by_host[
+        "nebius"
+    ].items()
+    assert by_host["bedrock"]["deprecation_date"] == "2027-03-30" and by_host["fireworks"]["source"] is None

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sheetgen.catalog.base import Document, read_text, validate
+from sheetgen.catalog.base import Document, first_day, read_text, validate
 from sheetgen.catalog.hosted import (
     MOST_USD_PER_MILLION,
     Host,
     HostedFile,
     HostedModel,
     HostedPrice,
+    is_retired,
     models_by_key,
     name_key,
 )
@@ -26,6 +29,7 @@ from sheetgen.errors import CatalogError, shown
 
 COLUMNS = ("model", "provider", "input_usd_per_token", "output_usd_per_token")
 CACHED, LONGEST, SOURCE = "cache_read_usd_per_token", "max_input_tokens", "source"
+RETIRES, READ_ON = "deprecation_date", "source_date"
 TOKENS = 10**6
 # A price that no page stands for, under this share of what the middle one of the other hosts asks, is no offer unless
 # another host is near it: lists carry the smallest size's price for a 70B model, and prices of services that closed.
@@ -79,7 +83,8 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
     """hosted.yaml of the catalogs at the prices of a list that was read on `as_of`.
 
     A line prices the model whose id or Hugging Face name its own reads like, or that `also_called` names; any other
-    is left out, and so are lines without a price, and those that another of the same host is as cheap as in all.
+    is left out, and so are lines without a price, of a host that closed or past their deprecation date, and those
+    that another of the same host is as cheap as in all. A line's own day says more than `as_of`.
 
     Raises CatalogError where the list lacks a column, for every broken line, and without a day.
     """
@@ -87,6 +92,9 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
     at, header, lines, faults = read_table(where, text)
     if missing := [column for column in COLUMNS if column not in header]:
         raise CatalogError(f"{at}: looks like hosted prices, but has no column {', '.join(missing)}.")
+    days = {_day_of(cells) for cells in lines.values()}
+    if as_of is None and "" not in days:
+        as_of = max(days, default=None)
     if as_of is None:
         raise CatalogError(
             f"{where}: says no date. Give the day when its prices were read, such as --as-of 2026-11-20."
@@ -95,6 +103,7 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
     models = models_by_key(catalog.models(), known.also_called)
     others = {one.name for one in known.other_weights}
     hosts = {provider: one.id for one in known.hosts for provider in one.providers}
+    closed = {host.id for host in known.hosts if host.closed_on and first_day(host.closed_on) <= as_of}
     known_ids, new_hosts = set(hosts.values()), dict[str, Host]()
     found: dict[str, list[HostedPrice]] = {}
     left_out: dict[str, list[str]] = {}
@@ -102,7 +111,7 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
         name, provider = cells["model"], cells["provider"]
         key, precision = name_key(name)
         model = models.get(key)
-        if reason := _reason(name, model, others):
+        if reason := _reason(name, model, others) or ("of hosts that closed" if hosts.get(provider) in closed else ""):
             left_out.setdefault(reason, []).append(name)
             continue
         usd = [_per_million(cells.get(column, "")) for column in (*COLUMNS[2:], CACHED)]
@@ -122,6 +131,8 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
             "output_usd_per_million": usd[1],
             "max_input_tokens": (longest.isdecimal() and len(longest) <= MOST_DIGITS and int(longest)) or None,
             "source": cells.get(SOURCE) or None,
+            "deprecation_date": cells.get(RETIRES) or None,
+            "read_on": day if (day := _day_of(cells)) and day != as_of else None,
         }
         try:
             price = validate(Document(shown(name), fields, {}), HostedPrice)
@@ -130,6 +141,9 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
                 new_hosts[price.host] = validate(Document(shown(name), new, {}), Host)
         except CatalogError as error:
             faults.append(Fault(where, number, error.problems[0]))
+            continue
+        if is_retired(price, first_day(price.read_on or as_of)):
+            left_out.setdefault("past their deprecation date", []).append(name)
             continue
         found.setdefault(str(model), []).append(price)
     if faults and not skip_broken:
@@ -184,6 +198,11 @@ def _reason(name: str, model: str | None, others: Iterable[str]) -> str:
     return ""
 
 
+def _day_of(cells: Mapping[str, str]) -> str:
+    """The day that a line states of itself, such as 2026-11-28 of `2026-11-28 (release 1.110.2)`; empty for none."""
+    return cells.get(READ_ON, "").split(" ")[0]
+
+
 def _per_million(text: str) -> float | str | None:
     """US dollars per million tokens of a price by the token; None where there is none, what is wrong else."""
     if not text:
@@ -221,11 +240,18 @@ def _too_cheap(prices: Sequence[HostedPrice]) -> list[HostedPrice]:
 
 
 def cheapest(prices: Sequence[HostedPrice]) -> tuple[HostedPrice, ...]:
-    """Those that no other of the same host and precision is as cheap as in all while it takes prompts as long."""
+    """Those that no other of the same host and precision is as cheap as in all while it takes prompts as long, and may
+    be named by as many answers: it has a source page too, was read as late and retires no earlier."""
 
     def terms(one: HostedPrice) -> tuple[float, ...]:
         cached = one.cached_usd_per_million or one.input_usd_per_million
-        return one.input_usd_per_million, cached, one.output_usd_per_million, -(one.max_input_tokens or float("inf"))
+        ends = (
+            one.max_input_tokens or math.inf,
+            bool(one.source),
+            _ordinal(one.deprecation_date),
+            _ordinal(one.read_on),
+        )
+        return one.input_usd_per_million, cached, one.output_usd_per_million, *(-end for end in ends)
 
     kept: list[HostedPrice] = []
     for one in sorted(prices, key=lambda p: (terms(p), len(p.name), p.name)):
@@ -233,6 +259,11 @@ def cheapest(prices: Sequence[HostedPrice]) -> tuple[HostedPrice, ...]:
         if not any(all(a <= b for a, b in zip(terms(k), terms(one), strict=True)) for k in rivals):
             kept.append(one)
     return tuple(kept)
+
+
+def _ordinal(day: str | None) -> float:
+    """A date as a number of days, to be compared; none is later than any."""
+    return datetime.date.fromisoformat(first_day(day)).toordinal() if day else math.inf
 
 
 def _by_name(file: HostedFile) -> dict[tuple[str, str], HostedPrice]:
@@ -259,6 +290,8 @@ def hosted_report(found: HostedRefresh) -> Iterable[str]:
         f"{found.n_matched:,} price {len(found.file.models):,} models of the catalogs; {n_prices:,} of them, of "
         f"{n_hosts} hosts, are cheapest for some load and kept."
     )
+    if unsourced := sum(not price.source for one in found.file.models for price in one.prices):
+        yield f"Without a source page, {unsourced:,}: `list hosts` has them, no answer names them."
     kinds = {"changed": len(found.changed), "new": len(found.added), "gone": len(found.gone)}
     yield f"Against the catalog: {', '.join(f'{count:,} {what}' for what, count in kinds.items())}."
     for model, price in found.added:
