@@ -84,8 +84,8 @@ class Offer:
 IN_EU = (
     "eu-central-1 eu-north-1 eu-south-1 eu-south-2 eu-west-1 eu-west-3 francecentral francesouth germanynorth "
     "germanywestcentral italynorth northeurope norwayeast norwaywest polandcentral spaincentral swedencentral "
-    "westeurope europe-north1 europe-west1 europe-west3 europe-west4 europe-west8 europe-west9 europe-west10 eu-central-2 "
-    "switzerlandnorth switzerlandwest europe-west6 eu-west-2 uksouth ukwest europe-west2"
+    "westeurope europe-north1 europe-west1 europe-west3 europe-west4 europe-west8 europe-west9 europe-west10 "
+    "eu-central-2 switzerlandnorth switzerlandwest europe-west6 eu-west-2 uksouth ukwest europe-west2"
 )
 IN_AP = (
     "ap-east-1 ap-northeast-1 ap-northeast-2 ap-northeast-3 ap-south-1 ap-south-2 ap-southeast-1 ap-southeast-2 "

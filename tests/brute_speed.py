@@ -214,8 +214,8 @@ def kind_of(model: str) -> str:
 def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, drafted: bool) -> tuple[float, float]:
     """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
     has, with data-parallel ranks that share experts, of this GPU where it has bands and runs of this kind of model, of
-    the engine's generation of GPUs and the kind, or of the kind on any; no run had a draft. Never narrower than what was
-    measured on the GPU."""
+    the engine's generation of GPUs and the kind, or of the kind on any; no run had a draft. Never narrower than what
+    was measured on the GPU."""
     file, kind = read("speed.yaml"), kind_of(model)
     cell = cell_of("vllm", read(f"gpus/{gpu_id}.yaml")["architecture"])
     measured = kind in cell.get("kinds", [])
