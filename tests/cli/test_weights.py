@@ -18,5 +18,5 @@ def test_every_format_says_whose_weights_and_what_the_published_ones_cost(run, t
         "--format", "md,html", "--out", str(tmp_path))  # fmt: skip
     for ending in ("md", "html"):
         page = (tmp_path / f"sizing-sheet.{ending}").read_text(encoding="utf-8")
-        assert "nvidia/Llama-3.1-70B-Instruct-FP8" in page and "as published in bf16" in page
+        assert "RedHatAI/Meta-Llama-3.1-70B-Instruct-FP8" in page and "as published in bf16" in page
         assert "mxfp4 as published" in page
