@@ -202,7 +202,7 @@ KEYS = (
 )  # fmt: skip
 CLASS_KEYS = {
     "purchase", "hourly_usd", "monthly_usd", "annual_usd", "three_year_usd", "price_as_of", "source", "terms",
-    "commitment_waste_usd",
+    "commitment_waste_usd", "region",
 }  # fmt: skip
 
 

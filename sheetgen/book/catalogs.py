@@ -553,7 +553,7 @@ def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
     in_use, columns = table.wiring.inputs["purchase_row"], table.columns
 
     def placed(of_class: Any, own: Any) -> Any:
-        return where(is_text(of_class), of_class, own)
+        return where(is_text(of_class), of_class, where(is_text(own), own, NONE))
 
     def of_row(i: int) -> Lookup:
         of_class = of_class_in_use([columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], at, in_use)

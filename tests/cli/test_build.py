@@ -74,7 +74,7 @@ CELL = set(
         "why_not",
         *("levers", "host_memory"),
         *("measured", "needs_reservation", "not_asked"),
-        *("region", "input_tokens", "output_tokens", "tpot_target_seconds", "ttft_target_seconds"),
+        *("region", "price_as_of", "input_tokens", "output_tokens", "tpot_target_seconds", "ttft_target_seconds"),
         *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less"),
     ]
 )

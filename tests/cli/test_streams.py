@@ -30,8 +30,8 @@ def test_every_command_prints_on_any_stdout(encoding: str) -> None:
         assert result.exception is None and result.exit_code == 0, arguments
         if "--json" in arguments:
             assert json.loads(result.stdout_bytes.decode(encoding))["cells"]
-    usage = runner.invoke(main, ["show", "h100 × 🙂"])
-    assert usage.exit_code == 1 and usage.stderr_bytes.decode(encoding).startswith("'h100 ")
+    usage = runner.invoke(main, ["show", "x100 × 🙂"])
+    assert usage.exit_code == 1 and usage.stderr_bytes.decode(encoding).startswith("'x100 ")
 
 
 def written(encoding: str, monkeypatch: pytest.MonkeyPatch, write: Callable[[], None]) -> str:
