@@ -57,7 +57,7 @@ def _every_way(
     terms = [(purchase, rental) for purchase, rental in cell.by_purchase.items() if rental and purchase in MONTHS]
     if terms and not PURCHASES[answer.purchase].committed:
         purchase, rental = min(terms, key=lambda term: term[1].monthly_usd)
-        commits_usd = MONTHS[purchase] * rental.monthly_usd
+        commits_usd = committed_usd(purchase, rental.monthly_usd)
         yield _rented("term", rental, commits_usd, commits_usd / answer.monthly_usd, detail=purchase)
     if cell.not_asked:
         yield _elsewhere(cell.not_asked)
@@ -69,6 +69,11 @@ def _every_way(
         )
     if cell.hosted:
         yield PayLess("hosted", cell.hosted[0].monthly_usd, detail=cell.hosted[0].host)
+
+
+def committed_usd(purchase: str, monthly_usd: float) -> float:
+    """What a commitment of that class binds, to its end; 0 of a class that binds nothing."""
+    return MONTHS.get(purchase, 0) * monthly_usd
 
 
 def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:

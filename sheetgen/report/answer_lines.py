@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
-from sheetgen.answer.pay_less import MONTHS
+from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.sheet_question import Question
@@ -165,8 +165,8 @@ def answer_words(question: Question, cell: CellRecord) -> str:
         budget=budget,
         differs=bool(budget),
         term=TERMS.get(purchase, ""),
-        binds=dollars(MONTHS.get(purchase, 0) * usd),
-        bound=purchase in MONTHS,
+        binds=dollars(committed_usd(purchase, usd)),
+        bound=purchase in TERMS,
     )
     return str(sentence)
 
@@ -296,11 +296,11 @@ def _pay_less(cell: CellRecord, n_ways: int, has_rent: bool) -> Iterator[str]:
     """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
     with what is rented, or all in one."""
     is_said = bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")  # beside the certainty
-    elsewhere = [way for way in cell.pay_less if way.kind == "provider"]
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     mildest = [way for way in cell.pay_less if way.kind not in apart]
     n_elsewhere = max(n_ways // 2, n_ways - len(mildest))
-    shown = [*mildest[: n_ways - len(elsewhere[:n_elsewhere])], *elsewhere[:n_elsewhere]]
+    elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_elsewhere]
+    shown = [*mildest[: n_ways - len(elsewhere)], *elsewhere]
     if has_rent:
         yield from (_way(way, has_rent) for way in shown)
     elif shown:

@@ -103,6 +103,12 @@ def _times(
     return service_ttft_seconds(**batch), tpot_seconds(**batch)
 
 
+def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
+    """Requests that take their steps together of so many on a replica: an even share of its ranks and stages, at least
+    one."""
+    return largest(1, ratio(requests, data_parallel_size * pipeline_parallel_size))
+
+
 @formula("Requests of one batch of a full replica", TWO_DECIMALS)
 def full_batch_requests(
     paced_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity
@@ -111,7 +117,7 @@ def full_batch_requests(
 
     Source: batch_requests, whose ranks and stages have an even share each.
     """
-    return largest(1, ratio(paced_requests, data_parallel_size * pipeline_parallel_size))
+    return _batch_of(paced_requests, data_parallel_size, pipeline_parallel_size)
 
 
 @formula("Replicas that take the load", WHOLE)
@@ -140,8 +146,8 @@ def mean_batch_requests(
     docs/rates.md.
     """
     by_chance = ratio(1, power(loaded_replicas, 1 / 2), 1)
-    batch = ratio(in_flight + by_chance, data_parallel_size * pipeline_parallel_size)
-    return smallest(full_batch_requests, largest(1, batch))
+    batch = _batch_of(in_flight + by_chance, data_parallel_size, pipeline_parallel_size)
+    return smallest(full_batch_requests, batch)
 
 
 @formula("Time of a request on a full replica", SECONDS, within=_OF_BATCH)
