@@ -14,6 +14,7 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.signatures import SignatureFile
 from sheetgen.diagnose.cause import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
 from sheetgen.diagnose.fixes import Fix, Step, fixes_for
+from sheetgen.diagnose.log_compared import compare
 from sheetgen.diagnose.log_facts import Facts, excerpt
 from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
@@ -21,7 +22,6 @@ from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.question import parse
 from sheetgen.question.deployment import wrong_values
-from sheetgen.startup.log_compared import compare
 from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import StartupLog, measure
 from sheetgen.units import GB, GIB, MIB

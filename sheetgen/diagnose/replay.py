@@ -10,8 +10,9 @@ from typing import Any
 from sheetgen.api import Sized, record, sized_point
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose.cause import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
+from sheetgen.diagnose.log_compared import notes_of
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.startup.log_compared import inputs_of, keep_within_limit
+from sheetgen.startup.log_inputs import inputs_of, keep_within_limit
 from sheetgen.startup.printed_arguments import RENAMED
 from sheetgen.startup.startup_log import Figure, Measured, StartupLog, measure
 from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
@@ -112,7 +113,7 @@ def _inputs(
         keep_within_limit(sized, catalog, "replayed")
     if (length := sized.inputs.get("max_model_len")) and not {"context", "context_tokens"} & given.keys():
         sized.inputs["context_tokens"] = length
-    return sized.inputs, (*sized.not_stated.values(), *sized.notes)
+    return sized.inputs, (*sized.not_stated.values(), *notes_of(sized))
 
 
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:

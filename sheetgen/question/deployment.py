@@ -472,8 +472,11 @@ DEFINITIONS = {
     "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }
-# What runs of a deployment set; 0 where none was given.
-UNMEASURED = {"measured_tpot_factor": 0, "measured_ttft_factor": 0, "measured_request_factor": 0}
+# What runs and start-up logs of a deployment set; 0 where none was given.
+UNMEASURED_POOL = {"measured_pool_more_bytes": 0, "measured_pool_less_bytes": 0, "measured_pool_error_bytes": 0}
+UNMEASURED = {
+    "measured_tpot_factor": 0, "measured_ttft_factor": 0, "measured_request_factor": 0, **UNMEASURED_POOL,
+}  # fmt: skip
 
 
 OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
