@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import brute_force
@@ -22,6 +23,7 @@ from brute_force import (
     Answer,
     Load,
     Offer,
+    OwnRow,
     Plan,
     Replica,
     answer,
@@ -449,6 +451,58 @@ def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, wei
             counts[stages] += 1
     print(f"{model} in {weight_dtype}: by stages {dict(counts)}")
     assert counts[2] and counts[3] + counts[4]
+
+
+OWN_GPUS = (
+    "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-a100-sxm4-80gb", "nvidia-l40s-48gb", "nvidia-l4-24gb",
+    "nvidia-b200-sxm6-180gb",
+)  # fmt: skip
+USUAL_USD = dict(zip(OWN_GPUS, (5.0, 6.0, 3.0, 1.8, 0.8, 10.0), strict=True))  # a GPU-hour
+
+
+def own_rows(draw: random.Random) -> tuple[OwnRow, ...]:
+    """Price lists of one's own, at a fifth to thrice of what such GPUs cost."""
+    rows = []
+    for i in range(draw.randint(1, 4)):
+        gpu, count = draw.choice(OWN_GPUS), draw.choice((0, 1, 2, 4, 8))
+        usd = draw.choice((0.2, 0.5, 0.9, 1.1, 3)) * USUAL_USD[gpu] * max(1, count)
+        rows.append(OwnRow(f"own{i}", f"own-{i}", gpu, count, f"{usd:.4f}", draw.choice(("eu", "us"))))
+    return tuple(rows)
+
+
+def write_own(folder: Path, rows: tuple[OwnRow, ...]) -> Catalog:
+    """The catalogs with these rows laid over them, a provider each."""
+    (folder / "instances").mkdir(parents=True, exist_ok=True)
+    for row in rows:
+        shape = ("instance", row.count) if row.count else ("per_gpu", 1)
+        (folder / "instances" / f"{row.provider}.yaml").write_text(
+            f"provider: {row.provider}\ninstances:\n  - type: {row.type}\n    gpu: {row.gpu}\n"
+            f"    gpu_count: {shape[1]}\n    unit: {shape[0]}\n    region: {row.area}-own\n    prices:\n"
+            f"      - {{purchase: on-demand, usd_per_hour: {row.price}, as_of: '2026-11-01'}}\n"
+            "    source: our list\n    confidence: high\n    checked_on: '2026-11-01'\n"
+        )
+    return Catalog(folder)
+
+
+@pytest.mark.parametrize("area", ["", "eu"])
+def test_own_providers_take_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, area: str) -> None:
+    """Rows of a folder of one's own are asked without --providers; one that is cheapest is chosen, a dearer one is
+    not, and in a region only those that are there."""
+    kinds, chosen, n, draw = Kinds(), Counter[str](), amount(12, 240), random.Random(20261130)
+    every = brute_force.candidates
+    for i, (load, limits) in enumerate(itertools.islice(random_loads(20261201), n)):
+        rows = own_rows(draw)
+        monkeypatch.setattr(brute_force, "candidates", functools.partial(every, area=area, own=rows))
+        if not brute_force.candidates(purchase=limits.get("purchase", "on-demand")):
+            del limits["purchase"]
+        catalog = write_own(tmp_path / str(i), rows)
+        asked = {**load, **_options(limits), **({"region": area} if area else {})}
+        (cell,) = document(recommended(asked, catalog))["cells"]
+        check(cell, kinds, limits=limits, dtypes=load)
+        if cell["instance"]:
+            chosen["own" if cell["instance"].startswith("own") else "of the clouds"] += 1
+    print(f"{area or 'anywhere'}: {kinds}; {dict(chosen)}")
+    assert chosen["own"] > 1 and chosen["of the clouds"] > 1
 
 
 def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

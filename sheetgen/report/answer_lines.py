@@ -15,7 +15,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
 from sheetgen.report.host_words import hosted_facts
-from sheetgen.report.notes import doubt, is_old
+from sheetgen.report.notes import doubt, is_old, price_origin
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
 from sheetgen.units import Layout, count, rate_text
@@ -58,8 +58,10 @@ _WAIT = template(
     paced=is_text(q.pace_target),
 )
 _HARDWARE = template(
-    "{replicas} of {gpus} ({layout}), {prices}, {region}, {day}[old? (old)][doubted?; {doubt}].",
+    "{replicas} of {gpus} ({layout}), {prices}, {region}, {day}[old? (old)][brought?, from {origin}]"
+    "[doubted?; {doubt}].",
     old=q.is_old,
+    brought=is_text(q.origin),
     doubted=is_text(q.doubt),
 )
 _RESERVE = template("{machines} at once need a reservation: ask for capacity.")
@@ -259,6 +261,8 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         old=is_old(candidate, question, allowed),
         doubt=f"an implausible price, {reason}" if reason else "",
         doubted=bool(reason),
+        brought=candidate.brought,
+        origin=price_origin(candidate.source, candidate.purchase) if candidate.brought else "",
     )
     yield str(sentence)
     if cell.needs_reservation:
