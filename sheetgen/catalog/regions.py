@@ -101,7 +101,9 @@ class Regions:
     def of_row(self, row: Instance) -> dict[str, dict[str, tuple[InstancePrice, str]]]:
         """The prices of a row by region and purchase class, with their sources, those of its own region first."""
         own = {price.purchase: (price, "") for price in row.prices}
-        return {**({row.region: own} if own else {}), **self._prices.get(row.id.lower(), {})}
+        of_type = self._prices.get(row.id.lower(), {})
+        there = {**of_type.get(row.region, {}), **own}  # a row laid over the catalogs may stand in another region
+        return {**({row.region: there} if there else {}), **{k: v for k, v in of_type.items() if k != row.region}}
 
     def rows_in(self, text: str) -> tuple[Instance, ...]:
         """The rows that are sold in the regions that `text` means: an area, a country, a region's name or a part of
