@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
-    from sheetgen.catalog.prices.rows import What
+    from sheetgen.catalog.prices.rows import Change, What
 
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
@@ -29,6 +29,7 @@ _SAID: dict[What, str] = {
     "changed": "changed", "added": "new for a row that had none", "moved": "of another region than before",
     "confirmed": "the same at a later date", "unchanged": "unchanged",
 }  # fmt: skip
+_ADDED = {True: " added", False: ", which --add-new adds"}
 
 
 def report(found: Refresh, add_new: bool) -> Iterator[str]:
@@ -38,20 +39,8 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
         yield f"{read.where}: {read.format.title}, {count(read.n_lines, 'line')}{empty}{broken}."
     yield ""
-    changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
-    if changes:
-        rows = [("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
-        for one in changes[:MOST_ROWS]:
-            old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
-            prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
-            rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
-        yield table(rows, right=(2, 3, 4))
-        if len(changes) > MOST_ROWS:
-            yield f"and {len(changes) - MOST_ROWS:,} more; --json has all"
-        yield ""
-    n_of = Counter(one.what for one in found.changes)
-    said = [f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what]]
-    yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
+    yield from _changes(found.changes, ("instance",))
+    yield f"Prices: {_counted(found.changes) or 'none for a row of the catalogs'}."
     if older := [one for one in found.changes if one.what == "older"]:
         known = sum(not one.touches_row for one in older)
         already = f" ({known:,} there already)" if known else ""
@@ -60,15 +49,26 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
     if found.dropped:
         yield f"{count(len(found.dropped), 'price')} of the old region dropped from moved rows: {_some(found.dropped)}."
     if found.n_other_regions:
-        yield f"{count(found.n_other_regions, 'line')} of other regions than the catalog's rows."
+        yield f"{count(found.n_other_regions, 'line')} of other regions than --region names."
+    of_pairs = [one for one in found.of_regions if add_new or not one.is_new_pair]
+    if of_pairs:
+        yield ""
+        yield from _changes(of_pairs, ("instance", "region"))
+        n_older = sum(one.what == "older" for one in of_pairs)
+        older_too = [f"{n_older:,} older than the catalog's, which stays"] * (n_older > 0)
+        yield f"Prices of other regions than a row's own: {', '.join(filter(None, [_counted(of_pairs), *older_too]))}."
+    if pairs := dict.fromkeys((one.instance, one.new_region) for one in found.of_regions if one.is_new_pair):
+        names = _some([f"{instance} in {region}" for instance, region in pairs])
+        yield f"{count(len(pairs), 'new pair')} of type and region{_ADDED[add_new]}: {names}."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
     if found.new:
         names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
-        yield f"{count(len(found.new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
+        yield f"{count(len(found.new), 'new row')}{_ADDED[add_new]}: {names}."
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
-        by_why.setdefault(left.why, []).append(f"{left.provider or left.offer.provider} {left.offer.name}")
+        name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
+        by_why.setdefault(left.why, []).append(name)
     if by_why:
         yield "Not matched, and left alone:"
     reasons = sorted(by_why.items(), key=lambda pair: -len(pair[1]))
@@ -76,6 +76,29 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         yield f"  {count(len(lines), 'line')}: {why} ({_some(list(dict.fromkeys(lines)))})"
     if len(reasons) > MOST_ROWS:
         yield f"  and {len(reasons) - MOST_ROWS:,} more reasons; --json has all"
+
+
+def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]:
+    """A table of the prices that are other than before, and an empty line; nothing where there is none."""
+    other = [one for one in changes if one.what in ("changed", "added", "moved")]
+    if not other:
+        return
+    rows = [(*names, "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
+    for one in other[:MOST_ROWS]:
+        old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
+        place = (one.instance, one.new_region)[: len(names)]
+        prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
+        rows.append((*place, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
+    yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)))
+    if len(other) > MOST_ROWS:
+        yield f"and {len(other) - MOST_ROWS:,} more; --json has all"
+    yield ""
+
+
+def _counted(changes: Sequence[Change]) -> str:
+    """How many prices there are of each kind of change."""
+    n_of = Counter(one.what for one in changes)
+    return ", ".join(f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what])
 
 
 def _usd(value: float | None) -> str:
@@ -247,6 +270,7 @@ def prices(
         refresh_hosted,
     )
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
+    from sheetgen.catalog.prices.region_files import region_files
     from sheetgen.question.parse import as_of_date
 
     day = as_of_date(as_of).isoformat() if as_of is not None else None
@@ -264,7 +288,11 @@ def prices(
         written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
     else:
         found = refresh(catalog, read_lists(lists, read), day, region, skip_broken)
-        written = files(catalog, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
+        of_regions = [one for one in found.of_regions if add_new or not one.is_new_pair]
+        written = {}
+        if target:
+            written |= files(catalog, target, [*found.changed, *(found.new if add_new else ())])
+            written |= region_files(catalog, target, of_regions)
         doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
@@ -339,6 +367,10 @@ def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
     }
 
 
+def _said(change: Change) -> dict[str, Any]:
+    return {key: getattr(change, name) for key, name in _OF_CHANGE.items()}
+
+
 def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
@@ -351,9 +383,12 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
             }
             for one in found.lists
         ],
-        "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
+        "changes": [_said(one) for one in changes],
         "n_unchanged": len(found.changes) - len(changes),
         "dropped": list(found.dropped),
+        "regions": [
+            {**_said(one), "is_new_pair": one.is_new_pair} for one in found.of_regions if one.what != "unchanged"
+        ],
         "n_other_regions": found.n_other_regions,
         "not_in_lists": list(found.not_in_lists),
         "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],

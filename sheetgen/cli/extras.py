@@ -144,6 +144,8 @@ def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator
     rented = " and ".join(f"{n:,}x {instance}" for instance, n in found.n_instances.items())
     alone = cell.chosen
     beside = "" if alone is None else f", {dearer(found.monthly_usd / alone.monthly_usd - 1)} against one pool"
+    if question.filters.region:
+        rented += f" in {found.prefill.candidate.region}"
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"

@@ -215,7 +215,7 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
     assert at_spot["gcp/a4-highgpu-8g"] == ["reserved-1yr", "reserved-3yr", "spot"]
     left_out = {one["reason"]: one["rows"] for one in on_demand["inputs"]["left_out"]}
     providers = [row for row in catalog().instances() if row.provider in DEFAULT_PROVIDERS and row.sold_as]
-    assert left_out["not sold on-demand, whatever price is listed"] == len(providers) == 9
+    assert left_out["not sold on-demand, whatever price is listed"] == len(providers) == 11
     assert "reserved-1yr" in problem(instances="gcp/a4-highgpu-8g")
 
 
