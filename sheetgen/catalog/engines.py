@@ -840,8 +840,12 @@ class SpeedFile(Entry):
 
     def cell(self, engine: str, gpu: Gpu) -> SpeedCell | None:
         """The cell whose constants hold for an engine on a GPU; None where the default ones do."""
-        name = self.same_as.get(engine, engine)
-        return next((c for c in self.cells if c.engine == name and gpu.architecture in c.architectures), None)
+        return self._cells.get((self.same_as.get(engine, engine), gpu.architecture))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], SpeedCell]:
+        """The cells by engine and architecture, of which each has one."""
+        return {(cell.engine, architecture): cell for cell in self.cells for architecture in cell.architectures}
 
     def constants(self, engine: str, gpu: Gpu) -> SpeedConstants:
         cell = self.cell(engine, gpu)
@@ -859,7 +863,7 @@ class SpeedFile(Entry):
         """The kinds of models of which runs of this engine on this very GPU took part in the fit, where the GPU has a
         band of its own; as `measured_scope` reads them."""
         cell = self.cell(engine, gpu)
-        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and self._of_gpu(gpu)
+        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and gpu.id in self._gpus
         return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
 
     def band(self, figure: Figure, end: str, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
@@ -867,15 +871,15 @@ class SpeedFile(Entry):
         known no better than what was: unless a measured point set it right, its band is at least as wide, at either
         end, as the GPU's own."""
         band = self.drawn_band(figure, scope, kind, engine, gpu)
-        own = [] if scope == "anchored" else [b for b in self._of_gpu(gpu) if b.figure == figure]
-        return (min if end == "low" else max)((band, *own), key=lambda one: getattr(one, end))
+        own = () if scope == "anchored" else self._of_gpus.get((figure, gpu.id), ())
+        return (min if end == "low" else max)((band, *own), key=lambda one: getattr(one, end)) if own else band
 
     def drawn_band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
         """The band of a figure in a scope: a GPU's own; of other engines and GPUs that of the engine's generation of
         GPUs and the kind of model, where it was measured, else the one for all. The widest stands for a GPU's own where
         it has none."""
         if scope == "fitted":
-            own = [b for b in self._of_gpu(gpu) if b.figure == figure]
+            own = self._of_gpus.get((figure, gpu.id))
             return own[0] if own else self.drawn_band(figure, "stages", kind, engine, gpu)
         by_generation = self._by_generation[figure, scope, "any" if scope in OF_ANY_KIND else kind]
         cell = self.cell(engine, gpu)
@@ -891,6 +895,16 @@ class SpeedFile(Entry):
             bands.setdefault((band.figure, band.scope, band.kind), {}).setdefault(band.generation, band)
         return bands
 
-    def _of_gpu(self, gpu: Gpu) -> list[SpeedBand]:
-        """The bands of a GPU's own runs; none where these are too few."""
-        return [b for b in self.bands if b.gpu == gpu.id]
+    @cached_property
+    def _of_gpus(self) -> dict[tuple[Figure, str], list[SpeedBand]]:
+        """The bands of a figure by the GPU of whose own runs they are; of GPUs with too few there are none."""
+        bands: dict[tuple[Figure, str], list[SpeedBand]] = {}
+        for band in self.bands:
+            if band.gpu is not None:
+                bands.setdefault((band.figure, band.gpu), []).append(band)
+        return bands
+
+    @cached_property
+    def _gpus(self) -> frozenset[str]:
+        """The GPUs with bands of their own."""
+        return frozenset(gpu for _, gpu in self._of_gpus)
