@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
 ACCEPT = "--accept-large-changes"
+ADDS = ", which --add-new adds"
 
 _SAID: dict[What, str] = {
     "changed": "changed", "added": "new for a row that had none", "moved": "of another region than before",
@@ -36,7 +37,7 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
     for read in found.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
-        yield f"{read.where}: {read.format.title}, {count(read.n_lines, 'line')}{empty}{broken}."
+        yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
     if changes:
@@ -63,9 +64,10 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         yield f"{count(found.n_other_regions, 'line')} of other regions than the catalog's rows."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-    if found.new:
-        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
-        yield f"{count(len(found.new), 'new row')}{' added' if add_new else ', which --add-new adds'}: {names}."
+    for rows_found, added in ((found.brought, " of your own"), (found.new, " added" if add_new else ADDS)):
+        if rows_found:
+            names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
+            yield f"{count(len(rows_found), 'new row')}{added}: {names}."
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
         by_why.setdefault(left.why, []).append(f"{left.provider or left.offer.provider} {left.offer.name}")
@@ -181,6 +183,14 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
 @click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
+@click.option("--provider", metavar="NAME", help="Whose prices they are, of a list of your own that does not say.")
+@click.option(
+    "--usd-per",
+    multiple=True,
+    metavar="CURRENCY=RATE",
+    help="Your rate of another currency: the US dollars for one unit, EUR=1.1. Kept in the source of each price.",
+)
+@click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(
     "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
 )
@@ -197,6 +207,9 @@ def prices(
     to: str | None,
     as_of: str | None,
     region: str | None,
+    provider: str | None,
+    usd_per: tuple[str, ...],
+    sheet: str | None,
     add_new: bool,
     skip_broken: bool,
     accept_large_changes: bool,
@@ -246,6 +259,7 @@ def prices(
         read_hosted,
         refresh_hosted,
     )
+    from sheetgen.catalog.prices.own_list import Stated, usd_per_currency
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.question.parse import as_of_date
 
@@ -257,14 +271,16 @@ def prices(
         catalog.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
-    hosted, read = read_hosted(lists)
+    stated = Stated((provider or "").strip(), sheet, usd_per_currency(usd_per))
+    hosted, read = read_hosted(lists, sheet)
     found: Refresh | HostedRefresh
     if hosted is not None:
         found = refresh_hosted(catalog, hosted, day, skip_broken)
         written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
     else:
-        found = refresh(catalog, read_lists(lists, read), day, region, skip_broken)
-        written = files(catalog, target, [*found.changed, *(found.new if add_new else ())]) if target else {}
+        found = refresh(catalog, read_lists(lists, stated, read), day, region, skip_broken)
+        rows = [*found.changed, *found.brought, *(found.new if add_new else ())]
+        written = files(catalog, target, rows) if target else {}
         doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
@@ -345,7 +361,7 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
         "lists": [
             {
                 "list": one.where,
-                "format": one.format.title,
+                "format": one.title,
                 "n_lines": one.n_lines,
                 "n_without_price": one.n_without_price,
             }
@@ -356,7 +372,11 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
         "dropped": list(found.dropped),
         "n_other_regions": found.n_other_regions,
         "not_in_lists": list(found.not_in_lists),
-        "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
+        "new": [
+            {"id": row.id, "added": added, **row.model_dump(mode="json")}
+            for rows, added in ((found.brought, True), (found.new, add_new))
+            for row in rows
+        ],
         "not_matched": [
             {
                 "provider": one.provider or one.offer.provider,
