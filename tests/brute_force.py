@@ -120,12 +120,12 @@ def prices_in(provider: str, row: Any, purchase: str, area: str) -> list[Decimal
 
 
 class OwnRow(NamedTuple):
-    """A row of a price list of one's own, sold on demand alone: a machine, or one GPU (`gpu_count` 0)."""
+    """A row of a price list of one's own, sold on demand alone: a machine, or one GPU (`n_gpus` 0)."""
 
     provider: str
     type: str
     gpu: str
-    gpu_count: int
+    n_gpus: int
     price: str
     area: str
 
@@ -133,8 +133,8 @@ class OwnRow(NamedTuple):
         """The machine; of one GPU a machine of each size that a replica may have."""
         price = Decimal(self.price) * (1 - Decimal(discount))
         name = f"{self.provider}/{self.type}"
-        if self.gpu_count:
-            return [Offer(name, self.provider, self.gpu, self.gpu_count, price, Decimal(0), order, self.gpu_count)]
+        if self.n_gpus:
+            return [Offer(name, self.provider, self.gpu, self.n_gpus, price, Decimal(0), order, self.n_gpus)]
         sizes = enumerate((1, 2, 4, 8))
         return [
             Offer(f"{name} x{n}", self.provider, self.gpu, n, n * price, Decimal(0), order + i, n) for i, n in sizes

@@ -474,7 +474,7 @@ def write_own(folder: Path, rows: tuple[OwnRow, ...]) -> Catalog:
     """The catalogs with these rows laid over them, a provider each."""
     (folder / "instances").mkdir(parents=True, exist_ok=True)
     for row in rows:
-        shape = ("instance", row.count) if row.count else ("per_gpu", 1)
+        shape = ("instance", row.n_gpus) if row.n_gpus else ("per_gpu", 1)
         (folder / "instances" / f"{row.provider}.yaml").write_text(
             f"provider: {row.provider}\ninstances:\n  - type: {row.type}\n    gpu: {row.gpu}\n"
             f"    gpu_count: {shape[1]}\n    unit: {shape[0]}\n    region: {row.area}-own\n    prices:\n"

@@ -37,7 +37,7 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
     for read in found.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
-        yield f"{read.where}: {read.format.title}, {count(read.n_lines, 'line')}{empty}{broken}."
+        yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     yield from _changes(found.changes, ("instance",))
     yield f"Prices: {_counted(found.changes) or 'none for a row of the catalogs'}."
@@ -62,9 +62,10 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         yield f"{count(len(pairs), 'new pair')} of type and region{_ADDED[add_new]}: {names}."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-    if found.new:
-        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
-        yield f"{count(len(found.new), 'new row')}{_ADDED[add_new]}: {names}."
+    for rows_found, added in ((found.brought, " of your own"), (found.new, _ADDED[add_new])):
+        if rows_found:
+            names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
+            yield f"{count(len(rows_found), 'new row')}{added}: {names}."
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
@@ -204,6 +205,14 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
 @click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
+@click.option("--provider", metavar="NAME", help="Whose prices they are, of a list of your own that does not say.")
+@click.option(
+    "--usd-per",
+    multiple=True,
+    metavar="CURRENCY=RATE",
+    help="Your rate of another currency: the US dollars for one unit, EUR=1.1. Kept in the source of each price.",
+)
+@click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(
     "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
 )
@@ -220,6 +229,9 @@ def prices(
     to: str | None,
     as_of: str | None,
     region: str | None,
+    provider: str | None,
+    usd_per: tuple[str, ...],
+    sheet: str | None,
     add_new: bool,
     skip_broken: bool,
     accept_large_changes: bool,
@@ -269,6 +281,7 @@ def prices(
         read_hosted,
         refresh_hosted,
     )
+    from sheetgen.catalog.prices.own_list import Stated, usd_per_currency
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.catalog.prices.region_files import region_files
     from sheetgen.question.parse import as_of_date
@@ -281,18 +294,17 @@ def prices(
         catalog.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
-    hosted, read = read_hosted(lists)
+    stated = Stated((provider or "").strip(), sheet, usd_per_currency(usd_per))
+    hosted, read = read_hosted(lists, sheet)
     found: Refresh | HostedRefresh
     if hosted is not None:
         found = refresh_hosted(catalog, hosted, day, skip_broken)
         written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
     else:
-        found = refresh(catalog, read_lists(lists, read), day, region, skip_broken)
+        found = refresh(catalog, read_lists(lists, stated, read), day, region, skip_broken)
+        rows = [*found.changed, *found.brought, *(found.new if add_new else ())]
         of_regions = [one for one in found.of_regions if add_new or not one.is_new_pair]
-        written = {}
-        if target:
-            written |= files(catalog, target, [*found.changed, *(found.new if add_new else ())])
-            written |= region_files(catalog, target, of_regions)
+        written = files(catalog, target, rows) | region_files(catalog, target, of_regions) if target else {}
         doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
@@ -377,7 +389,7 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
         "lists": [
             {
                 "list": one.where,
-                "format": one.format.title,
+                "format": one.title,
                 "n_lines": one.n_lines,
                 "n_without_price": one.n_without_price,
             }
@@ -391,7 +403,11 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
         ],
         "n_other_regions": found.n_other_regions,
         "not_in_lists": list(found.not_in_lists),
-        "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
+        "new": [
+            {"id": row.id, "added": added, **row.model_dump(mode="json")}
+            for rows, added in ((found.brought, True), (found.new, add_new))
+            for row in rows
+        ],
         "not_matched": [
             {
                 "provider": one.provider or one.offer.provider,
