@@ -49,7 +49,8 @@ def read_amount(text: str, decimal: str = "") -> Amount | None:
     """
     if not any(c.isdigit() for c in text):
         return None
-    found = _NUMBER.search(text) if text.isprintable() and len(text) <= MOST_LENGTH else None
+    is_plain = re.sub(rf"[{_BLANKS}]", " ", text).isprintable() and len(text) <= MOST_LENGTH
+    found = _NUMBER.search(text) if is_plain else None
     if found is None or text[: found.start()].rstrip().endswith(("-", "=", "@")):
         raise AmountError("a plain number of 0 or more")
     around = f"{text[: found.start()]} {text[found.end() :]}"

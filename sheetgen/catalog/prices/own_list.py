@@ -19,7 +19,7 @@ _COUNTED = (  # a GPU's name and how many
     re.compile(r"\b(?P<n>[0-9]{1,3}) ?[xX×] ?(?P<gpu>.*\S)"),
     re.compile(r"(?P<gpu>.*\S) [xX×] ?(?P<n>[0-9]{1,3})$"),
 )
-_TEXT = re.compile(r"[^\W_][^<>;{}|=\"'`\\]*")  # of a region or a provider: no mark-up, no formula
+_TEXT = re.compile(r"[^\W_][^<>:;{}|=\"'`\\]*")  # of a region or a provider: no mark-up, no formula
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+,-]*")
 MOST_LENGTH = 80
 SPOT = "spot"
@@ -130,7 +130,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     name = text("name", _NAME, "a name of letters, digits and . _ - ( ) / + ,")
     gpu, n_gpus = _counted(text("gpu", _NAME, "a GPU's name, such as H100 SXM"))
     provider = text("provider", _TEXT, "the name of a provider") or reader.stated.provider
-    if not provider:
+    if not provider and "provider" in of:
         wrong.append(f"{of['provider']} is empty. It must be the name of a provider.")
     if of.get("gpu_count") != of.get("gpu"):
         n_gpus = _number(reader, line, "gpu_count", wrong) or n_gpus
@@ -278,11 +278,11 @@ def _unread(reader: _Reader, line: Mapping[str, str]) -> str:
 
 def _day(line: Mapping[str, str], column: str | None, wrong: list[str]) -> str:
     """The day of 2026-05-24, 2026-05-24T12:00:00Z or 24.5.2026; empty where a line has none."""
-    text = line[column] if column else ""
+    text = day = line[column] if column else ""
     if german := re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})", text):
-        text = f"{german[3]}-{int(german[2]):02}-{int(german[1]):02}"
+        day = f"{german[3]}-{int(german[2]):02}-{int(german[1]):02}"
     try:
-        return datetime.date.fromisoformat(text[:10]).isoformat() if text else ""
+        return datetime.date.fromisoformat(day[:10]).isoformat() if day else ""
     except ValueError:
         wrong.append(f"{column} is {shown(text)!r}. It must be a day such as 2026-05-24.")
         return ""

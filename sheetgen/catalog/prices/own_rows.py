@@ -3,6 +3,7 @@ for machines and GPUs that the lists bring."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -101,7 +102,7 @@ def _gpu_of(offer: Offer, known: dict[frozenset[str], list[Gpu]]) -> Gpu | str:
         return "of a type that is in no catalog: add a column gpu_count"
     if not 1 <= n_gpus <= MOST_GPUS or n_gpus != int(n_gpus):
         return f"with {n_gpus:g} GPUs, which is no whole number from 1"
-    stated = words(offer.gpu, offer.interconnect)
+    stated = words(re.sub(r"\([^()0-9]*\)", "", offer.gpu), offer.interconnect)  # `V100 (NVLink)`
     forms = stated.forms or words(offer.name).forms
     sizes = (offer.gpu_memory_gb, offer.gpu_memory_gb / n_gpus) if offer.gpu_memory_gb else (None,)
     for memory in dict.fromkeys((stated.memory_gb, *sizes) if stated.memory_gb else sizes):
