@@ -452,11 +452,12 @@ def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, wei
 
 
 def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too."""
+    """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too. As a Capacity Block
+    they are rented by the UltraServer of 36 or 72."""
     every = brute_force.candidates
 
     def of_racks(*asked: str) -> tuple[Offer, ...]:
-        return tuple(one for one in every(*asked) if one.linked > one.count)
+        return tuple(one for one in every(*asked) if one.gpu == "nvidia-gb200-192gb")
 
     monkeypatch.setattr(brute_force, "candidates", of_racks)
     kinds, spanning, stages = Kinds(), 0, set()
