@@ -731,9 +731,9 @@ EVEN = 0.5
 
 def answer(load: Load, discount: str = "0") -> Answer | str:
     """The answer, or the verdict where nothing serves the load: at an even chance where nothing serves it at the
-    confidence asked for; on demand where a commitment costs no less."""
+    confidence asked for; on demand where the class costs no less."""
     found = answer_in_class(load, discount)
-    if not load.purchase.startswith("reserved"):
+    if load.purchase == "on-demand":
         return found
     on_demand = answer_in_class(replace(load, purchase="on-demand"), discount)
     if isinstance(on_demand, str) or (isinstance(found, Answer) and found.best.monthly < on_demand.best.monthly):
