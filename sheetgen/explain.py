@@ -581,8 +581,12 @@ class ChoiceDerivation:
     def _origin(self, name: str) -> Origin:
         one = self.candidate
         if name in (*_PRICES, *_OF_INSTANCE):
-            file = f"catalogs/instances/{one.provider}.yaml"
-            more = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
+            rows = self.origins.reference.catalog.instances()
+            own = {row.region for row in rows if one.instance in (row.id, f"{row.id} x{one.gpu_count}")}
+            is_elsewhere = name in _PRICES and bool(own) and one.region not in own
+            file = f"catalogs/{'regions' if is_elsewhere else 'instances'}/{one.provider}.yaml"
+            more = f", in {one.region}" if is_elsewhere else ""
+            more += f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
             stated = {"network_gbps": one.network_gbps, "nvlink_domain_gpus": one.nvlink_domain_gpus}
             more += "" if stated.get(name, True) else ", none is stated"
             return Origin("catalog", f"{file}, {one.instance}{more}", (), one.source, file)

@@ -95,8 +95,9 @@ IN_AP = (
     "asia-southeast1 asia-southeast2 australia-southeast1"
 )
 IN_US = (
-    "us-east-1 us-east-2 us-west-1 us-west-2 centralus eastus eastus2 northcentralus southcentralus westcentralus "
-    "westus westus2 westus3 us-central1 us-east1 us-east4 us-east5 us-south1 us-west1 us-west3 us-west4 us"
+    "us-east-1 us-east-1-atl-2a us-east-1-dfw-2a us-east-2 us-west-1 us-west-2 us-west-2-phx-2a centralus eastus "
+    "eastus2 northcentralus southcentralus westcentralus westus westus2 westus3 us-central1 us-east1 us-east4 us-east5 "
+    "us-south1 us-west1 us-west3 us-west4 us"
 )
 AREAS = {
     "eu": frozenset(IN_EU.split()),
@@ -758,9 +759,9 @@ EVEN = 0.5
 
 def answer(load: Load, discount: str = "0") -> Answer | str:
     """The answer, or the verdict where nothing serves the load: at an even chance where nothing serves it at the
-    confidence asked for; on demand where a commitment costs no less."""
+    confidence asked for; on demand where the class costs no less."""
     found = answer_in_class(load, discount)
-    if not load.purchase.startswith("reserved"):
+    if load.purchase == "on-demand":
         return found
     on_demand = answer_in_class(replace(load, purchase="on-demand"), discount)
     if isinstance(on_demand, str) or (isinstance(found, Answer) and found.best.monthly < on_demand.best.monthly):

@@ -359,7 +359,9 @@ def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.Mon
     """In each purchase class every type at its cheapest price of the area, and no type that the area lacks."""
     monkeypatch.setattr(brute_force, "candidates", functools.partial(brute_force.candidates, area=area))
     kinds, n = Kinds(), amount(12, 120)
-    for load, limits in itertools.islice(random_loads(20261129 + len(area)), n):
+    for i, (load, limits) in enumerate(itertools.islice(random_loads(20261129 + len(area)), n)):
+        if i % 3 == 0:
+            limits["purchase"] = ("capacity-block", "spot")[i // 3 % 2]
         if not brute_force.candidates(purchase=limits.get("purchase", "on-demand")):
             del limits["purchase"]  # which a region without a price of that class refuses
         (cell,) = document(recommended({**load, **_options(limits), "region": area}, catalog))["cells"]
@@ -369,7 +371,9 @@ def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.Mon
     for cell in document(solve(ask(catalog, sheet)))["cells"]:
         check(cell, kinds)
     print(f"{area}: {kinds}")
-    assert kinds["in on-demand"] and (kinds["in spot"] or area == "eu-central-1"), kinds
+    assert kinds["in on-demand"] and ((kinds["in spot"] and kinds["in capacity-block"]) or area == "eu-central-1"), (
+        kinds
+    )
 
 
 @pytest.mark.parametrize("confidence", [0.7, 0.9])
@@ -506,11 +510,12 @@ def test_own_providers_take_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too."""
+    """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too. As a Capacity Block
+    they are rented by the UltraServer of 36 or 72."""
     every = brute_force.candidates
 
     def of_racks(*asked: str) -> tuple[Offer, ...]:
-        return tuple(one for one in every(*asked) if one.linked > one.count)
+        return tuple(one for one in every(*asked) if one.gpu == "nvidia-gb200-192gb")
 
     monkeypatch.setattr(brute_force, "candidates", of_racks)
     kinds, spanning, stages = Kinds(), 0, set()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision, owners, served
+from sheetgen.plan.decisions import Decision, allowed_prices, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, spans, spent
 from sheetgen.plan.plan_currency import in_currency
@@ -506,6 +506,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
     )
+    if plan.region:
+        yield f"Prices are of the region {plan.region}: {listed(_places(found.answer))}."
     yield words(
         "All together: {} joint draws of demand and prices, correlation {}, seed {}.",
         cell(found.draws.n, WHOLE),
@@ -532,6 +534,17 @@ def _assumptions(found: Findings) -> Iterator[Text]:
             cell(policy.near_tie_fraction, EXACT_PERCENT),
         )
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
+
+
+def _places(answer: Answer) -> list[str]:
+    """Each machine with the regions whose prices it has: of what is bought, and of other classes that may be used."""
+    bought = answer.plan.policy.buy
+    places = []
+    for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
+        prices = [price for purchase in allowed_prices(answer, one.instance) if (price := one.class_price(purchase))]
+        others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
+        places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
+    return places
 
 
 def _survives(plan: Plan) -> str:

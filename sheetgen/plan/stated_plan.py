@@ -82,6 +82,11 @@ class Plan:
         row = self.types[name]
         return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
 
+    @property
+    def region(self) -> str:
+        """The region of all machines; empty where none is named."""
+        return region_of(self.services[0], self.supply.allowed)
+
     def redundancy(self, s: int) -> Redundancy:
         """What of a service may be lost."""
         return self.services[s].redundancy or self.policy.redundancy
@@ -144,6 +149,12 @@ def _lengths(request: Request) -> dict[str, int]:
     return {"context_tokens": context, **{name: value for name, value in known.items() if value is not None}}
 
 
+def region_of(service: Service, common: Allowed) -> str:
+    """The region whose prices a service asks for; empty where it names none."""
+    own = service.allowed.region if service.allowed else None
+    return " ".join((own or common.region or "").split())
+
+
 def options_of_service(
     policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date, service: Service, served: Served
 ) -> dict[str, Any]:
@@ -171,7 +182,7 @@ def options_of_service(
         "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,
         "ttft_ms": targets.ttft_ms,
-        "region": own.region or common.region,
+        "region": region_of(service, common) or None,
         "as_of": as_of.isoformat(),
         "concurrent_requests": 1,
         **{
