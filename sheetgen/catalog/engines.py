@@ -711,13 +711,15 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
 
 # A build between releases, by its image's name: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
 _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]{0,40}(?:-[A-Za-z0-9_.]{1,40}){1,6}")
+# A build of a source tree without tags: 0.1.dev1+g4d2a68d64.d20260816 says nothing of the release that it is after.
+_UNTAGGED = re.compile(r"v?0\.\d{1,2}\.(?:0\.)?dev\d{1,9}(?:[.+][A-Za-z0-9.+]{0,80})?")
 NEWEST = (10**6, 0, 0)
 
 
 def _version(text: str, like: str = "") -> tuple[int, ...]:
     """A version as numbers; where `like` is given, one that is counted as this one is: in releases, or in builds."""
     build, release = _BUILD.fullmatch(text), release_of(text)
-    if build is None and release is None and _OWN_BUILD.fullmatch(text):
+    if build is None and release is None and (_OWN_BUILD.fullmatch(text) or _UNTAGGED.fullmatch(text)):
         return NEWEST
     counted = (0, 0, int(build[1])) if build else release
     if counted is None or (like and bool(build) != bool(_BUILD.fullmatch(like))):
@@ -726,8 +728,9 @@ def _version(text: str, like: str = "") -> tuple[int, ...]:
 
 
 def release_of(text: str) -> tuple[int, ...] | None:
-    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release. None for no release's number."""
-    match = _VERSION.fullmatch(text)
+    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release. None for no release's number,
+    and for that of a build without tags."""
+    match = None if _UNTAGGED.fullmatch(text) else _VERSION.fullmatch(text)
     return tuple(int(part or 0) for part in match.groups()[:3]) if match else None
 
 

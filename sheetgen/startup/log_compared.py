@@ -10,11 +10,13 @@ from typing import Any
 from sheetgen.api import record, sized_point
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.report.precision_words import sized_as_words
 from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.startup.startup_log import QUANTITIES, Measured, StartupLog, measure
+from sheetgen.startup.stated_parts import OF_POOL, pool_of_parts
 from sheetgen.units import GIB, KV_NOT_SIZED
 
 NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
@@ -28,7 +30,6 @@ _NAMED = (
 _NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
 _NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
 NOT_SIZED = {
-    "enforce_eager": _NO_GRAPHS,
     "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
     "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
@@ -64,6 +65,8 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
     _parallel(log.engine, stated, sized)
     if "model" not in given:
         _model(stated, catalog, sized)
+    else:
+        _precision(stated, str(given["model"]), catalog, sized)
     how, dtype = (str(stated.get(name) or "").lower() for name in ("quantization", "dtype"))
     if how in QUANTIZATIONS:
         sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
@@ -111,8 +114,8 @@ def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
 
 def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
     """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
-    names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
-    for name in dict.fromkeys(names):
+    names = _stated_names(stated)
+    for name in names:
         try:
             model, dtype = catalog.resolve_model(name)
         except CatalogError:
@@ -131,6 +134,29 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
         return
     named = f"the log's model is {shown(names[0])!r}, which is not in the catalogs." if names else None
     sized.problems.append(f"{named or 'the log does not say which model was loaded.'} Add --model NAME.")
+
+
+def _precision(stated: Mapping[str, Value], given: str, catalog: Catalog, sized: SizingInputs) -> None:
+    """The precisions of the log's checkpoint, for a model given in its place that is of the same shape, or whose name
+    in the log says them alone."""
+    of_log = SizingInputs({name: sized.inputs.get(name) for name in ("engine", "engine_version")})
+    _model(stated, catalog, of_log)
+    try:
+        same = {resolve_model(str(name), catalog)[0].entry_id for name in (given, of_log.inputs.get("model", given))}
+    except SheetgenError:
+        return  # what was given is refused where it is sized
+    if len(same) > 1:
+        return
+    named = next((found[1] for name in _stated_names(stated) if (found := without_precision(name))), None)
+    for name, dtype in (("weight_dtype", named), ("kv_cache_dtype", None)):
+        if (precision := of_log.inputs.get(name, dtype)) is not None:
+            sized.inputs.setdefault(name, precision)
+
+
+def _stated_names(stated: Mapping[str, Value]) -> list[str]:
+    """What the log calls its model, nearest first."""
+    keys = ("model", "model_path", "model_tag", "served_model_name")
+    return list(dict.fromkeys(name for key in keys for name in _names(stated.get(key))))
 
 
 def _names(value: Value) -> Iterator[str]:
@@ -157,6 +183,10 @@ def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> 
         sized.not_stated["tensor_parallel_size"] = words
     if stated.get("enable_prefix_caching") is False:
         sized.inputs["enable_prefix_caching"] = 0
+    if engine == "vllm":
+        sized.inputs |= {name: 1 for name in ("enforce_eager", "skip_mm_profiling") if stated.get(name) is True}
+        if stated.get("language_model_only") is True:
+            sized.inputs["skip_mm_profiling"] = 1
     if stated.get("disable_hybrid_kv_cache_manager") is True:
         sized.inputs["hybrid_kv_manager"] = 0
 
@@ -226,6 +256,14 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
     except SheetgenError as error:
         return Compared(log, stated.inputs, {}, measured, tuple(stated.not_stated.values()), notes, error.problems)
     answer = record(sized)
+    caution = sized.points.names[0].engine.caution
+    notes += (caution,) if caution else ()
+    answer["consumed_bytes_per_gpu"] = answer["weights_bytes_per_gpu"] + answer["non_torch_bytes_per_gpu"]
+    pool, used = pool_of_parts(sized, answer, measured, log.figures)
+    if used:  # what the log states beats what follows from the arguments
+        sized = sized_point({**stated.inputs, "kv_cache_memory_bytes": max(1, pool)}, catalog)
+        answer |= {name: record(sized)[name] for name in OF_POOL}
+        notes = (f"The KV pool is predicted with what the log states: {', '.join(used)}.", *notes)
     answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
     for name in _NAMED:
         if name not in stated.inputs:
