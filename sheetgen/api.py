@@ -184,7 +184,7 @@ def size_columns(
 OF_PACE = (
     "engine_version", "kv_cache_dtype", "gpu_memory_utilization", "max_model_len", "max_num_seqs",
     "max_num_batched_tokens", "block_size", "draft_model", "kv_cache_memory_bytes", "kv_allocation",
-    "hybrid_kv_manager", "enable_prefix_caching", "network_gbps",
+    "hybrid_kv_manager", "enable_prefix_caching", "enforce_eager", "skip_mm_profiling", "network_gbps",
 )  # fmt: skip
 
 

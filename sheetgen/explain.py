@@ -124,6 +124,8 @@ _FIELDS = {  # columns that stand under another name in the model's file
     "ffn_matrices": ("gated_ffn",), "expert_intermediate_size": ("moe_intermediate_size",),
     "n_experts": ("experts", "n"), "experts_per_token": ("experts", "top_k"),
     "encoder_item_tokens": ("encoder", "max_item_tokens"), "encoder_item_elements": ("encoder", "max_item_elements"),
+    "encoder_item_patches": ("encoder", "max_item_patches"), "encoder_hidden_size": ("encoder", "hidden_size"),
+    "encoder_ffn_elements": ("encoder", "intermediate_size"),
 }  # fmt: skip
 _PRECISION = {
     "linear_bytes": ("weight_dtype", "bytes of a quantized weight"),
@@ -352,7 +354,7 @@ READ_AGAIN = {
 # Quantities of the model before division over GPUs; all that they read is read so, too.
 WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence")
 # Results that no formula gives: the catalogs and the engine do.
-GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_per_gpu")
+GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes")
 # Results of which a sentence of DERIVED says how they follow.
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")

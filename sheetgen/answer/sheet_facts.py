@@ -252,6 +252,8 @@ def gpu_columns(question: Question) -> Columns:
         **{name: [one[name] for one in bands] for name in bands[0]},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
+        "has_heavier_graphs": [engine.has_heavier_graphs(g.architecture) for g in gpus],
+        "shares_host_memory": [g.memory.shared_with_host for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
         "plain_fp8_latent": [engine.keeps_plain_fp8_latents(g.architecture) for g in gpus],
     }

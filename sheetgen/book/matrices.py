@@ -104,6 +104,7 @@ NOT_WRITTEN = (
     parallelism.runs,
     memory.staged_non_torch_bytes_per_gpu,
     memory.encoder_bytes,
+    memory.encoder_peak_bytes,
     memory.hand_over_bytes,
     memory.stage_overhead_bytes,
     counted(parallelism.layers_that_fit),

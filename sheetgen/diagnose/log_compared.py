@@ -9,6 +9,7 @@ from typing import Any
 from sheetgen.api import record, sized_point
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
+from sheetgen.diagnose.stated_parts import OF_POOL, pool_of_parts
 from sheetgen.errors import CatalogError, SheetgenError
 from sheetgen.report.precision_words import sized_as_words
 from sheetgen.startup.log_inputs import SizingInputs, contradictions, inputs_of
@@ -64,6 +65,14 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
     except SheetgenError as error:
         return Compared(log, stated.inputs, {}, measured, tuple(stated.not_stated.values()), notes, error.problems)
     answer = record(sized)
+    caution = sized.points.names[0].engine.caution
+    notes += (caution,) if caution else ()
+    answer["consumed_bytes_per_gpu"] = answer["weights_bytes_per_gpu"] + answer["non_torch_bytes_per_gpu"]
+    pool, used = pool_of_parts(sized, answer, measured, log.figures)
+    if used:  # what the log states beats what follows from the arguments
+        sized = sized_point({**stated.inputs, "kv_cache_memory_bytes": max(1, pool)}, catalog)
+        answer |= {name: record(sized)[name] for name in OF_POOL}
+        notes = (f"The KV pool is predicted with what the log states: {', '.join(used)}.", *notes)
     answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
     for name in _NAMED:
         if name not in stated.inputs:

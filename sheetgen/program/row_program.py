@@ -59,6 +59,24 @@ def _errors() -> list[Named]:
     ]
 
 
+def _left_off() -> list[Named]:
+    """What the engine does not hold where a setting switches its cause off."""
+    graphs = dict.fromkeys(
+        (
+            "cuda_graph_base_bytes",
+            "cuda_graph_layer_bytes",
+            "heavier_cuda_graph_layer_bytes",
+            "apart_cuda_graph_layer_bytes",
+            "cold_start_embeddings",
+        ),
+        "enforce_eager",
+    )
+    images = dict.fromkeys(("encoder_item_tokens", "encoder_item_patches"), "skip_mm_profiling")
+    return [
+        (name, memory.unless_off.reading(amount=name, is_off=setting)) for name, setting in (graphs | images).items()
+    ]
+
+
 def _blocks(end: str) -> Again:
     """What the pool holds where it comes out at an end of its band."""
     kept = {f"{name}_{end}": name for name in ("kv_tokens", "max_concurrency")}
@@ -75,6 +93,7 @@ DEPLOYMENT = Program(
             speed.network_bytes_per_second.reading(least_network_gbps="network_gbps"),
             ("state_blocks", kv_cache.kept_state_blocks),
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
+            *_left_off(),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
             *quantities.SPEED_BANDS,

@@ -134,6 +134,7 @@ SHEET = Program(
                 same_as("activation_bytes_per_gpu", "profile_peak_bytes"),
                 ("weights_bytes_per_gpu", weights.rank_weights_bytes),
                 ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
+                memory.cuda_graph_bytes_per_gpu,
                 memory.overhead_bytes_per_gpu,
                 memory.stage_overhead_bytes,
                 memory.kv_budget_bytes_per_gpu,

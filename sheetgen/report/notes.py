@@ -247,12 +247,14 @@ def most_assumed(question: Question) -> Iterator[str]:
 def _constants(engine: Engine) -> str:
     """The engine's constants beside the shapes; what it does not have is not said."""
     logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
+    layer = engine.cuda_graph_layer_mib
     shapes = "Activations from shapes"
     if logit:
         shapes += f" (sampler: {wording.plain(logit)} B a logit beside the logits)"
     ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
     fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
     fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
+    fixed[-1:] = [f"{fixed[-1]} and {wording.plain(layer)} MiB a layer and size"] if layer else fixed[-1:]
     return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
 
 

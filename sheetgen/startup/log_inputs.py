@@ -9,8 +9,8 @@ from typing import Any
 
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
-from sheetgen.errors import CatalogError, ScenarioError, shown
+from sheetgen.catalog.model import Model, without_precision
+from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
 from sheetgen.startup.startup_log import Measured, StartupLog
@@ -23,7 +23,6 @@ _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
 _NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
 _NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
 NOT_SIZED = {
-    "enforce_eager": _NO_GRAPHS,
     "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
     "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
@@ -76,6 +75,8 @@ def determined_inputs(
     _parallel(log.engine, stated, sized)
     if "model" not in given:
         _model(stated, catalog, sized)
+    else:
+        _precision(stated, str(given["model"]), catalog, sized)
     how, dtype = (str(stated.get(name) or "").lower() for name in ("quantization", "dtype"))
     if how in QUANTIZATIONS:
         sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
@@ -124,8 +125,8 @@ def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
 
 def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
     """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
-    names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
-    for name in dict.fromkeys(names):
+    names = _stated_names(stated)
+    for name in names:
         try:
             model, dtype = catalog.resolve_model(name)
         except CatalogError:
@@ -143,6 +144,29 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
         return
     named = f"the log's model is {shown(names[0])!r}, which is not in the catalogs." if names else None
     sized.problems.append(f"{named or 'the log does not say which model was loaded.'} Add --model NAME.")
+
+
+def _precision(stated: Mapping[str, Value], given: str, catalog: Catalog, sized: SizingInputs) -> None:
+    """The precisions of the log's checkpoint, for a model given in its place that is of the same shape, or whose name
+    in the log says them alone."""
+    of_log = SizingInputs({name: sized.inputs.get(name) for name in ("engine", "engine_version")})
+    _model(stated, catalog, of_log)
+    try:
+        same = {resolve_model(str(name), catalog)[0].entry_id for name in (given, of_log.inputs.get("model", given))}
+    except SheetgenError:
+        return  # what was given is refused where it is sized
+    if len(same) > 1:
+        return
+    named = next((found[1] for name in _stated_names(stated) if (found := without_precision(name))), None)
+    for name, dtype in (("weight_dtype", named), ("kv_cache_dtype", None)):
+        if (precision := of_log.inputs.get(name, dtype)) is not None:
+            sized.inputs.setdefault(name, precision)
+
+
+def _stated_names(stated: Mapping[str, Value]) -> list[str]:
+    """What the log calls its model, nearest first."""
+    keys = ("model", "model_path", "model_tag", "served_model_name")
+    return list(dict.fromkeys(name for key in keys for name in _names(stated.get(key))))
 
 
 def _names(value: Value) -> Iterator[str]:
@@ -169,6 +193,10 @@ def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> 
         sized.not_stated["tensor_parallel_size"] = words
     if stated.get("enable_prefix_caching") is False:
         sized.inputs["enable_prefix_caching"] = 0
+    if engine == "vllm":
+        sized.inputs |= {name: 1 for name in ("enforce_eager", "skip_mm_profiling") if stated.get(name) is True}
+        if stated.get("language_model_only") is True:
+            sized.inputs["skip_mm_profiling"] = 1
     if stated.get("disable_hybrid_kv_cache_manager") is True:
         sized.inputs["hybrid_kv_manager"] = 0
 
