@@ -67,6 +67,7 @@ def test_the_page_says_which_draft_and_what_it_adds() -> None:
         assert b.note == "32.0 KiB of it the draft's" and not a.note  # 16 layers x 8 heads x 128 x 2 bytes
 
 
+@pytest.mark.long
 def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path: Path) -> None:
     """The draft's cache follows the KV precision that a reader types."""
     pulled = pull(book, books.catalog())

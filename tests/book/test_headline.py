@@ -145,6 +145,7 @@ def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, type
     assert marked(found) == 32 and found["chk_all"] == "CHECK"
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
 def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: str) -> None:

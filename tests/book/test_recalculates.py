@@ -120,6 +120,7 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
     assert any(choice.offer is not None for choice in books.solve(question).choices)
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> None:
     """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented. Beside it a hybrid with an index."""

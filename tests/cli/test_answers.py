@@ -64,6 +64,7 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     assert all(w["instance"] in everything and w["reason"] in everything for w in answer["why_not"])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -103,7 +104,7 @@ def test_a_missing_choice_is_listed_without_tabs(run) -> None:  # type: ignore[n
     assert "a\\tb" in run("size", "--model", "a\tb").stderr
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
 def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
     def names_the_flag(model: str, *more: str) -> bool:
@@ -141,6 +142,7 @@ def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore
     assert run(*asked, "--kv-cache-dtype", "fp8").stderr == run(*asked, "--quiet").stderr == ""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -196,6 +198,7 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
     assert [words for words in useless if words in changes] == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("model", "printed"), [("deepseek-v3", 1), ("70b", 0)])
 def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, printed: int) -> None:  # type: ignore[no-untyped-def]
     arguments = (

@@ -89,7 +89,7 @@ def test_vendors_in_a_scenario_file(run, here: Path) -> None:  # type: ignore[no
     assert result.exit_code == 0 and '"vendors": [\n      "nvidia",\n      "amd"\n    ]' in result.stdout
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("load", LOADS, ids=str)
 def test_what_was_not_asked_is_what_asking_for_it_gives(load: tuple[str, str, int]) -> None:
     """Asked for by --vendors or --providers, it is the answer; named only where a tenth cheaper."""

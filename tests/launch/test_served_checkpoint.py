@@ -67,7 +67,7 @@ def test_four_bits_for_turbomind() -> None:
     assert written(("lmdeploy",), model="gpt-oss-20b", gpu="l40s")[0]["lmdeploy"].written is not None
 
 
-@pytest.mark.some(16)
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     "name", ["plain", "a b", "it's; rm -rf $HOME", "$(reboot)`id`", "--gpu", 'quo"te,comma', "-x", "日本"]
 )

@@ -73,6 +73,7 @@ def test_a_workbook_that_is_there_is_attached_as_it_is(built: Path, empty_folder
     assert attached["q3.xlsx"] == (built / "q3.xlsx").read_bytes() and attached["q3.pdf"].startswith(b"%PDF-")
 
 
+@pytest.mark.long
 def test_without_pango_a_workbook_goes_out_alone(
     built: Path, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_fold
     assert len(result.stderr.splitlines()) == 1 and [p.name for p in empty_folder.iterdir()] == ["edited.xlsx"]
 
 
+@pytest.mark.long
 def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, empty_folder: Path) -> None:
     """A cell that no name is of: the results agree, and the page in the attachment would not."""
 
@@ -114,6 +116,7 @@ def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, em
     assert [p.name for p in empty_folder.iterdir()] == ["over.xlsx"]
 
 
+@pytest.mark.long
 def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path) -> None:
     """Facts are read from the workbook, names from the catalog: together they would say what is not so."""
     result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--models", "70b")
@@ -151,6 +154,7 @@ def test_sent_and_partly_refused(post_office: Callable[..., Post], trusted: None
     assert list(empty_folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_wrong_password_in_one_line(post_office: Callable[..., Post], trusted: None, empty_folder: Path) -> None:
     post = post_office("starttls")
     path = empty_folder / "login"

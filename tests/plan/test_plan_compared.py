@@ -101,6 +101,7 @@ def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     assert len(found["Subject"]) <= USUAL_CHARACTERS
 
 
+@pytest.mark.long
 def test_a_dry_run_of_the_json(folder: Path) -> None:
     told = json.loads(run("mail", folder / "new.json", "--to", "vp@acme.com", "--dry-run", "--json").stdout)
     assert told["status"] == "dry run" and set(told["attachments"]) == {"new.pdf", "new.docx"}

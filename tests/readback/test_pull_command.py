@@ -91,6 +91,7 @@ def test_what_is_no_workbook_is_told_in_one_line(tmp_path: Path) -> None:
     assert str(tmp_path / "plan.xlsx") in result.stderr and not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workbook comes from anybody's mail: it does not say which files of this machine are read."""
     config = {

@@ -82,6 +82,7 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("of", [{"ask": "70b"}, {"together": "yes"}, {}])
 def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of: dict[str, str]) -> None:
     """The ask is what Money says is to be budgeted, in those words; the table under it is of rents, and says so."""
@@ -116,6 +117,7 @@ def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str
     assert words in line
 
 
+@pytest.mark.long
 def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with() -> None:
     """Not of all versions, nor of the day of the sheet."""
     catalog = Catalog()

@@ -57,6 +57,7 @@ def test_budgets_leave_the_page_whole(n_models: int, paper: str) -> None:
     assert text_of(pdf).count("EUR 40,554 a month") == n_models
 
 
+@pytest.mark.long
 def test_a_verdict_has_the_width_of_its_missing_sum() -> None:
     page = page_of(3)
     dead = dataclasses.replace(page.cards[1], fits=False, rent="no count meets the target", monthly="–")
@@ -137,6 +138,7 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
         assert [one for one in wanted if not all(word in text for word in one.split())] == []
 
 
+@pytest.mark.long
 def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
     page = built(models="405b", gpus="a10g")
     assert page.paid == () and "How to pay" not in text_of(lay_out(page, templates=TEMPLATES).pdf())

@@ -159,6 +159,7 @@ def test_a_first_part_of_two_pages_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert not _lay_out(page_of(1), TEMPLATES, SPACINGS[0]).is_whole
 
 
+@pytest.mark.long
 def test_a_fault_in_a_picture_or_a_font_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the walk over the boxes cannot see: words inside a picture, and fonts."""
 
