@@ -252,6 +252,7 @@ def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     print(f"{len(cells)} cells of {models}: {kinds}")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("models", "draft"),
     [

@@ -59,6 +59,7 @@ def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str
     assert asked >= 6
 
 
+@pytest.mark.long
 def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
     solved = answered(THREE)
     terms, asked = terms_at_fp8(solved, every(THREE)), 0

@@ -87,6 +87,7 @@ def test_the_known_steps_of_405b() -> None:
     assert of_both["slower-and-later"].words == "70 ms a token, the first in 8 s"
 
 
+@pytest.mark.long
 def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
     for model, context, users, options in LOADS:
         alone_ = [one for one in steps(model, context, users, options) if one.id == "slower-tokens" and one.after]

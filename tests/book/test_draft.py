@@ -48,6 +48,7 @@ def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> N
     assert_recalculates(book, tmp_path)
 
 
+@pytest.mark.long
 def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
     reads = {path: [one for one in formulas(path) if "draft" in one.formula] for path in (book, plain)}

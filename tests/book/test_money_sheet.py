@@ -269,6 +269,7 @@ NAMES = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
     found = books.opened(default_book)
     sheet = found["Inputs"]
@@ -281,6 +282,7 @@ def test_inputs_are_named_unlocked_and_checked(default_book: Path) -> None:
         assert sheet[f"F{sheet[place].row}"].value, f"{name} does not say why"
 
 
+@pytest.mark.long
 def test_the_sheet_is_landscape_one_page_wide_a_model_a_page(default_book: Path) -> None:
     sheet = books.opened(default_book)["Money"]
     assert sheet.page_setup.orientation == "landscape" and 80 <= sheet.page_setup.scale <= 100
@@ -306,6 +308,7 @@ def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> 
         ]
 
 
+@pytest.mark.long
 def test_formulas_for_hosts_are_few(default_book: Path) -> None:
     found = books.opened(default_book)
     n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in found["Hosts"] for cell in row)

@@ -86,6 +86,7 @@ def test_libreoffice_says_so_too(book: Path, tmp_path: Path) -> None:
     assert not unlike(values(convert_all([file], tmp_path)[0]), answered("spot"))
 
 
+@pytest.mark.long
 def test_a_workbook_built_of_another_class_switches_back(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "spot", {**LEAN, "purchase": "spot"})
     found = values_after(path, {"in_purchase": "on-demand"})

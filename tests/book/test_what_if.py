@@ -96,6 +96,7 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     "picked,words",

@@ -48,6 +48,7 @@ def squeezed(pdf: bytes) -> str:
     return text_of(pdf).replace(" ", "")
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("n_models", "paper", "name"), PAGES)
 def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:

@@ -90,6 +90,7 @@ def test_one_is_not_plural_elsewhere(run, here: Path) -> None:  # type: ignore[n
         assert not re.findall(rf"(?<![\w.,-])1 {noun}\b(?!/)", said)
 
 
+@pytest.mark.long
 def test_quiet_is_the_answer_alone(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "8b", "--gpus", "h100")
     whole = run(*asked).stdout
@@ -135,6 +136,7 @@ def test_size_says_where_the_engine_keeps_fp8(
     assert ("unless told otherwise: --kv-cache-dtype fp8" in run(*asked).stderr) == is_said
 
 
+@pytest.mark.long
 def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "glm-5.2", "--gpus", "h200,b200,b300", "--json")
     said = "vLLM 0.33.0 keeps the KV cache of GLM-5.2 in FP8 on B200 SXM, B300 SXM unless told otherwise"

@@ -255,6 +255,7 @@ def no_pango(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
     monkeypatch.setattr(pdf, "write_pdf", refuse)
 
 
+@pytest.mark.long
 def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN)
     assert result.exit_code == 0 and result.stderr.startswith("Pango is missing. Install it with: ")

@@ -13,7 +13,7 @@ RECOMMEND = ("recommend", "--model", "70b", "--context", "16k")
 SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("command", [RECOMMEND, SIZE])
 @pytest.mark.parametrize(
     "load,said",
@@ -72,6 +72,7 @@ def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) 
     assert said in result.stderr and "each is a load by itself. Keep one." in result.stderr
 
 
+@pytest.mark.long
 def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
     answer = json.loads(run(*RECOMMEND, "--requests-per-second", "0.01", "--json").stdout)
     rate = ("--requests-per-second", str(answer["served_at_target"]))
@@ -188,6 +189,7 @@ def test_build_takes_a_load_of_ones_own(run, tmp_path) -> None:  # type: ignore[
         assert (refused.exit_code, says in refused.output) == (1, True)
 
 
+@pytest.mark.long
 def test_a_page_of_one_large_rate_has_room_for_what_to_rent(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
     """Its head with the rate, and a region's long name, took the place of the name of what to rent."""
     run(

@@ -97,6 +97,7 @@ def test_of_what_is_too_slow_the_nearest_stands_first(asked: tuple[str, ...], ru
     assert len(set(times)) > 5 and times == sorted(times) and lacks == sorted(lacks)
 
 
+@pytest.mark.long
 def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ignore[no-untyped-def]
     plain, scaled = (
         json.loads(run(*TPOT, "--tpot-ms", "off", *more, "--json").stdout)

@@ -89,6 +89,7 @@ def test_hostile_folders_are_one_word(name: str, engine: str, tmp_path: Path, mo
         assert one.text(one.written).replace("\n", "").isprintable()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["new\nline", "esc\x1b[31m", "bidi\u202e", "ta\tb"])
 def test_characters_that_do_not_show_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()

@@ -93,6 +93,7 @@ def test_without_pango_a_workbook_goes_out_alone(
         assert body is not None and ".pdf" not in body.get_content() and "q3.xlsx" in body.get_content()
 
 
+@pytest.mark.long
 def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_folder: Path) -> None:
     edit(built / "q3.xlsx", Path("edited.xlsx"), {"in_tier_1": 512})
     result = run("mail", "edited.xlsx", "--to", "vp@acme.com")
@@ -126,6 +127,7 @@ def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path)
     assert run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--models", "8b").exit_code == 0
 
 
+@pytest.mark.long
 def test_a_dry_run_leaves_nothing(empty_folder: Path) -> None:
     send = ("--from", "me@acme.com", "--smtp", f"{HOST}:{free_port()}", "--dry-run")
     result = run("mail", "--to", "vp@acme.com", *SHEET, *send, SHEETGEN_SMTP_USER=USER, SHEETGEN_SMTP_PASSWORD=SECRET)
@@ -198,6 +200,7 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_wrong_is_told_in_a_line(case: str, empty_folder: Path) -> None:
     arguments, code, expected = BAD[case]

@@ -81,6 +81,7 @@ def test_a_plan_and_what_is_none(folder: Path) -> None:
         read_record(folder / "deep.json")
 
 
+@pytest.mark.long
 def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     made = run("mail", folder / "new.yaml", "--to", "vp@acme.com", "--since", folder / "old.json", "--out", tmp_path)
     assert made.exit_code == 0, made.output

@@ -302,6 +302,7 @@ def hostile(evil: str) -> PlanPage:
     return plan_page(findings(solved_plan(plan(data))))
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize("evil", [one for one in EVIL if one.isprintable()])
 def test_text_is_only_text(evil: str) -> None:

@@ -189,7 +189,7 @@ ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the secti
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("what", ONE_CHANGE)
 def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Path, edited: Edited) -> None:
     *typed, section, name, words = ONE_CHANGE[what]
@@ -212,6 +212,7 @@ def test_numbers_that_are_equal_to_a_billionth_are_equal(sheetgen: Any, book: Pa
     assert not diff(sheetgen, book, edited({"in_gpu_memory_utilization": 0.92 * (1 + 1e-6)}))["equal"]
 
 
+@pytest.mark.long
 def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: Path, edited: Edited) -> None:
     n = len(facts_of(book).offers)
     typed = {
@@ -451,6 +452,7 @@ def test_a_discount_is_one_setting_and_no_change_of_every_price(sheetgen: Any, b
     assert diff(sheetgen, b, b)["equal"]
 
 
+@pytest.mark.long
 def test_a_discount_in_json_is_no_change_of_prices(
     sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
 ) -> None:

@@ -289,6 +289,7 @@ def test_a_heavy_file_takes_little_time_and_memory(what: str, book: Path, tmp_pa
     assert all(len(line) < 600 and line.isprintable() and line.startswith(str(path)) for line in said)
 
 
+@pytest.mark.long
 def test_formulas_that_libreoffice_writes_out_are_read(book: Path, tmp_path: Path) -> None:
     """Its Candidates of three models have 50 MB: each formula stands in full in every cell."""
     long = "+".join(map(str, range(10_000_000, 12_900_000)))

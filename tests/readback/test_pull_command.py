@@ -42,6 +42,7 @@ def run(*arguments: object) -> Result:
     return result
 
 
+@pytest.mark.long
 def test_it_writes_the_pdf_and_a_scenario_that_builds_the_same(edited: Path, tmp_path: Path) -> None:
     before, out = edited.read_bytes(), tmp_path / "out"
     result = run("pull", edited, "--out", out, "--format", "json")

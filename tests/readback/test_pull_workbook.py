@@ -127,7 +127,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         assert [change.name for change in pulled.changed] == changed
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "typed", "problem"),
     [
@@ -157,6 +157,7 @@ def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp
         pull(edit(book, tmp_path / "edited.xlsx", {"in_headline_tier": typed}), books.catalog())
 
 
+@pytest.mark.long
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
     typed = {"in_context_chat": 8192, price: 10.0}
@@ -285,6 +286,7 @@ def test_a_discount_of_a_provider_that_the_sheet_does_not_have_is_kept(tmp_path:
     assert pulled.options["discount_fraction"] == "0,aws=0.2,oci=0.1"
 
 
+@pytest.mark.long
 def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: Path) -> None:
     """Near ties, what spans machines, the targets of the first token: by options. Of rows: the network, what runs."""
     gpus, machine = places.rows("gpus"), places.rows("instances")["aws/p5.48xlarge"]
@@ -370,7 +372,7 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(as_built: Pulled) -> Non
         assert not set(next(iter(rows.values())).cells) - set(TABLES[table]), table
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [

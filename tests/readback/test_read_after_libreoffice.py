@@ -184,6 +184,7 @@ def test_rows_inserted_above_a_row_filled_and_a_price_changed(
     assert_is_edited(got, snapshot, sheetgen, book, saved["moved"])
 
 
+@pytest.mark.long
 @needs_uno
 def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, saved: dict[str, Path]) -> None:
     """The names grow with the table; a blank row in it is no row."""
@@ -196,6 +197,7 @@ def test_a_row_inserted_inside_a_table_is_read(book: Path, snapshot: Snapshot, s
     assert kept(got.inputs) == kept(snapshot.inputs)
 
 
+@pytest.mark.long
 @needs_uno
 @pytest.mark.parametrize("what", IN_GATE)
 def test_what_libreoffice_broke_is_told(what: str, book: Path, saved: dict[str, Path]) -> None:
@@ -205,6 +207,7 @@ def test_what_libreoffice_broke_is_told(what: str, book: Path, saved: dict[str, 
     assert BROKEN[what][1].format(cell="!".join(cell_of(book, "in_tier_2"))) in line
 
 
+@pytest.mark.long
 @needs_uno
 def test_a_copied_sheet_and_a_formula_do_no_harm(book: Path, snapshot: Snapshot, saved: dict[str, Path]) -> None:
     sheet, cell = cell_of(book, "in_tier_1")

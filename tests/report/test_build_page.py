@@ -144,6 +144,7 @@ def test_money_is_short_in_the_matrix_and_whole_on_the_cards() -> None:
     assert all(re.fullmatch(r"\$\d{1,3}(,\d{3})*", c.monthly) for c in drawn.cards)
 
 
+@pytest.mark.long
 def test_families_say_their_attention() -> None:
     drawn = page("8b,qwen3.6-27b,gpt-oss-120b,llama-2-7b,llama-4-scout-17b-16e,falcon-7b")
     assert [m.attention for m in drawn.models] == [
@@ -293,6 +294,7 @@ def test_left_out_adds_up() -> None:
     assert f": {len(question.candidates)} candidates" in sentence
 
 
+@pytest.mark.long
 def test_assumptions_have_the_values_in_use() -> None:
     usual = " ".join(page("70b").assumptions)
     for words in ("vLLM 0.33.0", "utilization 0.92", "blocks of 16", "730 hours", "charged 100%", "hits: 0%"):
@@ -321,6 +323,7 @@ def test_assumptions_have_the_values_in_use() -> None:
         assert words in other
 
 
+@pytest.mark.long
 def test_sources_link_only_to_the_web() -> None:
     drawn = page("8b,c4ai-command-r7b-12-2024")
     links = [s.url for s in drawn.sources if s.url]

@@ -71,7 +71,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
         assert not pattern.search(said), (name, pattern.search(said))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "engine,words",
     [
@@ -207,6 +207,7 @@ def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
             assert 0 < int(fix.value or "") < int(one.numbers[key]), (one.label, fix)
 
 
+@pytest.mark.long
 def test_a_value_that_is_met_is_halved_or_left_out() -> None:
     found = deaths("llama.cpp", **MEMORY)
     assert [fix.short for fix in found[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
@@ -223,6 +224,7 @@ def test_a_value_that_is_met_is_halved_or_left_out() -> None:
     assert small[SAMPLER].fixes[0].short == "max_num_seqs ↓ 128"
 
 
+@pytest.mark.long
 def test_a_precision_or_a_share_in_use_is_not_suggested() -> None:
     bf16, fp8 = deaths("vllm", "70b"), deaths("vllm", "70b", weight_dtype="fp8", kv_cache_dtype="fp8")
     for label in (SPIKE, POOL, "long_completion"):

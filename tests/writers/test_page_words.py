@@ -94,6 +94,7 @@ def test_an_axis_beyond_a_million() -> None:
     assert ">1M<" in drawn and ">100k<" in drawn and "000k" not in drawn
 
 
+@pytest.mark.long
 def test_no_line_begins_with_a_dot() -> None:
     html = render_html(page_of(8, "letter"), templates=TEMPLATES, spacing=SPACINGS[-1])
     body = html.partition("<body>")[2]
@@ -103,6 +104,7 @@ def test_no_line_begins_with_a_dot() -> None:
 MANY = words("{} × {}", "100,002", "g7e.2xlarge")
 
 
+@pytest.mark.long
 def test_dollars_never_break_within() -> None:
     """Many dollars of many instances in a narrow column: on a line of their own, and whole."""
     page = page_of(8, "letter")
