@@ -173,6 +173,7 @@ def test_the_targets_hold_without_the_source_of_each_log(found: Fidelity) -> Non
 # Twins that must fail
 
 
+@pytest.mark.long
 def test_a_doubled_sampler_fails(tmp_path: Path) -> None:
     wrong = copy.deepcopy(Catalog().read_document("engines/vllm.yaml").data)
     for part in (wrong, *wrong["versions"]):
