@@ -52,7 +52,8 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         yield ""
     n_of = Counter(one.what for one in found.changes)
     said = [f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what]]
-    yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
+    if said or not found.brought:
+        yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
     if older := [one for one in found.changes if one.what == "older"]:
         known = sum(not one.touches_row for one in older)
         already = f" ({known:,} there already)" if known else ""
@@ -220,11 +221,11 @@ def prices(
 ) -> None:
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
-    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of six forms,
-    known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS Capacity
-    Blocks, commitments. A line prices the catalog's row of that type and region, or of that provider and GPU;
-    what is not certain is listed, never guessed. The price that is replaced stays in the row as history
-    (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
+    A list is a CSV, Excel (.xlsx) or JSON file, or a web address that is fetched when named here (http or https), in
+    one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
+    Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
+    that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
 
     \b
     Columns that a list must have:
@@ -238,6 +239,13 @@ def prices(
       Capacity Blocks   region, instance_type, capacity_block_usd_hr
       commitments       provider, instance_type, region, purchase,
                 usd_per_hour, kind
+      your own  provider, instance type, gpu, gpu count, region, price per
+                hour, currency, date
+
+    Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
+    per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. A type of the
+    catalogs needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
+    your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
@@ -250,6 +258,7 @@ def prices(
       sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
+      sheetgen catalog prices offer.xlsx --usd-per EUR=1.1 --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices hosted.csv --as-of 2026-11-28 --to my-catalogs
     """
     from sheetgen.catalog.prices.hosted_list import (

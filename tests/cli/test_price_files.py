@@ -421,7 +421,7 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     asked = ("recommend", "--model", "70b", "--users", "2000", "--as-of", "2026-11-20", "--catalogs", "mine")
     text = " ".join(run(*asked).stdout.split())
     assert "1x own/dgx-h100, $10,512 a month" in text
-    assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv (on-demand)." in text
+    assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv." in text
     assert "own/" not in run(*asked, "--providers", "aws,azure,gcp").stdout
     assert "1x own/dgx-h100" in run(*asked, "--region", "eu").stdout
     assert "own/" not in run(*asked, "--region", "us").stdout
