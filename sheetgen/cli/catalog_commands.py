@@ -16,6 +16,7 @@ from sheetgen.units import count
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
@@ -32,7 +33,22 @@ _SAID: dict[What, str] = {
 }  # fmt: skip
 
 
-def report(found: Refresh, add_new: bool) -> Iterator[str]:
+def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
+    """Which rows of the user's own take no part by default, and the option by which they do."""
+    from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
+
+    by_option: dict[str, list[str]] = {}
+    for row in rows:
+        gpu = catalog.gpu(row.gpu)
+        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+            by_option.setdefault(f"--gpus {(gpu.aliases or (gpu.id,))[0]}", []).append(row.id)
+        elif gpu.vendor not in DEFAULT_VENDORS:
+            by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
+    for option, ids in by_option.items():
+        yield f"Asked only with {option}: {_some(ids)}."
+
+
+def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
     """The lists, the prices that change, how many do not, and what prices no row."""
     for read in found.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
@@ -69,6 +85,7 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         if rows_found:
             names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
+    yield from _not_asked(found.brought, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
         by_why.setdefault(left.why, []).append(f"{left.provider or left.offer.provider} {left.offer.name}")
@@ -307,7 +324,7 @@ def prices(
         return
     if quiet and target:
         return
-    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
+    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new, catalog):
         say(line)
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
