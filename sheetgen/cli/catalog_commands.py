@@ -16,6 +16,7 @@ from sheetgen.units import count
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
@@ -32,7 +33,22 @@ _SAID: dict[What, str] = {
 _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
-def report(found: Refresh, add_new: bool) -> Iterator[str]:
+def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
+    """Which rows of the user's own take no part by default, and the option by which they do."""
+    from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
+
+    by_option: dict[str, list[str]] = {}
+    for row in rows:
+        gpu = catalog.gpu(row.gpu)
+        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+            by_option.setdefault(f"--gpus {(gpu.aliases or (gpu.id,))[0]}", []).append(row.id)
+        elif gpu.vendor not in DEFAULT_VENDORS:
+            by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
+    for option, ids in by_option.items():
+        yield f"Asked only with {option}: {_some(ids)}."
+
+
+def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
     """The lists, the prices that change, how many do not, and what prices no row."""
     for read in found.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
@@ -40,7 +56,8 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     yield from _changes(found.changes, ("instance",))
-    yield f"Prices: {_counted(found.changes) or 'none for a row of the catalogs'}."
+    if (counted := _counted(found.changes)) or not found.brought:
+        yield f"Prices: {counted or 'none for a row of the catalogs'}."
     if older := [one for one in found.changes if one.what == "older"]:
         known = sum(not one.touches_row for one in older)
         already = f" ({known:,} there already)" if known else ""
@@ -66,6 +83,7 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         if rows_found:
             names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
+    yield from _not_asked(found.brought, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
@@ -242,11 +260,11 @@ def prices(
 ) -> None:
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
-    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of six forms,
-    known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS Capacity
-    Blocks, commitments. A line prices the catalog's row of that type and region, or of that provider and GPU;
-    what is not certain is listed, never guessed. The price that is replaced stays in the row as history
-    (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
+    A list is a CSV, Excel (.xlsx) or JSON file, or a web address that is fetched when named here (http or https), in
+    one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
+    Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
+    that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
 
     \b
     Columns that a list must have:
@@ -260,6 +278,13 @@ def prices(
       Capacity Blocks   region, instance_type, capacity_block_usd_hr
       commitments       provider, instance_type, region, purchase,
                 usd_per_hour, kind
+      your own  provider, instance type, gpu, gpu count, region, price per
+                hour, currency, date
+
+    Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
+    per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. A type of the
+    catalogs needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
+    your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
@@ -272,6 +297,7 @@ def prices(
       sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
+      sheetgen catalog prices offer.xlsx --usd-per EUR=1.1 --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices hosted.csv --as-of 2026-11-28 --to my-catalogs
     """
     from sheetgen.catalog.prices.hosted_list import (
@@ -322,7 +348,7 @@ def prices(
         return
     if quiet and target:
         return
-    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
+    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new, catalog):
         say(line)
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"

@@ -415,13 +415,22 @@ def test_one_type_in_several_regions(run: Run, here: Path) -> None:
         assert [row.id for row in regions.rows_in(asked) if row.provider == "mycloud"] == [instance]
 
 
+def test_what_takes_no_part_by_default_is_said_with_its_option(run: Run, here: Path) -> None:
+    (here / "a.csv").write_text(
+        "provider,gpu,gpu count,price per hour\nown,RTX 4090,8,4\nown,MI300X,8,16\nown,L4,1,0.6\n"
+    )
+    said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
+    assert "Asked only with --gpus rtx-4090: own/8x RTX 4090." in said
+    assert "Asked only with --vendors amd: own/8x MI300X." in said and said.count("Asked only") == 2
+
+
 def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Path) -> None:
     (here / "ours.csv").write_bytes((FILES / "data_centre.csv").read_bytes())
     assert run("catalog", "prices", "ours.csv", "--to", "mine").exit_code == 0
     asked = ("recommend", "--model", "70b", "--users", "2000", "--as-of", "2026-11-20", "--catalogs", "mine")
     text = " ".join(run(*asked).stdout.split())
     assert "1x own/dgx-h100, $10,512 a month" in text
-    assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv (on-demand)." in text
+    assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv." in text
     assert "own/" not in run(*asked, "--providers", "aws,azure,gcp").stdout
     assert "1x own/dgx-h100" in run(*asked, "--region", "eu").stdout
     assert "own/" not in run(*asked, "--region", "us").stdout
