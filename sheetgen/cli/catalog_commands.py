@@ -200,12 +200,18 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 @click.option(
     "--to",
     metavar="DIR",
-    help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
+    help="Write what changes into a catalog folder: DIR/instances/PROVIDER.yaml and DIR/regions/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
-@click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
 @click.option(
-    "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
+    "--region",
+    metavar="REGION",
+    help="Move rows to this region and leave others out. Default: each row in its own, other regions in their file.",
+)
+@click.option(
+    "--add-new",
+    is_flag=True,
+    help="Add what the catalogs do not have: types, where a list says their GPU and how many; types in more regions.",
 )
 @click.option(
     "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
@@ -234,7 +240,10 @@ def prices(
     known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS Capacity
     Blocks, commitments. A line prices the catalog's row of that type and region, or of that provider and GPU;
     what is not certain is listed, never guessed. The price that is replaced stays in the row as history
-    (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
+    (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region than
+    the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
+    holds, without history. A type in a region where the catalogs have no price of it comes in only by --add-new:
+    public lists price machines that are not there.
 
     \b
     Columns that a list must have:
@@ -248,6 +257,7 @@ def prices(
       Capacity Blocks   region, instance_type, capacity_block_usd_hr
       commitments       provider, instance_type, region, purchase,
                 usd_per_hour, kind
+    source and source_date, the day when a line was read, are taken from a list that has them.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
