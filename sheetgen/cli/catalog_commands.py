@@ -219,10 +219,9 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 @click.option(
     "--to",
     metavar="DIR",
-    help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
+    help="Write what changes into a catalog folder: DIR/instances/PROVIDER.yaml and DIR/regions/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
-@click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
 @click.option("--provider", metavar="NAME", help="Whose prices they are, of a list of your own that does not say.")
 @click.option(
     "--usd-per",
@@ -232,7 +231,14 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 )
 @click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(
-    "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
+    "--region",
+    metavar="REGION",
+    help="Move rows to this region and leave others out. Default: each row in its own, other regions in their file.",
+)
+@click.option(
+    "--add-new",
+    is_flag=True,
+    help="Add what the catalogs do not have: types, where a list says their GPU and how many; types in more regions.",
 )
 @click.option(
     "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
@@ -264,7 +270,10 @@ def prices(
     one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
     Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
     that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
-    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region
+    than the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
+    holds, without history. A type in a region where the catalogs have no price of it comes in only by --add-new:
+    public lists price machines that are not there.
 
     \b
     Columns that a list must have:
@@ -280,6 +289,8 @@ def prices(
                 usd_per_hour, kind
       your own  provider, instance type, gpu, gpu count, region, price per
                 hour, currency, date
+
+    source and source_date, the day when a line was read, are taken from a list that has them.
 
     Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
     per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. A type of the
