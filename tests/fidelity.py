@@ -20,7 +20,7 @@ from fidelity_left_out import catalog_without, moves, source_of
 from measured_rows import h100_rows, log_rows, predict, predict_tokens
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.engines import release_of
+from sheetgen.catalog.engines import load_engine, release_of
 from sheetgen.units import GIB
 
 DOCS = Path(__file__).parent.parent / "docs" / "fidelity.md"
@@ -38,7 +38,7 @@ FIGURES = {
 BYTES = ("weights", "activations", "non-torch", "CUDA graphs", "KV pool")
 OF_LOGGED_STAGE = ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu")
 BANDED = {"weights": True, "activations": False, "non-torch": False, "KV pool": False}  # relative?
-BAND_SHARE, FEWEST_GROUPS = 0.8, 4
+BAND_SHARE, FEWEST_GROUPS, FEWEST_ROWS = 0.8, 4, 8
 WIDENING_STEPS = 20  # of the width
 TOKENS_WITHIN = 0.01
 SHOWN = "case-"  # of an id: logs shown after the constants were set, on which nothing is
@@ -232,7 +232,8 @@ class Band:
 def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
     """For each figure the error bands in three scopes: `calibrated`, the runs, each predicted without its model; of all
     other logs of vLLM that name their release, each predicted without its source, `shared`, on GPUs whose memory is
-    the host's, too (what is free there moves by gigabytes with all that runs on the machine), and `other`.
+    the host's, too (what is free there moves by gigabytes with all that runs on the machine), `cards`, on those without
+    HBM, and `other`.
 
     Bytes for pool, activations and non-torch; a share of the prediction for weights. None where too few rows print it.
     """
@@ -240,7 +241,7 @@ def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
         scope: {
             figure: band(part, found.releases, relative=relative)
             for figure, relative in BANDED.items()
-            if (part := of[of["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS
+            if (part := of[of["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS and len(part) >= FEWEST_ROWS
         }
         for scope, of in _by_scope(found, found.left_out[1]).items()
     }
@@ -250,9 +251,10 @@ def _by_scope(found: Fidelity, lines: pandas.DataFrame) -> dict[str, pandas.Data
     """The runs, and of the logs those that bands are made of, by scope."""
     known = (found.logs["engine"] == "vllm") & found.logs["engine_version"].notna()
     lines = lines[lines["id"].isin(found.logs["id"][known]) & ~lines["id"].str.startswith(SHOWN)]
-    shared = lines["gpu_id"].map(lambda name: found.catalog.gpu(name).memory.shared_with_host)
+    engine = load_engine(found.catalog, "vllm")
+    scope = lines["gpu_id"].map(lambda name: engine.scope_elsewhere(found.catalog.gpu(name)))
     runs = found.held_out.assign(source=found.held_out["model_id"])
-    return {"calibrated": runs, "shared": lines[shared], "other": lines[~shared]}
+    return {"calibrated": runs, **{name: lines[scope == name] for name in ("shared", "cards", "other")}}
 
 
 def inside_of_bands(found: Fidelity) -> pandas.DataFrame:
@@ -271,7 +273,7 @@ def band(lines: pandas.DataFrame, releases: pandas.Series, *, relative: bool) ->
     that is made without their source."""
     errors = _errors(lines, relative=relative)
     steps = (step / WIDENING_STEPS for step in itertools.count())
-    wider = next(share for share in steps if _held(errors, share).sum() >= BAND_SHARE * len(errors))
+    wider = next(share for share in steps if _held(errors, share).sum() >= round(BAND_SHARE * len(errors)))
     low, high = _wider(*interval(errors), wider)
     seen = sorted(set(lines["id"].map(releases)), key=lambda text: release_of(text) or ())
     plain, inside = (int(_held(errors, share).sum()) for share in (0, wider))

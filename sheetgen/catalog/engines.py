@@ -70,7 +70,7 @@ class Fit(Entry):
     error: Text
 
 
-BandScope = Literal["calibrated", "shared", "other"]
+BandScope = Literal["calibrated", "shared", "cards", "other"]
 
 
 class Band(Entry):
@@ -79,7 +79,7 @@ class Band(Entry):
     without it.
 
     calibrated: the runs that constants were set on, each without its model; of the other start-ups, each without its
-    source, shared: on GPUs whose memory is the host's, too; other: on all others.
+    source, shared: on GPUs whose memory is the host's, too; cards: on GPUs without HBM; other: on all others.
     from_version, to_version: the oldest and the newest release among them.
     """
 
@@ -368,7 +368,9 @@ class Engine(Accounting):
 
     def scope_elsewhere(self, gpu: Gpu) -> BandScope:
         """Which bands hold on this GPU beyond what the constants were set on."""
-        return "shared" if gpu.memory.shared_with_host else "other"
+        if gpu.memory.shared_with_host:
+            return "shared"
+        return "cards" if self.has_heavier_graphs(gpu.architecture) else "other"
 
     @property
     def _is_calibrated(self) -> bool:

@@ -44,6 +44,8 @@ BAND_WORDS = {
     "(docs/fidelity.md).",
     "shared": "Four of five of {n} start-ups of {releases} on GPUs whose memory is the host's, too, lay within such "
     "bands, judged without logs of their own source (docs/fidelity.md).",
+    "cards": "Four of five of {n} start-ups of {releases} on GPUs without HBM in public logs lay within such bands, "
+    "judged without logs of their own source (docs/fidelity.md).",
     None: "No error band: too few measured runs of this engine were seen (docs/fidelity.md).",
 }
 
