@@ -22,8 +22,8 @@ DEVICES = Catalog().devices
 class Labelled:
     """One excerpt; `thread` is the public thread that it is from, several excerpts may share one.
 
-    `part` is of the second set: `mended` (seen when rules were mended), `held_out` (not seen until after that) or
-    `later` (collected and run after the first mends).
+    `part` is of the second set: `mended` (seen when rules were mended), `held_out` (not seen until after that), `later`
+    and `last` (collected and run after the first and after all mends), `fresh` and `fresh_held_out` (of 2026-11-29).
     """
 
     file: str
