@@ -106,7 +106,7 @@ def steps(engine: Engine, prompt: int) -> int:
     return n
 
 
-@pytest.mark.some(11)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("model", CONTEXTS)
 def test_the_count_is_served_together_and_one_more_is_not(model: str, version: str) -> None:
@@ -131,7 +131,7 @@ def test_the_count_is_served_together_and_one_more_is_not(model: str, version: s
             assert not together(Engine(groups, pool, batched, context, in_flight), context, count + 1)
 
 
-@pytest.mark.some(16)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("gate", [True, False])
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("model", CONTEXTS)

@@ -103,6 +103,7 @@ def test_the_table_of_the_docs() -> None:
     assert table() in page, f"docs/rates.md should have this table:\n{table()}"
 
 
+@pytest.mark.long
 def test_users_are_people_and_what_is_in_flight_is_said() -> None:
     people = answer(model="70b", context="16k", users=200, active_fraction=0.1)
     stated = answer(model="70b", context="16k", concurrent_requests=20)

@@ -145,6 +145,7 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
         assert tpot(choice.n_replicas - 1) > target or choice.n_replicas == by_memory
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=str)
 def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     """As the brute force without targets, and as a target that nothing misses."""

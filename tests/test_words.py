@@ -144,6 +144,7 @@ def drawn(page: Page) -> Iterator[str]:
     yield text_of(lay_out(page, templates=ROOT / "templates").pdf())
 
 
+@pytest.mark.long
 def test_the_page_and_its_mail(page: Page) -> None:
     assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits"}
     assert [one for text in drawn(page) for one in found(text)] == []

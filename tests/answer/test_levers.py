@@ -103,6 +103,7 @@ def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) ->
     assert [levers_of_sheet(solved, (row,))[row] for row in range(2)] == list(together)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
 def test_asking_for_less_never_costs_more(models: str) -> None:
     less = ("half-context", "shorter-context", "fewer-users", "users-for-less", "prefix-cache")

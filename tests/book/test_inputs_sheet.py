@@ -33,6 +33,7 @@ def sheet(path: Path) -> Any:
     return books.opened(path)["Inputs"]
 
 
+@pytest.mark.long
 def test_sections_come_in_the_order_of_their_use_and_the_last_is_folded(sheet: Any) -> None:
     bars = [(c.row, c.value) for (c,) in sheet.iter_rows(max_col=1) if c.fill.fill_type and c.value]
     titles = [str(title) for _, title in bars]

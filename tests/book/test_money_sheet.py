@@ -229,6 +229,7 @@ def test_libreoffice_and_python_agree_after_some_edits(book: tuple[Path, Questio
         held(one, values(file), sheets)
 
 
+@pytest.mark.long
 def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default_book: Path) -> None:
     """The cached values: p5.48xlarge's own class, and the two sheets' sums."""
     n, wrong = money_cells.differences(values(book[0]), Sheets(book[0]), solve(book[1]))

@@ -100,6 +100,7 @@ def test_as_built_it_is_what_python_says(book: Path) -> None:
     assert any(choice.served_at_target != int(choice.served_at_target) for choice in solved.choices)
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize("stated", [{"users": "600"}, {"tokens_per_day": "30M"}])
 def test_what_is_stated_by_the_day_is_a_rate_of_each_workload(stated: dict[str, str], tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def _xml(text: str, quotes: bool = True) -> str:
     return text.replace('"', "&quot;") if quotes else text
 
 
+@pytest.mark.long
 def test_every_value_and_formula_is_the_one_without_a_brand() -> None:
     plain, branded = read(workbook("none")), read(workbook("example"))
     for one, other in zip(plain.worksheets, branded.worksheets, strict=True):
@@ -166,6 +167,7 @@ def test_the_longest_foot_is_within_what_excel_holds() -> None:
     book.close()
 
 
+@pytest.mark.long
 def test_the_same_bytes_each_time() -> None:
     one = workbook("example")
     workbook.cache_clear()

@@ -282,6 +282,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
     monkeypatch.setattr(pdf, "write_pdf", refuse)
 
 
+@pytest.mark.long
 def test_where_the_page_cannot_hold_it_there_is_a_workbook(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN)
     assert result.exit_code == 0

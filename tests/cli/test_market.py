@@ -62,6 +62,7 @@ def list_price_providers() -> str:
     return ",".join(p for p in dict.fromkeys(whole) if p not in DEFAULT_PROVIDERS)
 
 
+@pytest.mark.long
 def test_vendors_by_default_by_name_and_all() -> None:
     assert vendors(solved()) == {"nvidia"} == vendors(solved(vendors="NVIDIA"))
     assert vendors(solved(vendors="amd")) == {"amd"} and vendors(solved(vendors="nvidia,amd")) == {"nvidia", "amd"}

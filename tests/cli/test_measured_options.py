@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
 Run = Callable[..., Result]
@@ -26,6 +27,7 @@ def test_the_benchmark_is_at_the_fullest_replicas_load(run: Run, here: Path) -> 
         assert words[words.index("--random-input-len") + 1] == str(answer["context_tokens"] - 1024)
 
 
+@pytest.mark.long
 def test_the_metadata_of_our_benchmark_names_the_deployment(run: Run, here: Path) -> None:
     """A result of the benchmark that an answer proposes needs nothing beside it."""
     asked = ("recommend", "--model", "70b", "--context", "8k", "--concurrent-requests", "64")

@@ -259,6 +259,7 @@ def test_deepseek_v4_flash_to_the_element() -> None:
     assert elements_of_v4_flash() == 158_069_433_298  # github:AlexsJones/llmfit@4d3ab0e5015f hf_models.json
 
 
+@pytest.mark.some(100)
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_every_quantizable_element_is_in_a_named_matrix(file: Path) -> None:
     """Else an exception could not be read against it."""

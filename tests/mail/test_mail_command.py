@@ -60,6 +60,7 @@ def test_a_draft_has_what_build_writes(built: Path, empty_folder: Path) -> None:
     assert found["X-Unsent"] == "1" and found["To"] == "vp@acme.com"
 
 
+@pytest.mark.long
 def test_a_workbook_that_is_there_is_attached_as_it_is(built: Path, empty_folder: Path) -> None:
     result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--json")
     assert result.exit_code == 0, result.stderr

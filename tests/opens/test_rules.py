@@ -36,6 +36,7 @@ def as_built(least_parts: dict[str, bytes]) -> Callable[[Any], list[Any]]:
     return functools.cache(lambda rule: list(rule(Package(least_parts))))
 
 
+@pytest.mark.some(70)
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_every_rule_finds_what_it_is_for(
     fault: Fault, least_parts: dict[str, bytes], as_built: Callable[[Any], list[Any]]

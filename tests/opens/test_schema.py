@@ -21,6 +21,7 @@ def test_the_open_xml_sdk_finds_nothing(book: Path) -> None:
     assert not validated(book)
 
 
+@pytest.mark.long
 @needs_sdk
 def test_nothing_is_newer_than_excel_2007(least: Path) -> None:
     assert not validated(least, OFFICE_VERSIONS[0])

@@ -35,6 +35,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
+@pytest.mark.long
 def test_the_workbook_inside_is_the_one_beside(build: Any) -> None:
     done = build(*LEAST, "--name", "fleet", "--attach")
     assert done.exit_code == 0, done.stderr

@@ -186,6 +186,7 @@ def with_moves_usd(answer: Answer) -> float:
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("supply", [lambda rng, data: data, with_supply], ids=["rented", "some is there"])
 def test_double_the_demand_never_costs_less_whatever_the_machines(supply: Any) -> None:
     """Which is chosen with all services in view, and by money alone; a near tie is what `near_tie_fraction` says."""

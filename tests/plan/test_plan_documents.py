@@ -330,6 +330,7 @@ def test_the_pictures_of_nothing_and_of_much() -> None:
     assert "−$300,000" in falls
 
 
+@pytest.mark.long
 def test_the_command_writes_them(tmp_path: Path) -> None:
     run, short = CliRunner(), deepcopy(DATA)
     short["services"] = short["services"][:1]  # of one service all is quicker

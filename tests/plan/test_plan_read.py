@@ -225,6 +225,7 @@ def test_a_bad_plan_writes_nothing(tmp_path: Path) -> None:
     assert "services must be a list" in run.output
 
 
+@pytest.mark.long
 def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
     """Every number of a document is of the JSON, as its display has it; and no text can be markup or a formula."""
     run, file = CliRunner(), tmp_path / "plan.yaml"

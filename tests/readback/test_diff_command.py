@@ -503,6 +503,7 @@ def test_no_name_of_a_program_is_told(sheetgen: Any, whole: Path, edited: Edited
     assert "  Change log, line 1, what: blank -> x\n" in told
 
 
+@pytest.mark.long
 def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
     """Prices, load, settings and the budget; What-if moves no answer, and the answer itself stands above."""
     from sheetgen.cli.diff_text import changes_since
@@ -523,6 +524,7 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
     assert any(f" → 1x {HERE}; prices " in one.why for one in found.money)
 
 
+@pytest.mark.long
 def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     from sheetgen.cli.diff_text import SHOWN_IN_MAIL, changes_since
 

@@ -35,6 +35,7 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return Catalog(base=base)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [

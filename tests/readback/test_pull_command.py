@@ -77,6 +77,7 @@ def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -
     assert found["files"] == [str(tmp_path / f"x.{ending}") for ending in ("pdf", "scenario.yaml")]
 
 
+@pytest.mark.long
 def test_it_never_writes_over_the_workbook(edited: Path) -> None:
     before = edited.read_bytes()
     result = run("pull", edited, "--out", edited.parent, "--format", "xlsx")

@@ -268,6 +268,7 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
     assert plan_of(Document("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
 
 
+@pytest.mark.long
 def test_the_commands(path: Path, tmp_path: Path) -> None:
     edited = edit(path, tmp_path / "edited.xlsx", {"in_headroom_fraction": 0.3})
     pulled = CliRunner().invoke(main, ["pull", str(edited), "--format", "md", "--out", str(tmp_path), "--name", "q1"])

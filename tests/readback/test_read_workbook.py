@@ -178,6 +178,7 @@ def test_shared_and_array_formulas_are_seen_as_formulas(book: Path, tmp_path: Pa
         assert read_workbook(path).cells["in_tier_1"].is_formula
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("name", "xml", "want"),
     [

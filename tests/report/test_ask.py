@@ -60,6 +60,7 @@ def test_the_cheapest_way_of_all_is_named_where_it_is_fp8_on_a_term() -> None:
     assert "FP8 on a" not in str(page(ask="8b", weight_dtype="fp8", kv_cache_dtype="fp8").asks[0].sentence)
 
 
+@pytest.mark.long
 def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
     def spare(**more: Any) -> list[str]:
         return [str(one) for one in page(models="405b", **more).risks if "spare machine" in str(one)]
@@ -154,6 +155,7 @@ def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
 HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", "title": "Serving RAG"}
 
 
+@pytest.mark.long
 def test_the_workbook_says_who_asks_whom_on_its_first_sheet_and_in_its_properties(tmp_path: Path) -> None:
     solved = solve(ask(Catalog(), ASKED | {"models": "8b", **HEAD}))
     book = book_for(solved)

@@ -114,6 +114,7 @@ def test_bars_hold_what_is_on_the_gpus(asked: dict[str, str]) -> None:
     assert headline_bars(drawn)[1].capacity == "349.6 GiB on 4× RTX PRO 6000" or not asked
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
 def test_an_mla_cache_is_copied_to_every_rank(asked: dict[str, str]) -> None:
     drawn = page("deepseek-v3", **asked)
@@ -161,6 +162,7 @@ def test_families_say_their_attention() -> None:
     assert [m.weights_used for m in drawn.models][2] == "mxfp4"
 
 
+@pytest.mark.long
 def test_a_context_over_the_limit_says_so() -> None:
     drawn = page("llama-2-7b,8b")
     cells = [r.cells[0] for b in drawn.matrix for r in b.rows]
@@ -221,6 +223,7 @@ def test_a_lever_of_the_page_is_the_answer_with_that_option() -> None:
     assert page("8b", gpus="l40s", **options).cards[0].rent == line.rent
 
 
+@pytest.mark.long
 def test_eight_bits_are_no_lever_where_they_are_in_use() -> None:
     drawn = page("70b", weight_dtype="fp8", kv_cache_dtype="fp8")
     assert drawn.levers and not [line for line in drawn.levers if "FP8" in line.change]

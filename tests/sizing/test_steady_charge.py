@@ -67,7 +67,7 @@ def test_no_model_keeps_more_than_it_was_admitted_with(catalog: Catalog, version
     assert (kept < admitted)[checkpoints].all() and checkpoints.any() == (version == "0.33.0")
 
 
-@pytest.mark.some(18)
+@pytest.mark.some(9)
 @pytest.mark.parametrize(
     "inputs",
     [
