@@ -120,11 +120,36 @@ def prices_in(provider: str, row: Any, purchase: str, area: str) -> list[Decimal
     return prices
 
 
+class OwnRow(NamedTuple):
+    """A row of a price list of one's own, sold on demand alone: a machine, or one GPU (`n_gpus` 0)."""
+
+    provider: str
+    type: str
+    gpu: str
+    n_gpus: int
+    price: str
+    area: str
+
+    def offers(self, discount: str, order: int) -> list[Offer]:
+        """The machine; of one GPU a machine of each size that a replica may have."""
+        price = Decimal(self.price) * (1 - Decimal(discount))
+        name = f"{self.provider}/{self.type}"
+        if self.n_gpus:
+            return [Offer(name, self.provider, self.gpu, self.n_gpus, price, Decimal(0), order, self.n_gpus)]
+        sizes = enumerate((1, 2, 4, 8))
+        return [
+            Offer(f"{name} x{n}", self.provider, self.gpu, n, n * price, Decimal(0), order + i, n) for i, n in sizes
+        ]
+
+
 @cache
-def candidates(discount: str = "0", purchase: str = "on-demand", area: str = "") -> tuple[Offer, ...]:
+def candidates(
+    discount: str = "0", purchase: str = "on-demand", area: str = "", own: tuple[OwnRow, ...] = ()
+) -> tuple[Offer, ...]:
     """Rows of aws, azure and gcp with a price in the class, whole instances of NVIDIA data-centre GPUs of 22 GiB or
     more whose memory is known; per provider, GPU and count the cheapest. A contract takes `discount` off every price;
-    a reserved price without a stated term is no price. In an area each row has its cheapest price there."""
+    a reserved price without a stated term is no price. In an area each row has its cheapest price there. Rows of one's
+    own take part whatever their provider."""
     providers = sorted(("aws", "azure", "gcp"), key=lambda p: int(read(f"instances/{p}.yaml")["order"]))
     names = read("index.yaml")["gpus"]
     found: list[Offer] = []
@@ -144,6 +169,9 @@ def candidates(discount: str = "0", purchase: str = "on-demand", area: str = "")
                 gigabits = Decimal(0 if network == "null" else network)
                 linked = max(int(count), int(row.get("nvlink_domain_gpus", 0)))
                 found.append(Offer(name, provider, gpu["id"], int(count), price, gigabits, len(found), linked))
+    for row in own:
+        if purchase == "on-demand" and area in ("", row.area):
+            found += row.offers(discount, len(found))
     best: dict[Any, Offer] = {}
     for one in found:
         key = (one.provider, one.gpu, one.count)

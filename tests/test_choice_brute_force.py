@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import brute_force
@@ -22,6 +23,7 @@ from brute_force import (
     Answer,
     Load,
     Offer,
+    OwnRow,
     Plan,
     Replica,
     answer,
@@ -241,7 +243,7 @@ def test_the_candidates_are_those_of_the_rules(catalog: Catalog) -> None:
     assert len(chosen) > 40
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("models", [THREE, FIVE, WITH_MLA])
 def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     cells = document(solve(ask(catalog, {"models": models})))["cells"]
@@ -252,6 +254,7 @@ def test_every_cell_of_a_build(catalog: Catalog, models: str) -> None:
     print(f"{len(cells)} cells of {models}: {kinds}")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("models", "draft"),
     [
@@ -339,24 +342,26 @@ def random_sheets(seed: int) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
 
 def test_random_loads(catalog: Catalog) -> None:
     kinds, n = Kinds(), 0
-    for load, limits in random_loads(20261120):
-        (cell,) = document(recommended({**load, **_options(limits)}, catalog))["cells"]
-        check(cell, kinds, limits=limits, dtypes=load)
-        n += 1
     for sheet, limits in random_sheets(20261124):
         for cell in document(solve(ask(catalog, {**sheet, **_options(limits)})))["cells"]:
             check(cell, kinds, limits=limits, dtypes=sheet)
             n += 1
+    for load, limits in random_loads(20261120):
+        if n >= amount(50, 1000) and has_every(kinds):  # in the gate no more than it takes to see all kinds
+            break
+        (cell,) = document(recommended({**load, **_options(limits)}, catalog))["cells"]
+        check(cell, kinds, limits=limits, dtypes=load)
+        n += 1
     print(f"{n} random loads of {len(MODELS)} models: {kinds}")
-    assert n >= amount(96, 400)
-    assert all(kinds[kind] > 1 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM), kinds
+    assert n >= amount(50, 400)
+    assert has_every(kinds), kinds
 
 
 @pytest.mark.parametrize("area", brute_force.AREAS)
 def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.MonkeyPatch, area: str) -> None:
     """In each purchase class every type at its cheapest price of the area, and no type that the area lacks."""
     monkeypatch.setattr(brute_force, "candidates", functools.partial(brute_force.candidates, area=area))
-    kinds, n = Kinds(), amount(12, 120)
+    kinds, n = Kinds(), amount(6, 120)
     for i, (load, limits) in enumerate(itertools.islice(random_loads(20261129 + len(area)), n)):
         if i % 3 == 0:
             limits["purchase"] = ("capacity-block", "spot")[i // 3 % 2]
@@ -374,7 +379,7 @@ def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.Mon
     )
 
 
-@pytest.mark.parametrize("confidence", [0.7, 0.9])
+@pytest.mark.parametrize("confidence", [pytest.param(0.7, marks=pytest.mark.long), 0.9])
 def test_what_nothing_serves_at_the_confidence_is_answered_at_an_even_chance(
     catalog: Catalog, confidence: float
 ) -> None:
@@ -393,7 +398,7 @@ def test_random_rates(catalog: Catalog) -> None:
     kinds, draw = Kinds(), random.Random(20261125)
     of_rates = ("data-parallel", "one rank", "stages", "one replica", "several replicas", "by memory", "by tpot")
     for n, (load, limits) in enumerate(random_loads(20261125)):
-        if n >= amount(20, 400) and all(kinds[kind] > 0 for kind in of_rates):
+        if n >= amount(8, 400) and all(kinds[kind] > 0 for kind in of_rates):
             break
         del load["concurrent_requests"]
         rate, wait = 10 ** draw.uniform(-2.5, 2.5), draw.choice((0.05, 0.05, 0.2, 0.001))
@@ -434,6 +439,10 @@ SELDOM = (
 )
 
 
+def has_every(kinds: Kinds) -> bool:
+    return all(kinds[kind] > 1 for kind in OFTEN) and all(kinds[kind] > 0 for kind in SELDOM)
+
+
 @pytest.mark.parametrize("model", ["llama-3_1-nemotron-ultra-253b-v1", "llama-3_3-nemotron-super-49b-v1"])
 @pytest.mark.parametrize("weight_dtype", ["bf16", "fp8"])
 def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, weight_dtype: str) -> None:
@@ -455,6 +464,58 @@ def test_stages_of_a_model_whose_layers_differ(catalog: Catalog, model: str, wei
     assert counts[2] and counts[3] + counts[4]
 
 
+OWN_GPUS = (
+    "nvidia-h100-sxm5-80gb", "nvidia-h200-sxm5-141gb", "nvidia-a100-sxm4-80gb", "nvidia-l40s-48gb", "nvidia-l4-24gb",
+    "nvidia-b200-sxm6-180gb",
+)  # fmt: skip
+USUAL_USD = dict(zip(OWN_GPUS, (5.0, 6.0, 3.0, 1.8, 0.8, 10.0), strict=True))  # a GPU-hour
+
+
+def own_rows(draw: random.Random) -> tuple[OwnRow, ...]:
+    """Price lists of one's own, at a fifth to thrice of what such GPUs cost."""
+    rows = []
+    for i in range(draw.randint(1, 4)):
+        gpu, count = draw.choice(OWN_GPUS), draw.choice((0, 1, 2, 4, 8))
+        usd = draw.choice((0.2, 0.5, 0.9, 1.1, 3)) * USUAL_USD[gpu] * max(1, count)
+        rows.append(OwnRow(f"own{i}", f"own-{i}", gpu, count, f"{usd:.4f}", draw.choice(("eu", "us"))))
+    return tuple(rows)
+
+
+def write_own(folder: Path, rows: tuple[OwnRow, ...]) -> Catalog:
+    """The catalogs with these rows laid over them, a provider each."""
+    (folder / "instances").mkdir(parents=True, exist_ok=True)
+    for row in rows:
+        shape = ("instance", row.n_gpus) if row.n_gpus else ("per_gpu", 1)
+        (folder / "instances" / f"{row.provider}.yaml").write_text(
+            f"provider: {row.provider}\ninstances:\n  - type: {row.type}\n    gpu: {row.gpu}\n"
+            f"    gpu_count: {shape[1]}\n    unit: {shape[0]}\n    region: {row.area}-own\n    prices:\n"
+            f"      - {{purchase: on-demand, usd_per_hour: {row.price}, as_of: '2026-11-01'}}\n"
+            "    source: our list\n    confidence: high\n    checked_on: '2026-11-01'\n"
+        )
+    return Catalog(folder)
+
+
+@pytest.mark.parametrize("area", ["", "eu"])
+def test_own_providers_take_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, area: str) -> None:
+    """Rows of a folder of one's own are asked without --providers; one that is cheapest is chosen, a dearer one is
+    not, and in a region only those that are there."""
+    kinds, chosen, n, draw = Kinds(), Counter[str](), amount(12, 240), random.Random(20261130)
+    every = brute_force.candidates
+    for i, (load, limits) in enumerate(itertools.islice(random_loads(20261201), n)):
+        rows = own_rows(draw)
+        monkeypatch.setattr(brute_force, "candidates", functools.partial(every, area=area, own=rows))
+        if not brute_force.candidates(purchase=limits.get("purchase", "on-demand")):
+            del limits["purchase"]
+        catalog = write_own(tmp_path / str(i), rows)
+        asked = {**load, **_options(limits), **({"region": area} if area else {})}
+        (cell,) = document(recommended(asked, catalog))["cells"]
+        check(cell, kinds, limits=limits, dtypes=load)
+        if cell["instance"]:
+            chosen["own" if cell["instance"].startswith("own") else "of the clouds"] += 1
+    print(f"{area or 'anywhere'}: {kinds}; {dict(chosen)}")
+    assert chosen["own"] > 1 and chosen["of the clouds"] > 1
+
+
 def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """GB200 alone: 8 GPUs are two trays of an NVL72, at the links of one machine; survived, too. As a Capacity Block
     they are rented by the UltraServer of 36 or 72."""
@@ -472,15 +533,16 @@ def test_replicas_over_the_trays_of_a_rack(catalog: Catalog, monkeypatch: pytest
         {"survive": "zone", "zones": 3, "confidence": 0.5},
     )
     models = (("llama-3.1-405b", "auto"), ("kimi-k2", "bf16"), ("deepseek-v3", "auto"), ("llama-3.1-70b", "auto"))
-    for (model, weight_dtype), limits in itertools.product(models, losses):
-        for context, users in ((16384, 32), (131072, 5), (4096, 300)):
+    for i, ((model, weight_dtype), limits) in enumerate(itertools.product(models, losses)):
+        loads = ((16384, 32), (131072, 5), (4096, 300))
+        for context, users in loads if IN_LONG else loads[i % len(loads) :][:1]:
             load = {"model": model, "context": context, "concurrent_requests": users, "weight_dtype": weight_dtype}
             (cell,) = document(recommended({**load, "gpus": "gb200", **limits}, catalog))["cells"]
             check(cell, kinds, limits=limits, dtypes=load)
             spanning += bool(cell["spans_machines"])
             stages.add((weight_dtype, cell["tensor_parallel_size"], cell["pipeline_parallel_size"]))
     print(f"racks: {kinds}, {spanning} over trays, {stages}")
-    assert spanning > 5 and kinds["data-parallel"]
+    assert spanning > amount(1, 5) and kinds["data-parallel"]
     # Stages only where 8 GPUs hold none, and then of two trays each, too.
     assert {pp for dtype, _, pp in stages if dtype == "auto"} <= {1, None} and ("bf16", 8, 2) in stages
 

@@ -146,6 +146,7 @@ def test_what_is_stated_of_workloads() -> None:
     assert [w.history_hit_fraction for w in (chat, rag, long)] == [0.5, 0, 0]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tokens", ["0", "1"])
 def test_an_embedding_has_no_time_per_token(tokens: str) -> None:
     load = {"model": "qwen3-embedding-8b", "context": 513, "input_tokens": 512, "output_tokens": tokens}

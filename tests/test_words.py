@@ -159,6 +159,7 @@ def strings_of_workbook(data: bytes) -> str:
     return html.unescape("\n".join(one for of_part in texts for pair in of_part for one in pair))
 
 
+@pytest.mark.long
 def test_the_workbook(solved: Solution) -> None:
     text = strings_of_workbook(book_bytes(solved))
     assert "sure" in text and found(text) == []

@@ -51,7 +51,7 @@ from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
 from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
-from sheetgen.question.measured_speed import with_measured
+from sheetgen.question.measurements import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 
@@ -131,7 +131,7 @@ def _inputs(question: Question) -> Json:
         "discounts": {words_of(key): value for key, value in question.discounts.items()},
         "kv_allocation": BY_OPTION["kv_allocation"].words[settings.kv_reserved],
         "hybrid_kv_manager": bool(settings.hybrid_kv_manager),
-        "providers": list(filters.providers or (() if filters.instances else DEFAULT_PROVIDERS)),
+        "providers": list(filters.providers or (() if filters.instances else _default_providers(question))),
         "vendors": list(filters.vendors or (() if filters.gpus or filters.instances else DEFAULT_VENDORS)),
         "gpus": list(filters.gpus),
         "instances": list(filters.instances),
@@ -145,6 +145,11 @@ def _inputs(question: Question) -> Json:
         "typed": question.overrides.data() or None,
     }
     return with_measured(inputs, question.measurements)
+
+
+def _default_providers(question: Question) -> dict[str, None]:
+    """The providers that are asked where none is named: the large clouds, and those whose rows the user brings."""
+    return dict.fromkeys((*DEFAULT_PROVIDERS, *(one.provider for one in question.rows if one.brought)))
 
 
 def _money_inputs(question: Question) -> Json:

@@ -19,6 +19,7 @@ from sheetgen.catalog.engines import (
 )
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.program.grid import Columns, Grid
+from sheetgen.program.sheet_program import OF_MEASUREMENTS
 from sheetgen.question import deployment
 from sheetgen.question.deployment import objects
 from sheetgen.question.inputs import OF_WORKLOAD
@@ -49,7 +50,7 @@ def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Of
         dp=len(ranks),
         workload=len(question.workloads),
         step=STRIDE,
-        measurement=len(question.measurements.speeds),
+        measurement=len(question.measurements.deployments),
     )
     grid = grid.along(
         "model",
@@ -198,8 +199,8 @@ def _put_loads(grid: Grid, question: Question) -> None:
 
 
 def _put_measurements(grid: Grid, question: Question) -> None:
-    """The deployments that were measured, by the names that a workbook shows, and what their runs set."""
-    if not question.measurements.speeds:
+    """The deployments that were measured, by the names that a workbook shows, and what their runs and logs set."""
+    if not question.measurements.deployments:
         grid.put((), {name: float(value) for name, value in deployment.UNMEASURED.items()})
         return
     grid.put(("model",), {"model_name": objects(one.model.name for one in question.models)})
@@ -209,18 +210,18 @@ def _put_measurements(grid: Grid, question: Question) -> None:
 
 
 def measured_columns(question: Question) -> Columns:
-    """By deployment that was measured its names, sizes and factors, as `speed.measured_factor` reads them."""
+    """By deployment that was measured its names and sizes, and what was, as `speed.of_measurements` reads them."""
     models = {one.model.id: one.model.name for one in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
-    speeds = question.measurements.speeds
-    served = [one.served for one in speeds]
+    measured = question.measurements.deployments
+    served = [one.served for one in measured]
     return {
         "measured_models": objects(models.get(one.model, one.model) for one in served),
         "measured_gpus": objects(gpus.get(one.gpu, one.gpu) for one in served),
         "measured_weight_dtypes": numpy.array([1.0 + PRECISIONS.index(one.weight_dtype) for one in served]),
         "measured_tensor_parallel_sizes": numpy.array([float(one.tensor_parallel_size) for one in served]),
         "measured_data_parallel_sizes": numpy.array([float(one.data_parallel_size) for one in served]),
-        **{f"{name}s": numpy.array([one.columns[name] for one in speeds]) for name in deployment.UNMEASURED},
+        **{column: numpy.array([one.columns[name] for one in measured]) for name, column in OF_MEASUREMENTS.items()},
     }
 
 
@@ -251,6 +252,8 @@ def gpu_columns(question: Question) -> Columns:
         **{name: [one[name] for one in bands] for name in bands[0]},
         "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
+        "has_heavier_graphs": [engine.has_heavier_graphs(g.architecture) for g in gpus],
+        "shares_host_memory": [g.memory.shared_with_host for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
         "plain_fp8_latent": [engine.keeps_plain_fp8_latents(g.architecture) for g in gpus],
     }

@@ -349,22 +349,27 @@ class Catalog:
         return Devices(self._names["devices"])
 
     @cached_property
-    def _instances(self) -> tuple[Instance, ...]:
+    def _rows(self) -> tuple[tuple[Instance, ...], frozenset[str]]:
+        """Every row in catalog order, and the ids of those that a folder over the first one adds or changes."""
         rows: dict[tuple[str, str], InstanceRow] = {}
         order: dict[str, int] = {}
+        brought: set[str] = set()
         for folder in self.folders:
             for provider in folder.names("instances"):
                 file = folder.entry(f"instances/{provider}.yaml", InstanceFile)
                 order.setdefault(provider, file.order)
                 if faults := self.gpu_faults(folder, file):
                     raise CatalogError(*faults)
-                rows.update({(provider, row.type): row for row in file.instances})
+                own = {(provider, row.type): row for row in file.instances}
+                if folder is not self.folders[0]:
+                    brought |= {"/".join(key) for key, row in own.items() if rows.get(key) != row}
+                rows |= own
         names = self._names["gpus"]
         out = (
             Instance.model_construct(**{**dict(row), "gpu": names[row.gpu], "provider": provider})
             for (provider, _), row in rows.items()
         )
-        return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider)))
+        return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider))), frozenset(brought)
 
     def gpu_faults(self, folder: Folder, file: InstanceFile | OwningFile) -> list[str]:
         """Rows whose GPU is in no catalog; those of instances may have any name that means one GPU."""
@@ -383,7 +388,12 @@ class Catalog:
 
     def instances(self) -> tuple[Instance, ...]:
         """Every row in catalog order: providers by their `order`, rows as their file has them."""
-        return self._instances
+        return self._rows[0]
+
+    @property
+    def brought(self) -> frozenset[str]:
+        """The ids of rows that a folder over the first one adds or changes."""
+        return self._rows[1]
 
     @cached_property
     def regions(self) -> Regions:

@@ -133,11 +133,44 @@ class LayerRun(Entry):
 
 
 class Encoder(Entry):
-    """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements."""
+    """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements.
+
+    Of the encoder itself, where they are known: the patches of that image, its width, its feed-forward layer's, and how
+    many times the width of the language model an encoded token has (`outputs`: 1, and one for each inner layer that
+    hands its own features over).
+    """
 
     max_item_tokens: Count
     max_item_elements: CountOrZero
+    max_item_patches: CountOrZero = 0
+    hidden_size: CountOrZero = 0
+    intermediate_size: CountOrZero = 0
+    gated_ffn: bool = False
+    outputs: Annotated[int, Field(ge=1, le=100)] = 1
     source: Text
+
+    def shape(self, language_width: int) -> dict[str, int]:
+        """The columns of the encoder, beside a language model of this width."""
+        handed_over = (self.outputs - 1) * self.max_item_tokens * language_width
+        return {
+            "encoder_item_tokens": self.max_item_tokens,
+            "encoder_item_elements": self.max_item_elements + handed_over,
+            "encoder_item_patches": self.max_item_patches,
+            "encoder_hidden_size": self.hidden_size,
+            "encoder_ffn_elements": (3 if self.gated_ffn else 2) * self.intermediate_size,
+        }
+
+
+NO_ENCODER = dict.fromkeys(
+    (
+        "encoder_item_tokens",
+        "encoder_item_elements",
+        "encoder_item_patches",
+        "encoder_hidden_size",
+        "encoder_ffn_elements",
+    ),
+    0,
+)
 
 
 class Checkpoint(Entry):
@@ -490,8 +523,7 @@ class Model(Entry):
             "n_experts": self.experts.n if self.experts else 0,
             "experts_per_token": self.experts.top_k if self.experts else 0,
             "expert_intermediate_size": expert_width if self.experts else 0,
-            "encoder_item_tokens": self.encoder.max_item_tokens if self.encoder else 0,
-            "encoder_item_elements": self.encoder.max_item_elements if self.encoder else 0,
+            **(self.encoder.shape(self.hidden_size) if self.encoder else NO_ENCODER),
             "rope_table_elements": self.rope_table_elements,
             "max_context_tokens": self.max_context_tokens or 0,
             **out,

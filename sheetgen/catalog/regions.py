@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -119,15 +119,21 @@ class Regions:
     def _in_regions(self, row: Instance, asked: str, exact: set[str]) -> list[str]:
         regions = [row.region, *(name for name in self._prices.get(row.id.lower(), ()) if name != row.region)]
         if asked in self.areas:
-            return [name for name in regions if asked in self._areas_of(row.provider, name)]
+            return [name for name in regions if asked in self.areas_of(row.provider, name)]
         if exact:
             return [name for name in regions if name in exact]
         return [name for name in regions if asked in name.lower() or asked == self._country_of(row.provider, name)]
 
-    def _areas_of(self, provider: str, region: str) -> Sequence[str]:
-        """A region's areas; of one that no file lists the words of its name, as of `eu/us`."""
-        listed = self.listed(provider, region)
-        return listed.areas if listed else re.findall("[a-z]+", region.lower())
+    def areas_of(self, provider: str, region: str) -> Collection[str]:
+        """A region's areas; of one that no file lists, such as `eu/us` or `Frankfurt, Germany`, those that its name
+        names, or a country in it."""
+        if listed := self.listed(provider, region):
+            return listed.areas
+        words = set(re.findall("[a-z]+", region.lower()))
+        known = [one for regions in self._listed.values() for one in regions.values()]
+        by_word = [[{*one.areas} for one in known if word in one.areas] for word in words]
+        by_country = {one.country: {*one.areas} for one in reversed(known) if one.country.lower() in region.lower()}
+        return set().union(*(set.intersection(*areas) for areas in by_word if areas), *by_country.values())
 
     def _country_of(self, provider: str, region: str) -> str:
         listed = self.listed(provider, region)

@@ -16,6 +16,7 @@ from sheetgen.units import count
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
@@ -32,15 +33,31 @@ _SAID: dict[What, str] = {
 _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
-def report(found: Refresh, add_new: bool) -> Iterator[str]:
+def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
+    """Which rows of the user's own take no part by default, and the option by which they do."""
+    from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
+
+    by_option: dict[str, list[str]] = {}
+    for row in rows:
+        gpu = catalog.gpu(row.gpu)
+        if not gpu.data_center or gpu.memory.engine_bytes < LEAST_MEMORY_BYTES:
+            by_option.setdefault(f"--gpus {(gpu.aliases or (gpu.id,))[0]}", []).append(row.id)
+        elif gpu.vendor not in DEFAULT_VENDORS:
+            by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
+    for option, ids in by_option.items():
+        yield f"Asked only with {option}: {_some(ids)}."
+
+
+def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
     """The lists, the prices that change, how many do not, and what prices no row."""
     for read in found.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
-        yield f"{read.where}: {read.format.title}, {count(read.n_lines, 'line')}{empty}{broken}."
+        yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     yield from _changes(found.changes, ("instance",))
-    yield f"Prices: {_counted(found.changes) or 'none for a row of the catalogs'}."
+    if (counted := _counted(found.changes)) or not found.brought:
+        yield f"Prices: {counted or 'none for a row of the catalogs'}."
     if older := [one for one in found.changes if one.what == "older"]:
         known = sum(not one.touches_row for one in older)
         already = f" ({known:,} there already)" if known else ""
@@ -62,9 +79,11 @@ def report(found: Refresh, add_new: bool) -> Iterator[str]:
         yield f"{count(len(pairs), 'new pair')} of type and region{_ADDED[add_new]}: {names}."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-    if found.new:
-        names = _some([f"{row.id} ({row.gpu_count}x {row.gpu})" for row in found.new])
-        yield f"{count(len(found.new), 'new row')}{_ADDED[add_new]}: {names}."
+    for rows_found, added in ((found.brought, " of your own"), (found.new, _ADDED[add_new])):
+        if rows_found:
+            names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
+            yield f"{count(len(rows_found), 'new row')}{added}: {names}."
+    yield from _not_asked(found.brought, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
@@ -203,6 +222,14 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
     help="Write what changes into a catalog folder: DIR/instances/PROVIDER.yaml and DIR/regions/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
+@click.option("--provider", metavar="NAME", help="Whose prices they are, of a list of your own that does not say.")
+@click.option(
+    "--usd-per",
+    multiple=True,
+    metavar="CURRENCY=RATE",
+    help="Your rate of another currency: the US dollars for one unit, EUR=1.1. Kept in the source of each price.",
+)
+@click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(
     "--region",
     metavar="REGION",
@@ -226,6 +253,9 @@ def prices(
     to: str | None,
     as_of: str | None,
     region: str | None,
+    provider: str | None,
+    usd_per: tuple[str, ...],
+    sheet: str | None,
     add_new: bool,
     skip_broken: bool,
     accept_large_changes: bool,
@@ -236,12 +266,12 @@ def prices(
 ) -> None:
     """Refresh prices of instances, or of hosted tokens, from price lists, and show what changes. Writes only with --to.
 
-    A list is a CSV file, or a web address that is fetched when named here (http or https), in one of six forms,
-    known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS Capacity
-    Blocks, commitments. A line prices the catalog's row of that type and region, or of that provider and GPU;
-    what is not certain is listed, never guessed. The price that is replaced stays in the row as history
-    (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region than
-    the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
+    A list is a CSV, Excel (.xlsx) or JSON file, or a web address that is fetched when named here (http or https), in
+    one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
+    Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
+    that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region
+    than the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
     holds, without history. A type in a region where the catalogs have no price of it comes in only by --add-new:
     public lists price machines that are not there.
 
@@ -257,7 +287,15 @@ def prices(
       Capacity Blocks   region, instance_type, capacity_block_usd_hr
       commitments       provider, instance_type, region, purchase,
                 usd_per_hour, kind
+      your own  provider, instance type, gpu, gpu count, region, price per
+                hour, currency, date
+
     source and source_date, the day when a line was read, are taken from a list that has them.
+
+    Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
+    per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. A type of the
+    catalogs needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
+    your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them
     cache_read_usd_per_token, max_input_tokens, source, deprecation_date, and source_date, the day when a line was
@@ -270,6 +308,7 @@ def prices(
       sheetgen catalog prices aws.csv gcp.csv --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices https://example.com/neocloud.csv --to my-catalogs --add-new
       sheetgen catalog prices aws.csv --as-of 2026-11-20 --region us-gov-west-1 --to gov-catalogs
+      sheetgen catalog prices offer.xlsx --usd-per EUR=1.1 --as-of 2026-11-20 --to my-catalogs
       sheetgen catalog prices hosted.csv --as-of 2026-11-28 --to my-catalogs
     """
     from sheetgen.catalog.prices.hosted_list import (
@@ -279,6 +318,7 @@ def prices(
         read_hosted,
         refresh_hosted,
     )
+    from sheetgen.catalog.prices.own_list import Stated, usd_per_currency
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
     from sheetgen.catalog.prices.region_files import region_files
     from sheetgen.question.parse import as_of_date
@@ -291,18 +331,17 @@ def prices(
         catalog.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
-    hosted, read = read_hosted(lists)
+    stated = Stated((provider or "").strip(), sheet, usd_per_currency(usd_per))
+    hosted, read = read_hosted(lists, sheet)
     found: Refresh | HostedRefresh
     if hosted is not None:
         found = refresh_hosted(catalog, hosted, day, skip_broken)
         written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
     else:
-        found = refresh(catalog, read_lists(lists, read), day, region, skip_broken)
+        found = refresh(catalog, read_lists(lists, stated, read), day, region, skip_broken)
+        rows = [*found.changed, *found.brought, *(found.new if add_new else ())]
         of_regions = [one for one in found.of_regions if add_new or not one.is_new_pair]
-        written = {}
-        if target:
-            written |= files(catalog, target, [*found.changed, *(found.new if add_new else ())])
-            written |= region_files(catalog, target, of_regions)
+        written = files(catalog, target, rows) | region_files(catalog, target, of_regions) if target else {}
         doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
@@ -320,7 +359,7 @@ def prices(
         return
     if quiet and target:
         return
-    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new):
+    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new, catalog):
         say(line)
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
@@ -387,7 +426,7 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
         "lists": [
             {
                 "list": one.where,
-                "format": one.format.title,
+                "format": one.title,
                 "n_lines": one.n_lines,
                 "n_without_price": one.n_without_price,
             }
@@ -401,7 +440,11 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
         ],
         "n_other_regions": found.n_other_regions,
         "not_in_lists": list(found.not_in_lists),
-        "new": [{"id": row.id, "added": add_new, **row.model_dump(mode="json")} for row in found.new],
+        "new": [
+            {"id": row.id, "added": added, **row.model_dump(mode="json")}
+            for rows, added in ((found.brought, True), (found.new, add_new))
+            for row in rows
+        ],
         "not_matched": [
             {
                 "provider": one.provider or one.offer.provider,

@@ -17,6 +17,7 @@ from sheetgen.cli.answer_text import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE
 from sheetgen.cli.output import answer, folded, table, warn
+from sheetgen.diagnose.log_compared import Compared, compare, compared_record
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
@@ -24,7 +25,6 @@ from sheetgen.question.inputs import asked_in
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import A_LOAD
 from sheetgen.report.wording import lost
-from sheetgen.startup.log_compared import Compared, compare, compared_record
 from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import QUANTITIES, read_log
 from sheetgen.units import GIB, PERCENT, Layout, count, rate_text

@@ -20,6 +20,7 @@ from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import SheetModel
+from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import own_version, sources_of
 from sheetgen.report.page import Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money
@@ -224,16 +225,12 @@ def _uncertain(found: Findings) -> Iterator[Text]:
         "All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of ten.",
         *(usd(together[name]) for name in ("p10", "p90")),
     )
-    measured = {
-        one.point.source: None
-        for question in plan.questions.values()
-        for speed in question.measurements.speeds
-        for one in speed.runs
-    }
-    if measured:
-        yield f"Times are set right by measured points where they are of the same deployment: {'; '.join(measured)}."
+    if plan.measured:
+        read = "; ".join(plan.measured)
+        yield f"Times and memory are as measured where that is of the same deployment: {read}."
     else:
-        yield "No service was measured: times are predicted."
+        yield "No service was measured: times and memory are predicted."
+    yield from unused_lines(plan.unused)
     for check in found.checks:
         if not check.holds:
             yield f"Not so: {check.what}. {'; '.join(check.found)}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.measured.measured_point import at_path
-from sheetgen.measured.read_measured import stated_points
+from sheetgen.measured.measured_point import Reading, Unusable, at_path
+from sheetgen.measured.read_measured import beside, read_measured, written_out
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
@@ -42,26 +43,34 @@ KEYS = (*SECTIONS, "budget", "services")
 
 
 def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Plan:
-    """The plan in a file, with results of benchmarks for every service; it carries what these and its own say, written
+    """The plan in a file, with what was measured for every service; it carries what that and its own files say, written
     out. Raises ScenarioError with every problem found, in the order of their lines."""
     repeated: list[Problem] = []
     document = read_document(path, repeated=repeated)
-    _carry_measured(document.data, path.parent)
+    readings = _carry_measured(document.data, path.parent, catalog)
     if measured and isinstance(document.data, dict):
         policy = document.data.setdefault("policy", {})
-        policy["measured"] = [*policy.get("measured", ()), *stated_points(measured, Path())]
-    return plan_of(document, catalog, repeated)
+        given = read_measured(measured, catalog)
+        policy["measured"] = [*policy.get("measured", ()), *written_out(given)]
+        readings += given
+    unread = tuple(one for one in readings if isinstance(one, Unusable))
+    return replace(plan_of(document, catalog, repeated), unread=unread)
 
 
-def _carry_measured(data: Any, folder: Path) -> None:
-    """Write out what the results of benchmarks say that a plan names, in place of their files."""
+def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
+    """What the files say that a plan names as measured, which is written out in their place."""
+    found: list[Reading] = []
     services = at_path(data, "services")
     of_services = services if isinstance(services, list) else []
     places = [at_path(data, "policy"), *(at_path(service, "engine") for service in of_services)]
     for place in places:
         if isinstance(place, dict) and isinstance(place.get("measured"), (str, list)):
             stated = place["measured"]
-            place["measured"] = stated_points([stated] if isinstance(stated, str) else stated, folder)
+            options = [stated] if isinstance(stated, str) else stated
+            readings = read_measured((beside(folder, str(one)) for one in options), catalog)
+            place["measured"] = written_out(readings)
+            found += readings
+    return found
 
 
 def plan_of(document: Document, catalog: Catalog, repeated: Sequence[Problem] = ()) -> Plan:

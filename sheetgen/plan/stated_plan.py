@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
+from sheetgen.measured.measured_point import Unusable
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
     OF_ENGINE,
@@ -50,6 +52,20 @@ class Plan:
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
     priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+    unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
+
+    @property
+    def measured(self) -> list[str]:
+        """What was measured of hardware that its services may take."""
+        found = (one.sources for question in self.questions.values() for one in question.measurements.deployments)
+        return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    @property
+    def unused(self) -> list[Unusable]:
+        """What was measured and sets nothing for any service, each with a reason."""
+        of_services = (one for question in self.questions.values() for one in question.measurements.unused)
+        apart = (one for one in of_services if one.source not in self.measured)
+        return list({one.source: one for one in (*apart, *self.unread)}.values())
 
     @property
     def quarters(self) -> tuple[Quarter, ...]:

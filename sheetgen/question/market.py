@@ -62,6 +62,7 @@ class Candidate:
     prices: tuple[ClassPrice, ...] = ()
     by_region: tuple[tuple[str, float], ...] = ()  # $ an hour in each region of the area asked for
     passed_over: tuple[str, ...] = ()  # classes in which another with the same GPUs of its provider is the candidate
+    brought: bool = False  # whether its row is of the user's own catalogs
 
     @property
     def shape(self) -> tuple[str, str, int]:
@@ -135,7 +136,8 @@ def vendor_name(vendor: str) -> str:
 
 def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     """The candidates that `filters` allow, in catalog order: by default whole on-demand instances of AWS, Azure and GCP
-    with NVIDIA data-centre GPUs of 22 GiB or more; per provider, GPU and count the cheapest.
+    with NVIDIA data-centre GPUs of 22 GiB or more, and those that the user's own catalogs bring, of any provider and
+    priced by the GPU too; per provider, GPU and count the cheapest.
 
     Raises ScenarioError where a named provider, vendor, GPU or instance does not exist, or nothing is left.
     """
@@ -152,7 +154,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     for row, gpu in asked.takes_part():
         for price in row.offered:
             if price.purchase != filters.purchase:
-                offers = (one for one in _offers(row, gpu, price) if one.instance not in known_here)
+                offers = (one for one in asked._offers(row, gpu, price) if one.instance not in known_here)
                 others.setdefault(price.purchase, []).extend(offers)
     elsewhere = {purchase: tuple(found) for purchase, found in others.items()}
     return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)))
@@ -207,6 +209,7 @@ class _Asked:
     gpus: frozenset[str]
     instances: frozenset[str]
     rows: tuple[Instance, ...]  # of the region asked for, or each in its own
+    brought: frozenset[str]  # rows of the user's own catalogs, which take part where no provider is named
 
     @classmethod
     def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
@@ -223,6 +226,7 @@ class _Asked:
             frozenset(catalog.gpu(name).id for name in filters.gpus),
             frozenset(catalog.instance(name).id for name in filters.instances),
             catalog.regions.rows_in(filters.region) if filters.region else catalog.instances(),
+            frozenset() if filters.providers else catalog.brought,
         )
 
     @property
@@ -236,7 +240,7 @@ class _Asked:
         for row, gpu, reason in self._rows(takes):
             price = _offered(row, self.filters.purchase)
             if reason is None and price is not None:
-                kept += _offers(row, gpu, price)
+                kept += self._offers(row, gpu, price)
             else:
                 left_out[reason or self._unpriced(row)] += 1
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
@@ -259,7 +263,7 @@ class _Asked:
         found = []
         for row, gpu in self.takes_part():
             own = _offered(row, in_use)
-            for one in _offers(row, gpu, own or row.offered[0]) if row.offered else ():
+            for one in self._offers(row, gpu, own or row.offered[0]) if row.offered else ():
                 if one.instance not in known and (room == 0 or not any(one.instance in names for names in of.values())):
                     continue
                 room -= one.instance not in known
@@ -271,7 +275,7 @@ class _Asked:
             yield replace(one, passed_over=() if self.instances else tuple(passed))
 
     def is_by_provider(self, row: Instance) -> bool:
-        return row.provider in self.providers
+        return row.provider in self.providers or row.id in self.brought
 
     def takes_part(self) -> list[tuple[Instance, Gpu]]:
         """Rows of the region asked for that are candidates in the classes in which they have a price."""
@@ -301,11 +305,40 @@ class _Asked:
                 return "with less than 22 GiB a GPU"
         if row.unit == "instance" and (row.gpu_count < 1 or row.gpu_count != int(row.gpu_count)):
             return "with a fraction of a GPU"
-        if row.unit != "instance" and not self.explicit and not self.filters.providers:
+        if row.unit != "instance" and not (self.explicit or self.filters.providers or row.id in self.brought):
             return "priced by the GPU"
         if row.offer != "list" and not self.explicit:
             return "that are marketplaces or averages"
         return None
+
+    def _offers(self, row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
+        """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a
+        replica."""
+        assumed, most = row.unit != "instance", gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
+        for shape in (t for t in TENSOR_PARALLEL_SIZES if t <= most) if assumed else (int(row.gpu_count),):
+            times = shape if assumed else 1
+            yield Candidate(
+                instance=f"{row.id} x{shape}" if assumed else row.id,
+                provider=row.provider,
+                gpu=gpu,
+                gpu_count=shape,
+                purchase=price.purchase,
+                usd_per_hour=price.usd_per_hour * times,
+                price_as_of=price.as_of,
+                region=row.region_of(price.purchase),
+                source=row.source,
+                price_kind=price.kind or "",
+                assumed_shape=assumed,
+                network_gbps=row.network_gbps or 0,
+                nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
+                tries_ranks=shares_experts(gpu),
+                prices=tuple(
+                    ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "", row.region_of(p.purchase))
+                    for p in row.offered
+                ),
+                by_region=tuple((at, p.usd_per_hour * times) for at, p in row.prices_by_region(price.purchase).items()),
+                brought=row.id in self.catalog.brought,
+            )
 
     def why_nothing(self, left_out: Counter[str]) -> str:
         """What to say where nothing is left: the regions or the purchase classes that there are, or the reasons."""
@@ -343,34 +376,6 @@ def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[s
 def _offered(row: Instance, purchase: str) -> InstancePrice | None:
     """The price in that purchase class, where the row can be had in it."""
     return next((price for price in row.offered if price.purchase == purchase), None)
-
-
-def _offers(row: Instance, gpu: Gpu, price: InstancePrice) -> Iterator[Candidate]:
-    """`row` as candidates at that price: the instance itself, or GPUs priced one by one in each size of a replica."""
-    assumed, most = row.unit != "instance", gpu.most_of_a_machine or TENSOR_PARALLEL_SIZES[-1]
-    for shape in (t for t in TENSOR_PARALLEL_SIZES if t <= most) if assumed else (int(row.gpu_count),):
-        times = shape if assumed else 1
-        yield Candidate(
-            instance=f"{row.id} x{shape}" if assumed else row.id,
-            provider=row.provider,
-            gpu=gpu,
-            gpu_count=shape,
-            purchase=price.purchase,
-            usd_per_hour=price.usd_per_hour * times,
-            price_as_of=price.as_of,
-            region=row.region_of(price.purchase),
-            source=row.source,
-            price_kind=price.kind or "",
-            assumed_shape=assumed,
-            network_gbps=row.network_gbps or 0,
-            nvlink_domain_gpus=row.nvlink_domain_gpus or 0,
-            tries_ranks=shares_experts(gpu),
-            prices=tuple(
-                ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "", row.region_of(p.purchase))
-                for p in row.offered
-            ),
-            by_region=tuple((at, p.usd_per_hour * times) for at, p in row.prices_by_region(price.purchase).items()),
-        )
 
 
 def shares_experts(gpu: Gpu, typed_bytes_per_second: float = 0) -> bool:

@@ -247,12 +247,14 @@ def most_assumed(question: Question) -> Iterator[str]:
 def _constants(engine: Engine) -> str:
     """The engine's constants beside the shapes; what it does not have is not said."""
     logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
+    layer = engine.cuda_graph_layer_mib
     shapes = "Activations from shapes"
     if logit:
         shapes += f" (sampler: {wording.plain(logit)} B a logit beside the logits)"
     ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
     fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
     fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
+    fixed[-1:] = [f"{fixed[-1]} and {wording.plain(layer)} MiB a layer and size"] if layer else fixed[-1:]
     return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
 
 
@@ -296,7 +298,7 @@ def sources_of(
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
     by_list: dict[tuple[str, str], dict[str, None]] = {}
     for c in used:
-        of_list = by_list.setdefault((_price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
+        of_list = by_list.setdefault((price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
         of_list[wording.provider_name(c.provider)] = None
     found += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
     found += [_source(f"{one.name}: {_FIRST_WORDS.split(one.accounting_source)[0]}") for one in engines]
@@ -310,7 +312,7 @@ def _origin(source: str) -> tuple[str, str]:
     return (place[1], place[2] or "") if place else (source, "")
 
 
-def _price_origin(source: str, purchase: str) -> str:
+def price_origin(source: str, purchase: str) -> str:
     """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
     where it names one: `...; reserved: owner/repository@1234abcd`."""
     parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "

@@ -87,6 +87,7 @@ def test_a_price_is_three_clicks_from_the_first_sheet(path: Path) -> None:
         assert source and str(money.cell(link.row, 2).value).endswith(source)
 
 
+@pytest.mark.long
 def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Path) -> None:
     typed = {"in_together": "yes", "in_money_model": "All models together"}
     found = values_after(path, typed)

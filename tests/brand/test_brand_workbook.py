@@ -44,6 +44,7 @@ def read(data: bytes) -> Any:
         return openpyxl.load_workbook(io.BytesIO(data))
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("brand", "models"),
@@ -105,6 +106,7 @@ def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> 
     assert set(BRANDED) == {"title", "section", "answer"} and STATUS.keys() == {"fits", "none fits", "over limit"}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("brand", ["none", "example", "wide", "codes", "unbroken"])
 def test_every_printed_page_has_name_and_line(brand: str) -> None:
     wanted = named(brand)

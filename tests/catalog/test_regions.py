@@ -133,6 +133,7 @@ def problem(**options: Any) -> str:
     return "\n".join(raised.value.problems)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("area", NC80)
 def test_70b_for_200_people_in_four_areas_by_hand(area: str) -> None:
     """The machine is the brute force's (test_choice_brute_force); its price is worked out from the list's rows here."""
@@ -161,6 +162,7 @@ def test_70b_for_200_people_in_a_class_by_hand(
         assert purchase == "reserved-1yr" or cell["by_purchase"][purchase]["instance"] == instance
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("instance", "area"), [(name, area) for name, areas in CHEAPEST.items() for area in areas])
 def test_a_type_stands_once_at_its_cheapest_price_of_the_area(instance: str, area: str) -> None:
     taking_part = recommended(area, instances=instance)["candidates"] if CHEAPEST[instance][area] else []
@@ -224,6 +226,7 @@ def test_an_unknown_region_is_refused_with_areas_and_regions() -> None:
     assert " Areas: af, ap, ca, eu, europe, me, mx, sa, uk, us, us-gov." in words and "Did you mean us-" in words
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("purchase", PURCHASES)
 def test_an_answer_in_a_class_is_that_of_the_class_asked_for(purchase: str) -> None:
     told = recommended("eu")["cells"][0]["by_purchase"][purchase]

@@ -14,7 +14,7 @@ from click.testing import Result
 
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import faults_of
-from sheetgen.catalog.prices import offers
+from sheetgen.catalog.prices import list_files
 from sheetgen.catalog.prices.offers import FORMATS
 
 Run = Callable[..., Result]
@@ -148,14 +148,17 @@ def test_json_has_everything(run: Run, here: Path) -> None:
     result = run("catalog", "prices", *lists, neocloud, *DAY, "--json", *to)
     found = json.loads(result.stdout)
     assert [one.split(" is ")[0] for one in found["large_changes"]] == [
+        "dataoorts/A100 40GB SXM spot",
         "vast.ai/A10 on-demand",
         "verda/A100 40GB SXM spot",
     ]
     assert [one["format"] for one in found["lists"]] == ["AWS on demand", "GCP accelerators", "neocloud offerings"]
     whats = [one["what"] for one in found["changes"]]
     assert {what: whats.count(what) for what in set(whats)} == {"confirmed": 58 + 96, "older": 14, "added": 3}
-    assert found["n_unchanged"] == 63 and len(found["new"]) == 58 and all(one["added"] for one in found["new"])
-    assert {one["reason"] for one in found["not_matched"]} >= {"of a provider that is in no catalog"}
+    assert found["n_unchanged"] == 63 and len(found["new"]) == 88 and all(one["added"] for one in found["new"])
+    assert {one["reason"] for one in found["not_matched"]} >= {
+        "of a provider that could be runpod-secure or runpod-community"
+    }
     assert "mine/instances/akash.yaml" in found["written"] and result.stderr == ""
     assert run("check", "mine").exit_code == 0
 
@@ -310,7 +313,7 @@ def test_a_list_from_the_web(run: Run, here: Path, address: str) -> None:
 
 
 def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offers, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(list_files, "MAX_BYTES", 2**20)
     for url, told in (
         (f"{address}/none?token=secret", f"{address}/none: cannot be fetched (404 Not Found)."),
         (f"{address}/page", f"{address}/page: is a web page or XML, not CSV. Name the file itself."),
@@ -331,14 +334,14 @@ def test_what_the_web_may_do_wrong(run: Run, here: Path, address: str, monkeypat
 
 
 def test_more_than_a_list_may_have(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offers, "MAX_BYTES", 64)
+    monkeypatch.setattr(list_files, "MAX_BYTES", 64)
     for place in (f"{address}/aws.csv", f"{address}/large", str(LISTS / "aws_gpu_on_demand.csv")):
         result = run("catalog", "prices", place, *DAY)
         assert result.exit_code == 1 and "is larger than" in result.stderr and result.stderr.count("\n") == 1
 
 
 def test_a_server_that_drips(run: Run, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offers, "FETCH_SECONDS", -1)
+    monkeypatch.setattr(list_files, "FETCH_SECONDS", -1)
     result = run("catalog", "prices", f"{address}/aws.csv", *DAY)
     assert result.exit_code == 1 and "not all of it came within" in result.stderr
 

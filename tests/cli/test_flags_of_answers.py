@@ -86,6 +86,7 @@ def test_ranks_are_launched_as_ranks() -> None:
     assert f"--max-num-seqs {of_rank} " in text
 
 
+@pytest.mark.long
 def test_the_page_has_the_command_of_each_answer() -> None:
     """Those of all models are worked out together, and are what each gives by itself; no row where nothing holds it."""
     answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))

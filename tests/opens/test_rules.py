@@ -22,7 +22,7 @@ FAULTS = (*faults_package.FAULTS, *faults_cells.FAULTS, *faults_features.FAULTS)
 RULES = (*rules_package.RULES, *rules_workbook.RULES, *rules_cells.RULES, *rules_features.RULES)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_excel_has_nothing_to_repair(book: Path) -> None:
     package = Package.read(book)
     found = {rule.__name__: list(rule(package)) for rule in RULES}

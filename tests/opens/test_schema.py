@@ -12,7 +12,7 @@ from package import Package
 from readers import OFFICE_VERSIONS, needs_sdk, validated
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @needs_sdk
 @pytest.mark.parametrize(
     "book", [pytest.param(key, marks=pytest.mark.long) if key == "large" else key for key in BOOKS], indirect=True

@@ -91,6 +91,7 @@ def test_a_process_that_dies_gives_nothing(process: PdfProcess) -> None:
     assert process.fetch() is None
 
 
+@pytest.mark.long
 def test_a_build_from_the_shell_writes_the_same_pdf(build: Any, tmp_path: Path) -> None:
     """There it is drawn apart; here, where WeasyPrint is loaded, it is not."""
     command = [sys.executable, "-m", "sheetgen", "build", *LEAST, "--out", str(tmp_path / "there")]

@@ -57,6 +57,7 @@ def test_the_workbook_links_to_each_sheet_that_there_is(folder: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_sheet_is_of_the_plans_machine_to_the_dollar(sheets: dict[str, Pulled], record: dict[str, Any]) -> None:
     """A service's replicas and machine; of a type that no other shares its month, of all in a quarter their sum."""
     planned = {
@@ -80,6 +81,7 @@ def test_a_sheet_is_of_the_plans_machine_to_the_dollar(sheets: dict[str, Pulled]
     assert math.isclose(sum(usd[one] for one in first), sum(planned[one]["monthly_usd"] for one in first), abs_tol=0.01)
 
 
+@pytest.mark.long
 def test_a_sheet_can_be_pulled(sheets: dict[str, Pulled]) -> None:
     for sheet in sheets.values():
         assert not sheet.changed

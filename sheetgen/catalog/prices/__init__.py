@@ -1,1 +1,4 @@
-"""Price lists (files or web addresses, four formats) against the catalogs' rows. Knows nothing of the command line."""
+"""Price lists (files or web addresses), in six forms or one of the user's own, against the catalogs' rows.
+
+Knows nothing of the command line.
+"""

@@ -23,7 +23,8 @@ from sheetgen.catalog.hosted import (
 )
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.plausible import Plausible
-from sheetgen.catalog.prices.offers import Fault, Read, read_list, read_table
+from sheetgen.catalog.prices.list_files import ListFile, read_list
+from sheetgen.catalog.prices.list_tables import Fault, read_table
 from sheetgen.catalog.prices.refresh import MOST_REPORTED, comment_of, yaml_text
 from sheetgen.errors import CatalogError, shown
 
@@ -56,30 +57,28 @@ class HostedRefresh:
     doubts: tuple[str, ...]  # prices that are far from what they were, each with how far
 
 
-def read_hosted(places: Sequence[str]) -> tuple[Read | None, dict[str, Read]]:
+def read_hosted(places: Sequence[str], sheet: str | None = None) -> tuple[ListFile | None, dict[str, ListFile]]:
     """The list of hosted prices among `places`, where there is one; and every list that could be read, by its place.
 
     Raises CatalogError where it does not stand alone: it is another kind of file, as a whole.
     """
-    read: dict[str, Read] = {}
+    read: dict[str, ListFile] = {}
     for place in dict.fromkeys(places):
         with contextlib.suppress(CatalogError):  # which is told with those of all other lists
-            read[place] = read_list(place)
+            read[place] = read_list(place, sheet)
     hosted = [place for place, one in read.items() if _is_hosted(one)]
     if hosted and len(set(places)) > 1:
-        raise CatalogError(f"{read[hosted[0]][0]}: holds hosted prices. Give that list alone.")
+        raise CatalogError(f"{read[hosted[0]].where}: holds hosted prices. Give that list alone.")
     return (read[hosted[0]] if hosted else None), read
 
 
-def _is_hosted(read: Read) -> bool:
-    try:
-        _, header, _, _ = read_table(read[0], read[2])
-    except CatalogError:
-        return False
-    return "provider" in header and len(set(COLUMNS) & set(header)) >= len(COLUMNS) - 1
+def _is_hosted(read: ListFile) -> bool:
+    first = next((cells for table in read.tables[:1] for _, cells in table.records), ())
+    header = {name.lower() for name in first}
+    return "provider" in header and len(set(COLUMNS) & header) >= len(COLUMNS) - 1
 
 
-def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken: bool = False) -> HostedRefresh:
+def refresh_hosted(catalog: Catalog, read: ListFile, as_of: str | None, skip_broken: bool = False) -> HostedRefresh:
     """hosted.yaml of the catalogs at the prices of a list that was read on `as_of`.
 
     A line prices the model whose id or Hugging Face name its own reads like, or that `also_called` names; any other
@@ -88,10 +87,10 @@ def refresh_hosted(catalog: Catalog, read: Read, as_of: str | None, skip_broken:
 
     Raises CatalogError where the list lacks a column, for every broken line, and without a day.
     """
-    where, cited, text = read
-    at, header, lines, faults = read_table(where, text)
-    if missing := [column for column in COLUMNS if column not in header]:
-        raise CatalogError(f"{at}: looks like hosted prices, but has no column {', '.join(missing)}.")
+    table = read_table(read.tables[0])
+    where, cited, lines, faults = read.where, read.cited, table.lines, list(table.faults)
+    if missing := [column for column in COLUMNS if column not in {name.lower() for name in table.header}]:
+        raise CatalogError(f"{table.at}: looks like hosted prices, but has no column {', '.join(missing)}.")
     days = {_day_of(cells) for cells in lines.values()}
     if as_of is None and "" not in days:
         as_of = max(days, default=None)

@@ -1,183 +1,18 @@
-"""Price lists as offers: a list's text, from a file or a web address; the columns by which its kind is known; and its
-lines: who sells what, where and how, at what price.
-
-The address is one that the user named: nothing else is ever fetched. What is wrong with a line is kept beside it, not
-raised.
-"""
+"""Price lists as offers: the columns by which a list's kind is known; and its lines: who sells what, where and how, at
+what price. What is wrong with a line is kept beside it, not raised."""
 
 from __future__ import annotations
 
-import csv
 import datetime
-import http.client
-import io
 import re
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from sheetgen.catalog.base import decoded, read_bounded
-from sheetgen.errors import CatalogError, did_you_mean, shown, shown_key
-from sheetgen.units import PURCHASES, count
-
-MAX_BYTES = 32 * 2**20
-MAX_LINES = 50_000
-MAX_COLUMNS = 200
-SILENCE_SECONDS = 30  # how long a server may say nothing
-FETCH_SECONDS = 120  # how long a whole list may take
-_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
-_HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
-    urllib.request.ProxyHandler,
-    urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler,
-    urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPRedirectHandler,
-    urllib.request.HTTPErrorProcessor,
-    urllib.request.UnknownHandler,
-)
-_STARTS = (  # the first bytes of what people take for CSV
-    (b"\x1f\x8b", "is compressed (gzip). Unpack it first"),
-    (b"PK\x03\x04", "is a zip archive or an Excel workbook. Save the sheet as CSV"),
-    (b"\xff\xfe", "is UTF-16 text. Save it as UTF-8"),
-    (b"\xfe\xff", "is UTF-16 text. Save it as UTF-8"),
-    (b"<", "is a web page or XML, not CSV. Name the file itself"),
-    (b"{", "is JSON, not CSV"),
-    (b"[", "is JSON, not CSV"),
-)
-
-
-Read = tuple[str, str, str]  # a list's name in messages, its name in a catalog row's source, its text
-
-
-def read_list(place: str) -> Read:
-    """The list at a path or an http(s) address.
-
-    Raises CatalogError, one line, where it cannot be read, is no text, or has more than 32 MiB.
-    """
-    if scheme := _SCHEME.match(place):
-        if scheme[1].lower() not in ("http", "https"):
-            raise CatalogError(f"{shown(place, 200)}: is neither a file nor an address of http or https.")
-        name = cited = _public(place.strip())
-        raw = _fetched(place.strip(), name)
-    else:
-        name, cited = shown(place, 300), Path(place).name
-        try:
-            raw = read_bounded(Path(place), MAX_BYTES, "Name a CSV file", folders_too=True)
-        except ValueError as error:
-            raise CatalogError(f"{name}: {error}.") from error
-    if len(raw) > MAX_BYTES:
-        raise CatalogError(f"{name}: is larger than {MAX_BYTES // 2**20} MiB, the most that a price list may have.")
-    for start, what in _STARTS:
-        if raw.lstrip().startswith(start):
-            raise CatalogError(f"{name}: {what}.")
-    text = decoded(raw, name)
-    if not text.strip():
-        raise CatalogError(f"{name}: is empty.")
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise CatalogError(f"{name}:{line}: holds a NUL byte, so it is no text. Name a CSV file.")
-    # As it may stand in a catalog row: no mark-up, no colon but of the scheme and the port.
-    scheme_name, sign, rest = cited.rpartition("://")
-    clean = re.sub(r":(?![0-9]+(/|$))|[^A-Za-z0-9 ._/@%+:-]", "_", rest)
-    return name, f"{scheme_name}{sign}{clean}"[:120].strip() or "list", text
-
-
-def _fetched(url: str, name: str) -> bytes:
-    """The body, read in pieces: a server that drips bytes does not hold the command for ever."""
-    if "@" in url.split("/")[2]:
-        raise CatalogError(f"{name}: has a user or a password before the host, which is not sent. Take it out.")
-    opener = urllib.request.OpenerDirector()
-    for handler in _HANDLERS:
-        opener.add_handler(handler())
-    opener.addheaders = [("User-Agent", "sheetgen"), ("Accept", "text/csv, text/plain;q=0.9, */*;q=0.1")]
-    raw = bytearray()
-    try:
-        with opener.open(url, timeout=SILENCE_SECONDS) as answer:
-            until = time.monotonic() + FETCH_SECONDS
-            while len(raw) <= MAX_BYTES and (piece := answer.read1(2**16)):
-                raw += piece
-                if time.monotonic() > until:
-                    late = f"not all of it came within {FETCH_SECONDS} seconds"
-                    raise CatalogError(f"{name}: cannot be fetched ({late}).")
-            stated = answer.headers.get("Content-Length", "")
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        cause = error.reason if isinstance(error, urllib.error.URLError) else error
-        reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-        if isinstance(error, urllib.error.HTTPError):
-            reason = f"{error.code} {error.reason}"
-            error.close()  # it is the server's answer, too
-        raise CatalogError(f"{name}: cannot be fetched ({shown(reason, 100)}).") from error
-    if stated.isdecimal() and len(raw) < min(int(stated), MAX_BYTES):
-        raise CatalogError(f"{name}: cannot be fetched (it ended after {len(raw):,} of {int(stated):,} bytes).")
-    return bytes(raw)
-
-
-def _public(url: str) -> str:
-    """The address without what may be secret: user, password, query."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-    except ValueError:
-        return shown(url.split("?")[0].rpartition("@")[2], 200)
-    host = parts.netloc.rpartition("@")[2]
-    return shown(urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", "")), 200)
-
-
-@dataclass(frozen=True)
-class Fault:
-    where: str
-    line: int
-    what: str  # one sentence or two, with their full stops
-    is_pair: bool = False  # another line, which `what` names, cannot be used either
-
-    def __str__(self) -> str:
-        return f"{self.where}:{self.line}: {self.what}"
-
-
-def read_table(where: str, text: str) -> tuple[str, tuple[str, ...], dict[int, dict[str, str]], list[Fault]]:
-    """Where the header stands, its columns, the lines by their numbers, each with its cells by column, and the lines
-    that have more or fewer cells. Raises CatalogError where `text` is no CSV.
-    """
-    records = _records(where, text)
-    first, head = next(records, (1, []))
-    at, header = f"{where}:{first}", tuple(cell.lower() for cell in head)
-    if len(header) > MAX_COLUMNS:
-        raise CatalogError(f"{at}: has {len(header):,} columns. A price list has at most {MAX_COLUMNS}.")
-    if twice := next((name for i, name in enumerate(header) if name and name in header[:i]), None):
-        raise CatalogError(f"{at}: column {shown(twice)} is there twice. Keep one.")
-    lines: dict[int, dict[str, str]] = {}
-    faults: list[Fault] = []
-    for number, cells in records:
-        if len(lines) + len(faults) >= MAX_LINES:
-            raise CatalogError(f"{where}: has more than {MAX_LINES:,} lines. Keep the GPU rows.")
-        if len(cells) == len(header):
-            lines[number] = dict(zip(header, cells, strict=True))
-        else:
-            what = f"has {count(len(cells), 'cell')} under a header of {len(header)} columns."
-            faults.append(Fault(where, number, what))
-    return at, header, lines, faults
-
-
-def _records(where: str, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The records that hold anything, each with the number of the line where it begins."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    begins = 1
-    try:
-        for record in reader:
-            cells = [cell.strip() for cell in record]
-            if any(cells):
-                yield begins, cells
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        raise CatalogError(f"{where}:{begins}: is not valid CSV ({shown(error, 80)}).") from error
-
-
-# Google's lists state a committed price for a month, made from the hour by this number.
-HOURS_OF_A_LISTED_MONTH = 730
+from sheetgen.catalog.prices.amounts import HOURS_OF_A_LISTED_MONTH, USD, AmountError, decimal_sign, read_amount
+from sheetgen.catalog.prices.list_tables import Fault, Lines
+from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.units import PURCHASES
 
 
 @dataclass(frozen=True)
@@ -284,28 +119,27 @@ NEOCLOUD = Format(
     provider_column="provider_id",
 )
 FORMATS = (AWS, AZURE, GCP, NEOCLOUD, CAPACITY_BLOCKS, COMMITMENTS)
+MOST_PRESENT = 4  # columns of a form that others may have by chance
 
 
-def recognise(at: str, header: tuple[str, ...]) -> Format:
-    """The format whose columns the header has. Raises CatalogError, one line, where none fits."""
+def most_like(header: Collection[str]) -> tuple[Format, list[str]]:
+    """The form that has most columns of a header, and its columns that the header lacks."""
     present = set(header)
     best = max(FORMATS, key=lambda f: (len(present & {*f.required, *f.optional}), -len(set(f.required) - present)))
-    missing = [column for column in best.required if column not in present]
-    if len(present & set(best.required)) < 2:
-        known = "; ".join(f"{f.title} ({', '.join(f.required)})" for f in FORMATS)
-        what = f"begins with {shown_key(', '.join(header))!r}, which is no price list that sheetgen knows"
-        for sign, called in ((";", "semicolons"), ("\t", "tabs")):  # other programs put other signs between columns
-            if len(header) == 1 and sign in header[0]:
-                what += f"; its columns are separated by {called}, not commas"
-        raise CatalogError(f"{at}: {what}. Known: {known}.")
-    if missing:
-        spare = [column for column in header if column not in (*best.required, *best.optional)]
-        near = did_you_mean(missing[0], spare)
-        if not near and len(spare) == len(missing) == 1:
-            near = f" Is it {shown(spare[0])}?"
-        what = f"looks like {best.title}, but has no column {', '.join(missing)}"
-        raise CatalogError(f"{at}: {what}.{near} Known: {', '.join(f.title for f in FORMATS)}.")
-    return best
+    return best, [column for column in best.required if column not in present]
+
+
+def misspelt(header: Sequence[str]) -> str:
+    """What a header lacks of a known form that is meant, with the column that could be it; else empty."""
+    best, missing = most_like(header)
+    spare = [column for column in header if column not in (*best.required, *best.optional)]
+    near = did_you_mean(missing[0], spare)
+    if len(missing) > 1 or (not near and len(best.required) <= MOST_PRESENT):
+        return ""
+    if not near and len(spare) == 1:
+        near = f" Is it {shown(spare[0])}?"
+    what = f"looks like {best.title}, but has no column {missing[0]}"
+    return f"{what}.{near} Known: {', '.join(f.title for f in FORMATS)}."
 
 
 @dataclass(frozen=True)
@@ -333,74 +167,37 @@ class Offer:
     network_gbps: float | None = None
     source: str = ""  # as the line states it
     kinds: dict[str, str] = field(default_factory=dict)
+    is_own: bool = False  # of a list of the user's own form, which may bring providers and machines
+    has_gpu_column: bool = False
 
     @property
     def at(self) -> str:
         return f"{self.where}:{self.line}"
 
 
-@dataclass(frozen=True)
-class PriceList:
-    """One list, read: what it offers, how many of its lines have no price, and the lines that are broken."""
+def read_offers(table: Lines, where: str, cited: str, known: Format) -> tuple[tuple[Offer, ...], list[Fault]]:
+    """The offers of a list of a known form, those without a price too, and the lines that are broken.
 
-    where: str
-    format: Format
-    offers: tuple[Offer, ...]
-    n_lines: int
-    n_without_price: int
-    faults: tuple[Fault, ...]
-
-
-def read_prices(place: str, read: Read | None = None) -> PriceList:
-    """The list at a path or an http(s) address; `read` is what `read_list` gave for it, where it was read already.
-
-    Raises CatalogError where it is no price list at all; broken lines are in `faults`, in order.
+    Raises CatalogError where no line is of that form.
     """
-    where, cited, text = read or read_list(place)
-    at, header, lines, faults = read_table(where, text)
-    known = recognise(at, header)
-    if not lines and not faults:
-        raise CatalogError(f"{where}: has a header and no line under it.")
+    lines, faults = table.lines, list(table.faults)
     if lines and not any(cells[known.name].startswith(known.type_starts) for cells in lines.values()):
         what = f"has the columns of {known.title}, but no type in it begins {known.type_starts}"
-        raise CatalogError(f"{at}: {what}. Lists of other providers have more columns.")
-    n_lines = len(lines) + len(faults)
+        raise CatalogError(f"{table.at}: {what}. Lists of other providers have more columns.")
+    prices = (cells.get(column, "") for cells in lines.values() for column, _ in known.prices.values())
+    decimal = decimal_sign(prices) or "."
     offers: list[Offer] = []
     for number, cells in lines.items():
-        row = _Cells(cells)
+        row = _Cells(cells, decimal)
         offer = _offer(known, row, where=where, line=number, cited=cited)
         faults += [Fault(where, number, what) for what in row.wrong]
         if not row.wrong:
             offers.append(offer)
-    clashing: set[int] = set()
-    first: dict[tuple[str, ...], Offer] = {}
-    for offer in offers:  # lines that price one thing a second time, and differently
-        if known.region is not None:
-            purchase = lines[offer.line][known.purchase] if known.purchase else ""
-            key: tuple[str, ...] = (offer.provider, offer.name.lower(), offer.region.lower(), purchase)
-            named = f"{offer.name} in {offer.region}"
-        else:  # one GPU has several offers; only those alike in every other column are one
-            key = tuple(text for column, text in lines[offer.line].items() if column != "price_usd_hour")
-            named = f"{offer.name} of {offer.provider}"
-        before = first.setdefault(key, offer)
-        if before.prices != offer.prices and before.prices and offer.prices:
-            old, new = (", ".join(f"{usd:g}" for usd in one.prices.values()) for one in (before, offer))
-            what = f"{named} is priced twice: {old} on line {before.line}, {new} here. Keep one."
-            faults.append(Fault(offer.where, offer.line, what, is_pair=True))
-            clashing |= {before.line, offer.line}
-    return PriceList(
-        where,
-        known,
-        tuple(offer for offer in offers if offer.prices and offer.line not in clashing),
-        n_lines=n_lines,
-        n_without_price=sum(not offer.prices for offer in offers),
-        faults=tuple(sorted(faults, key=lambda fault: fault.line)),
-    )
+    return tuple(offers), faults
 
 
 LEAST_USD, MOST_USD = 1e-4, 1e6  # an hour: what the catalogs' schema takes
 
-_NUMBER = re.compile(r"\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]*")
 _DAY = re.compile(r"([0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)([T ]|$)", re.ASCII)
 _YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -412,18 +209,20 @@ class _Cells:
     An empty cell, or a column that the list has not, is no value, and no fault where it need not have one.
     """
 
-    def __init__(self, cells: dict[str, str]) -> None:
-        self._cells = cells
+    def __init__(self, cells: dict[str, str], decimal: str) -> None:
+        self._cells, self._decimal = cells, decimal
         self.wrong: list[str] = []
 
     def _refuse(self, column: str, must_be: str) -> None:
         self.wrong.append(f"{column} is {shown(self._cells[column])!r}. It must be {must_be}.")
 
     def _number(self, column: str) -> float | None:
-        """A plain number, 0 or more: neither nan nor inf, no sign, no thousands, only the digits 0 to 9."""
-        text = self._cells[column]
-        value = float(text) if len(text) <= 40 and _NUMBER.fullmatch(text) else None
-        return value if value is None or value < float("inf") else None
+        """A number of 0 or more, in dollars or without a currency."""
+        try:
+            amount = read_amount(self._cells[column], self._decimal)
+        except AmountError:
+            return None
+        return amount.value if amount and amount.currency in ("", USD) else None
 
     def price(self, column: str, hours: int) -> float | None:
         """US dollars an hour, of a price for so many hours."""

@@ -14,10 +14,16 @@ from sheetgen.catalog.base import MAX_FILE_BYTES, read_text, scalar, validate
 from sheetgen.catalog.hardware import Instance, InstanceFile, InstanceRow
 from sheetgen.catalog.load import Catalog, Folder
 from sheetgen.catalog.plausible import Plausible
-from sheetgen.catalog.prices.offers import Fault, Offer, PriceList, Read, read_prices
+from sheetgen.catalog.prices.list_files import ListFile
+from sheetgen.catalog.prices.list_tables import Fault
+from sheetgen.catalog.prices.offers import Offer
+from sheetgen.catalog.prices.own_list import Stated
+from sheetgen.catalog.prices.own_rows import lay_own
+from sheetgen.catalog.prices.price_lists import PriceList, read_prices
 from sheetgen.catalog.prices.region_prices import RegionPrice, prices_of_regions
 from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, changed_row, match, new_rows
 from sheetgen.errors import CatalogError, Problems, did_you_mean, shown
+from sheetgen.units import count
 
 MOST_REPORTED = 200  # problems of one run; a list of the wrong kind has one a line
 
@@ -30,6 +36,7 @@ class Refresh:
     changes: tuple[Change, ...]  # one for every price that was read for a row, unchanged ones too
     changed: tuple[Instance, ...]  # rows as they are to be written
     new: tuple[Instance, ...]  # rows that the lists have and the catalogs not
+    brought: tuple[Instance, ...]  # those of lists of the user's own form, which are written as those that change
     left: tuple[Unmatched, ...]
     skipped: tuple[Fault, ...]
     not_in_lists: tuple[str, ...]  # rows of the lists' providers that the lists do not price
@@ -40,11 +47,13 @@ class Refresh:
     new_doubts: tuple[str, ...]  # and those of new rows and of new pairs of type and region
 
 
-def read_lists(places: Iterable[str], read: Mapping[str, Read] = MappingProxyType({})) -> tuple[PriceList, ...]:
-    """Every list; `read` has those that `read_list` read already. Raises CatalogError with the problems of all that
+def read_lists(
+    places: Iterable[str], stated: Stated | None = None, files: Mapping[str, ListFile] = MappingProxyType({})
+) -> tuple[PriceList, ...]:
+    """Every list; `files` has those that `read_list` read already. Raises CatalogError with the problems of all that
     are none."""
     problems = Problems()
-    lists = [problems.attempt(read_prices, place, read.get(place)) for place in dict.fromkeys(places)]
+    lists = [problems.attempt(read_prices, place, stated, files.get(place)) for place in dict.fromkeys(places)]
     if problems:
         raise CatalogError(*dict.fromkeys(problems))
     return tuple(lists)
@@ -63,6 +72,7 @@ def refresh(
     to be left out, which `skipped` then has.
     """
     if region is not None:  # as the lists spell it
+        lists = [replace(one, offers=tuple(_in_region(one.offers, region.strip()))) for one in lists]
         spelt = {offer.region.lower(): offer.region for one in lists for offer in one.offers if offer.region}
         if (low := region.strip().lower()) not in spelt:
             near = did_you_mean(region.strip(), spelt)
@@ -71,15 +81,21 @@ def refresh(
         region = spelt[low]
     rows, gpus = catalog.instances(), catalog.gpus()
     offers, undated, dateless = _dated(lists, as_of)
-    matched, unmatched = match(offers, rows, gpus)
+    own = lay_own([offer for offer in offers if offer.is_own], rows, gpus, region)
+    others = [offer for offer in offers if not offer.is_own]
+    matched, unmatched = match([*others, *own.of_rows], rows, gpus)
+    n_other_regions = 0
     if region is not None:
         n_read = len({reading.offer.at for reading in matched})
         matched = [reading for reading in matched if reading.offer.region.lower() in ("", region.lower())]
-    n_other_regions = 0 if region is None else n_read - len({reading.offer.at for reading in matched})
+        n_other_regions = n_read - len({reading.offer.at for reading in matched})
     readings, at_odds = _agreeing(matched)
     faults = [*(fault for one in lists for fault in one.faults), *undated, *at_odds]
     if dateless or (faults and not skip_broken):
         raise CatalogError(*_problems(dateless, faults, lists))
+    left_of_own = (*own.left, *(Unmatched(offer, why) for one in lists for offer, why in one.left))
+    if left_of_own and not (own.of_rows or own.new):
+        raise CatalogError(*_unusable(lists, left_of_own))
     of_row: dict[str, list[Reading]] = defaultdict(list)
     elsewhere: list[Reading] = []
     for reading in readings:
@@ -99,25 +115,36 @@ def refresh(
                 changed.append(after)
     new, left = new_rows(unmatched, rows, gpus, region)
     plausible = Plausible(catalog)
-    providers = {r.row.provider for r in readings} | {one.provider for one in unmatched}
-    read = {reading.row.id for reading in readings}
+    of_forms = [reading for reading in readings if not reading.offer.is_own]  # lists that have all that is sold
+    providers = {reading.row.provider for reading in of_forms} | {one.provider for one in unmatched}
+    priced = {reading.row.id for reading in readings}
     return Refresh(
         lists=tuple(lists),
         changes=tuple(changes),
         changed=tuple(changed),
         new=tuple(new),
-        left=(*left, *unlisted),
+        brought=tuple(own.new),
+        left=(*left, *left_of_own, *unlisted),
         skipped=tuple(faults),
-        not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in read),
+        not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in priced),
         dropped=tuple(dropped),
         n_other_regions=n_other_regions,
         of_regions=tuple(of_regions),
-        doubts=tuple(_doubts([*changes, *(one for one in of_regions if not one.is_new_pair)], catalog, plausible)),
+        doubts=(
+            *_doubts([*changes, *(one for one in of_regions if not one.is_new_pair)], catalog, plausible),
+            *(doubt for row in own.new for _, doubt in plausible.doubts_of(row)),
+        ),
         new_doubts=(
             *(doubt for row in new for _, doubt in plausible.doubts_of(row)),
             *_doubts((one for one in of_regions if one.is_new_pair), catalog, plausible),
         ),
     )
+
+
+def _in_region(offers: Sequence[Offer], region: str) -> Iterator[Offer]:
+    """The offers, those of a list of the user's own that names no region in this one."""
+    names_regions = any(offer.region for offer in offers)
+    return (replace(one, region=region) if one.is_own and not names_regions else one for one in offers)
 
 
 def _doubts(changes: Iterable[Change], catalog: Catalog, plausible: Plausible) -> Iterator[str]:
@@ -145,8 +172,9 @@ def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, st
         present = folder.entry(relative, InstanceFile) if folder.has(relative) else None
         merged = [left.pop(row.type.lower(), row) for row in (present.instances if present else ())]
         # Else the provider's place in the catalogs, which the first folder decides.
-        known = present or next(f.entry(relative, InstanceFile) for f in catalog.folders if f.has(relative))
-        text = file_text(provider, known.order, [*merged, *left.values()], f"{folder.shown_as}/{relative}")
+        known = present or next((f.entry(relative, InstanceFile) for f in catalog.folders if f.has(relative)), None)
+        order = known.order if known else InstanceFile.model_fields["order"].default
+        text = file_text(provider, order, [*merged, *left.values()], f"{folder.shown_as}/{relative}")
         out[to / relative] = comment_of(to / relative) + text
     return out
 
@@ -170,7 +198,7 @@ def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], 
             example = "such as --as-of 2026-11-20"
             dateless.append(f"{one.where}: says no date. Give the day when its prices were read, {example}.")
             continue
-        what = f"{one.format.date} is empty. Write the day, or give one by --as-of."
+        what = f"{one.date} is empty. Write the day, or give one by --as-of."
         faults += [Fault(one.where, offer.line, what) for offer in undated]
         offers += [offer for offer in dated if offer.as_of]
     return offers, faults, dateless
@@ -206,6 +234,22 @@ def _problems(dateless: Sequence[str], faults: Sequence[Fault], lists: Sequence[
         more = f"{len(ordered) - MOST_REPORTED:,} more are not shown. " if len(ordered) > MOST_REPORTED else ""
         skip = " --skip-broken leaves broken lines out." if faults else ""
         problems.append(f"{more}{n_problems:,} problems. Nothing was written.{skip}")
+    return problems
+
+
+def _unusable(lists: Sequence[PriceList], left: Sequence[Unmatched]) -> list[str]:
+    """For each list of the user's own, of which no line can be used, why its lines cannot."""
+    problems = []
+    for one in lists:
+        by_why: dict[str, list[str]] = defaultdict(list)
+        for line in left:
+            if line.offer.where == one.where:
+                by_why[line.why].append(line.offer.name)
+        whys = (
+            f"{count(len(names), 'line')} {why} ({', '.join(dict.fromkeys(names[:3]))})"
+            for why, names in by_why.items()
+        )
+        problems += [f"{one.where}: no line can be used: {'; '.join(whys)}."] if by_why else []
     return problems
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sheetgen.catalog.base import first_day
+from sheetgen.catalog.base import first_day, is_id
 from sheetgen.catalog.gpu_names import by_core, could_be, gpus_named, words
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PastPrice
 from sheetgen.catalog.prices.offers import Offer
@@ -67,18 +67,23 @@ def match(
         sold[row.provider].append(row)
     spelt: dict[str, list[str]] = defaultdict(list)
     for provider in sold:
-        spelt[_letters(provider)].append(provider)
+        spelt[letters_of(provider)].append(provider)
     known, by_id = by_core(gpus), {gpu.id: gpu for gpu in gpus}
     claims: dict[tuple[str, str, str, bool], list[tuple[bool, Reading]]] = defaultdict(list)
     for offer in by_gpu:
-        named = next(filter(None, (spelt.get(_letters(n)) for n in (offer.provider, offer.provider + offer.tier))), [])
-        if len(named) != 1:
-            unmatched.append(Unmatched(offer, "of a provider that is in no catalog"))
+        names = (offer.provider, offer.provider + offer.tier)
+        named = next(filter(None, (spelt.get(letters_of(name)) for name in names)), [])
+        begins = [one for one in sold if letters_of(one).startswith(letters_of(offer.provider))]
+        provider = provider_id(offer.provider)
+        if len(named) != 1 and (begins or not is_id(provider)):
+            could_be_of = " or ".join(begins) or "one whose name has letters from a to z"
+            unmatched.append(Unmatched(offer, f"of a provider that could be {could_be_of}"))
             continue
+        provider = named[0] if named else provider
         could = gpus_named(words(offer.name, offer.interconnect, offer.gpu_memory_gb), known)
-        found, by_name = _row_of(offer, sold[named[0]], could, by_id)
+        found, by_name = _row_of(offer, sold.get(provider, ()), could, by_id)
         if isinstance(found, str):
-            unmatched.append(Unmatched(offer, found, named[0], could[0] if len(could) == 1 else None))
+            unmatched.append(Unmatched(offer, found, provider, could[0] if len(could) == 1 else None))
             continue
         for purchase, usd in offer.prices.items():
             claim_of = claims[found.id, purchase, offer.as_of, offer.has_own_day]
@@ -97,9 +102,17 @@ def match(
     return readings, unmatched
 
 
-def _letters(provider: str) -> str:
+def letters_of(provider: str) -> str:
     """`vast-ai` is vast.ai; and `runpod` with the tier `secure` is runpod-secure."""
     return re.sub(r"[^a-z0-9]", "", provider.lower())
+
+
+def provider_id(name: str) -> str:
+    """A provider's name as the id of a file: `Hetzner Cloud GmbH` is hetzner-cloud-gmbh."""
+    low = name.lower()
+    for letter, plain in (("ä", "ae"), ("ö", "oe"), ("ü", "ue"), ("ß", "ss")):
+        low = low.replace(letter, plain)
+    return re.sub(r"[^a-z0-9._]+", "-", low).strip("-._")
 
 
 def _row_of(
@@ -323,7 +336,8 @@ def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]]) -> Instance
     if len(could) != 1:
         named = " or ".join(gpu.id for gpu in could)
         return f"new, but its GPU could be {named}" if could else "new, with a GPU that is in no catalog"
-    return _row(one.provider, offer.name, could[0], [offer], unit="instance", gpu_count=count, region=offer.region)
+    shape = {"unit": "instance", "gpu_count": count, "region": offer.region}
+    return row_of_offers(one.provider, offer.name, could[0], [offer], **shape)
 
 
 def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]]) -> Instance | str:
@@ -338,10 +352,10 @@ def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]]) -> Instance |
             return f"new, but {provider} has several {purchase} prices for it"
     kind = "marketplace" if any(offer.tier.lower() in MARKETS for offer in offers) else "list"
     shape = {"unit": "per_gpu", "gpu_count": 1, "region": ANY_REGION, "offer": kind}
-    return _row(provider, gpu.short_name, gpu, offers, **shape)
+    return row_of_offers(provider, gpu.short_name, gpu, offers, **shape)
 
 
-def _row(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], **fields: object) -> Instance:
+def row_of_offers(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], **fields: object) -> Instance:
     """A row from the list alone: its own name only where it is a type, sizes where its offers agree on them."""
     prices: dict[str, dict[str, object]] = {}
     source = ""

@@ -1,0 +1,115 @@
+"""Amounts as people write them: `1.234,56 €`, `$98.32/hr`, `CHF 1'200.-`, `8`; and the currencies of price lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+USD = "USD"
+HOURS_OF_A_LISTED_MONTH = 730  # lists that state a price for a month have made it from the hour by this number
+_SYMBOLS = {
+    "us$": USD, "usd$": USD, "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD", "s$": "SGD", "hk$": "HKD",
+    "r$": "BRL", "$": USD, "€": "EUR", "£": "GBP", "₹": "INR", "₩": "KRW", "zł": "PLN", "euro": "EUR", "euros": "EUR",
+    "dollar": USD, "dollars": USD,
+}  # fmt: skip
+CURRENCIES = {
+    "AED", "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS", "INR", "JPY",
+    "KRW", "MXN", "MYR", "NOK", "NZD", "PLN", "RON", "SAR", "SEK", "SGD", "THB", "TRY", "TWD", "USD", "ZAR",
+}  # fmt: skip
+_AMBIGUOUS = {"¥": "JPY or CNY", "kr": "SEK, NOK or DKK", "kr.": "SEK, NOK or DKK"}
+_BLANKS = "\u00a0\u2007\u2009\u202f "
+_NUMBER = re.compile(rf"[0-9](?:[0-9.,'’{_BLANKS}]*[0-9])?(?:[eE][+-]?[0-9]{{1,3}})?|\.[0-9]+")
+# What may stand around a number: of what and for how long the price is.
+_AROUND = re.compile(
+    r"(?:per|pro|par|je|/|from|ab|hourly|hours?|hrs?|h|stunden?|std|stdl|heures?|monthly|months?|mo|mth|"
+    r"monate?|mtl|mois|yearly|years?|yr|annually|jahre?|days?|tage?|gpus?|instances?|nodes?|servers?|gib|gb|x|netto|net|"
+    r"excl|exkl|ex|zzgl|vat|ust|mwst|[.,;:()*-])"
+)
+MOST_LENGTH = 80
+
+
+class AmountError(ValueError):
+    """What an amount must be instead, to stand behind `It must be`."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number, and the currency that stands beside it; `` where none does."""
+
+    value: float
+    currency: str = ""
+
+
+def read_amount(text: str, decimal: str = "") -> Amount | None:
+    """The amount that a text states, or None where it holds no digit, as `on request` does.
+
+    decimal: the sign before the fraction where one separator could be that or group thousands; `` where nobody knows.
+    Raises AmountError for text that is no amount of 0 or more, or could be two.
+    """
+    if not any(c.isdigit() for c in text):
+        return None
+    is_plain = re.sub(rf"[{_BLANKS}]", " ", text).isprintable() and len(text) <= MOST_LENGTH
+    found = _NUMBER.search(text) if is_plain else None
+    if found is None or text[: found.start()].rstrip().endswith(("-", "=", "@")):
+        raise AmountError("a plain number of 0 or more")
+    around = f"{text[: found.start()]} {text[found.end() :]}"
+    return Amount(_number(found[0], decimal), currency_in(around, is_all=True))
+
+
+def currency_in(text: str, is_all: bool = False) -> str:
+    """The currency that a text names by its sign or code, or `` for none; where it is to be all of the text, besides
+    words such as `per hour`, AmountError for anything else. Raises AmountError for a sign of several currencies."""
+    currency = ""
+    for word in re.findall(r"[A-Za-zÀ-ž]*[$€£₹₩¥]|[^\W\d_]+\.?|\S", text):
+        low = word.lower()
+        if low in _AMBIGUOUS:
+            raise AmountError(f"in one currency: {word} is {_AMBIGUOUS[low]}. Write its code")
+        code = _SYMBOLS.get(low) or (word.upper() if word.upper() in CURRENCIES else "")
+        if code and currency in ("", code):
+            currency = code
+        elif code:
+            raise AmountError(f"in one currency, not {currency} and {code}")
+        elif is_all and not _AROUND.fullmatch(low.rstrip(".") or low):
+            raise AmountError("a plain number, such as 2.49")
+    return currency
+
+
+def _number(text: str, decimal: str) -> float:
+    blanks = re.sub(rf"[{_BLANKS}]", " ", text)
+    if " " in blanks and not re.fullmatch("[0-9]{1,3}( [0-9]{3})+([.,][0-9]+)?", blanks):
+        raise AmountError("one number")
+    bare = re.sub("[ '’]", "", blanks)
+    fraction = _fraction_sign(bare) or decimal
+    if _is_ambiguous(bare) and not fraction:
+        whole, rest = re.split("[.,]", bare)
+        raise AmountError(f"clear about its thousands: write {whole}.{rest}0 or {whole}{rest}.00")
+    grouping = {".": ",", ",": "."}.get(fraction, "")
+    in_thousands = rf"[0-9]{{1,3}}(\{grouping}[0-9]{{3}})+(\{fraction}[0-9]+)?"
+    if grouping and grouping in bare and not re.fullmatch(in_thousands, bare):
+        raise AmountError("a plain number, such as 2.49")
+    value = float(bare.replace(grouping, "").replace(fraction, ".") if fraction else bare)
+    if value == float("inf"):
+        raise AmountError("a plain number of 0 or more")
+    return value
+
+
+def _is_ambiguous(bare: str) -> bool:
+    """Whether a number has one separator, which could group thousands or stand before a fraction of three digits."""
+    return bool(re.fullmatch("[1-9][0-9]{0,2}[.,][0-9]{3}", bare))
+
+
+def _fraction_sign(bare: str) -> str:
+    """The sign before the fraction where the number itself shows it, else ``."""
+    if _is_ambiguous(bare) or not (signs := re.findall("[.,]", bare)):
+        return ""
+    if len(signs) > 1 and len({*signs}) == 1:  # it groups thousands
+        return "," if signs[0] == "." else "."
+    return str(signs[-1])
+
+
+def decimal_sign(texts: Iterable[str]) -> str:
+    """The sign before the fraction in these amounts, `` where none of them shows it or they differ."""
+    numbers = (re.sub("[ '’]", "", found[0]) for text in texts for found in [_NUMBER.search(text)] if found)
+    signs = {sign for sign in map(_fraction_sign, numbers) if sign}
+    return signs.pop() if len(signs) == 1 else ""

@@ -1,0 +1,199 @@
+"""The columns of a price list of any form, by what they are called: whose machine it is, its GPUs, its prices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sheetgen.catalog.prices.amounts import HOURS_OF_A_LISTED_MONTH, AmountError, currency_in
+from sheetgen.errors import CatalogError, shown
+from sheetgen.units import ON_DEMAND
+
+# Names of columns, as `plain` writes them, the best first.
+NAMES: dict[str, tuple[str, ...]] = {
+    "name": (
+        "instance type", "instance type name", "api name", "arm sku name", "machine type", "instance name", "instance",
+        "node type", "server type", "vm size", "instanztyp", "instanz", "servertyp", "server", "machine", "maschine",
+        "flavor", "flavour", "shape", "instance size", "plan", "sku name", "sku", "product", "produkt", "produit",
+        "artikel",
+        "bezeichnung", "configuration", "konfiguration", "offering", "offer", "node", "system", "typ", "type", "name",
+    ),
+    "gpu": (
+        "gpu model", "gpu name", "gpu type", "gpu typ", "gpu modell", "accelerator name", "accelerator type",
+        "accelerator", "gpu description", "gpu", "gpus", "graphics card", "grafikkarte", "karte", "card",
+        "display name", "model", "modell",
+    ),
+    "gpu_count": (
+        "gpu count", "number of gpus", "num gpus", "no of gpus", "gpus per instance", "gpus per node", "gpu number",
+        "accelerator count", "gpu anzahl", "anzahl gpus", "anzahl gpu", "anzahl der gpus", "nombre de gpu", "gpu qty",
+        "gpus", "anzahl", "qty", "quantity", "count", "stück", "stk",
+    ),
+    "gpu_memory": (
+        "vram gb", "vram", "gpu memory gb", "gpu memory", "gpu ram", "gpu ram gb", "gpu speicher", "vram gib",
+        "memory in gb", "gpu memory per gpu",
+    ),
+    "interconnect": ("interconnect", "form factor", "bauform", "socket"),
+    "region": (
+        "region code", "arm region name", "region", "location", "data center", "datacenter", "data centre", "standort",
+        "rechenzentrum", "zone", "availability zone", "country", "land", "pays", "geography",
+    ),
+    "provider": (
+        "provider id", "provider", "cloud provider", "cloud", "anbieter", "hoster", "supplier", "lieferant",
+        "fournisseur", "company", "vendor",
+    ),
+    "currency": ("currency code", "currency", "billing currency", "währung", "waehrung", "devise", "moneda", "curr"),
+    "date": (
+        "price date", "as of", "read on", "collected at", "source date", "last updated", "updated", "date", "stand",
+        "datum", "preisstand",
+    ),
+    "purchase": (
+        "purchase", "purchase class", "pricing model", "price type", "purchase type", "billing type", "term type",
+        "commitment", "laufzeit", "vertrag", "abrechnungsmodell", "type",
+    ),
+    "spot": ("spot", "is spot", "interruptible", "preemptible"),
+    "unit": (
+        "unit of measure", "unit", "billing unit", "pricing unit", "price unit", "einheit", "abrechnung", "period",
+        "billing period",
+    ),
+    "vcpu": ("vcpu", "vcpus", "v cpus", "cpu cores", "cpus", "cpu"),
+    "ram_gib": ("ram gb", "ram gib", "memory gib", "memory gb", "ram", "arbeitsspeicher"),
+}  # fmt: skip
+# What a line must say where its column is there, to be the plain machine; else it is another product.
+PLAIN = {
+    "operating system": ("linux", "linux/unix", ""), "os": ("linux", "linux/unix", "ubuntu", ""),
+    "tenancy": ("shared", "default", ""), "capacity status": ("used", ""), "capacitystatus": ("used", ""),
+    "pre installed s w": ("na", ""), "product family": ("compute instance", ""),
+}  # fmt: skip
+OF_WINDOWS = ("product name", "meter name", "sku name", "name", "price description")  # may name another product
+_HOURS_OF = {  # what a price is for, and the words that say so
+    1.0: "hour hours hr hrs h hourly stunde stunden std stündlich stundenpreis heure dph",
+    24.0: "day daily tag",
+    168.0: "week weekly woche",
+    HOURS_OF_A_LISTED_MONTH: "month months monthly mo mth monat monatlich mtl monatspreis mois",
+    12 * HOURS_OF_A_LISTED_MONTH: "year yearly annual annually jahr",
+    1 / 60: "minute min",
+    1 / 3600: "second sec",
+}
+PERIODS = {word: hours for hours, words in _HOURS_OF.items() for word in words.split()}
+_PRICE = re.compile(
+    r"\b(price|prices|pricing|cost|costs|rate|preis|preise|kosten|prix|tarif|demand|spot|reserved|dph|hourly|monthly|"
+    r"priceperunit|usd|eur|gbp|chf|stundenpreis|monatspreis|payg|miete|mietpreis)\b|[$€£]"
+)
+_NO_PRICE = re.compile(  # columns of money that is not for the machine and its time
+    r"\b(windows|rhel|suse|dedicated|storage|speicher|disk|egress|traffic|setup|einrichtung|upfront|deposit|vcpu|ram|"
+    r"old|vorher|discount|rabatt|savings|saving|brutto|gross|incl|inkl|ttc|id|code|type|date|currency|model|change|"
+    r"limit|exchange|description|source|emr|elasticache|opensearch|per tflop|token|tokens|million)\b"
+)
+_GERMAN = re.compile(r"\b(preis|stunde|stündlich|std|monat|anbieter|standort|anzahl|stundenpreis|monatspreis)\b")
+PURCHASE_WORDS: tuple[tuple[str, str], ...] = (
+    (r"spot|preemptible|interruptible|low priority|minimum bid", "spot"),
+    (r"capacity block", "capacity-block"),
+    (r"\b(3 ?y(ea)?rs?|3 jahre?|36 ?m\w*)\b", "reserved-3yr"),
+    (r"\b(1 ?y(ea)?r|1 jahr|12 ?m\w*)\b", "reserved-1yr"),
+)
+
+
+@dataclass(frozen=True)
+class PriceColumn:
+    """A column of prices: of which class, for how many hours (0: the header does not say), of one GPU or of the whole,
+    in which currency, and the part of it that its numbers are in (0.01: cents)."""
+
+    column: str
+    purchase: str
+    hours: float
+    per_gpu: bool
+    currency: str
+    scale: float
+
+
+@dataclass(frozen=True)
+class OwnColumns:
+    """The columns of a list that are read, by role; `plain` has those that tell another product."""
+
+    of: Mapping[str, str]
+    prices: tuple[PriceColumn, ...]
+    plain: Mapping[str, tuple[str, ...]]
+    of_windows: tuple[str, ...]
+    is_german: bool
+
+
+def plain(header: str) -> str:
+    """A column's name in lower-case words: `InstanceType` and `instance_type` are `instance type`."""
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})", " ", header)
+    return " ".join(re.sub(r"[_\-/()\[\].:#*,&]+", " ", parted).lower().split())
+
+
+def own_columns(header: Sequence[str]) -> OwnColumns | None:
+    """What the columns of a header are, where it names a machine or a GPU and a price; else nothing.
+
+    Raises CatalogError, without the place, where two columns could be the price of one class.
+    """
+    by_plain: dict[str, str] = {}
+    for name in header:
+        by_plain.setdefault(plain(name), name.lower())
+    prices = [one for name in header if name and (one := _price(name))]
+    taken = {one.column for one in prices}
+    of: dict[str, str] = {}
+    for role, names in NAMES.items():
+        free = (by_plain[name] for name in names if name in by_plain and by_plain[name] not in taken)
+        if (found := next(free, None)) is not None:
+            of[role] = found
+            taken.add(found)
+    if "gpu_count" in of and "gpu" not in of and plain(of["gpu_count"]) == "gpus":  # `8x H100` in one column
+        of["gpu"] = of["gpu_count"]
+    if not prices or not {"name", "gpu"} & of.keys():
+        return None
+    return OwnColumns(
+        of,
+        tuple(_one_of_each(prices)),
+        {by_plain[name]: allowed for name, allowed in PLAIN.items() if name in by_plain},
+        tuple(by_plain[name] for name in OF_WINDOWS if name in by_plain),
+        bool(_GERMAN.search(" ".join(by_plain))),
+    )
+
+
+def _price(name: str) -> PriceColumn | None:
+    """The column of that name as one of prices, or nothing where it is none."""
+    words = plain(name)
+    if not _PRICE.search(words) or _NO_PRICE.search(words) or words in NAMES["spot"] + NAMES["unit"]:
+        return None
+    purchase = purchase_in(words)
+    if purchase is None or (purchase == ON_DEMAND and re.search(r"reserv|commit|\bcud\b", words)):
+        return None
+    try:
+        currency = currency_in(" ".join(re.findall(r"[a-zà-ž]+|[^\w\s]", words.replace("dollar", "usd"))))
+    except AmountError:
+        currency = ""
+    periods = [PERIODS[word] for word in re.findall(r"[^\W\d_]+", words) if word in PERIODS]
+    if purchase.startswith("reserved"):  # `1 year` is the term
+        periods = [hours for hours in periods if hours <= HOURS_OF_A_LISTED_MONTH]
+    hours = next(iter(periods), 0.0)
+    scale = 0.01 if re.search(r"\bcents?\b", words) else 1.0
+    return PriceColumn(name.lower(), purchase, hours, bool(re.search(r"\bgpu\b", words)), currency, scale)
+
+
+def purchase_in(words: str) -> str | None:
+    """The purchase class that words name, on demand where they name none; None for a commitment without its term."""
+    low = words.lower()
+    for pattern, purchase in PURCHASE_WORDS:
+        if re.search(pattern, low):
+            return purchase
+    return None if re.search(r"reserv|commit", low) else ON_DEMAND
+
+
+def _one_of_each(prices: Sequence[PriceColumn]) -> list[PriceColumn]:
+    """One column of each class: in dollars before others, by the hour before others, of the machine before the GPU."""
+
+    def rank(one: PriceColumn) -> tuple[bool, bool, bool, bool]:
+        is_other_currency, is_unit_price = one.currency not in ("", "USD"), one.column in ("unitprice", "unit_price")
+        return is_other_currency, one.hours != 1, one.per_gpu, is_unit_price
+
+    best: dict[str, PriceColumn] = {}
+    for one in sorted(prices, key=rank):
+        before = best.setdefault(one.purchase, one)
+        if before is not one and rank(before) == rank(one):
+            both = f"{shown(before.column)} and {shown(one.column)}"
+            what = f"columns {both} could both be the {one.purchase} price"
+            raise CatalogError(f"{what}. Take one out, or name its class, such as spot price")
+    return [one for one in prices if best[one.purchase] is one]
