@@ -346,9 +346,16 @@ class Layout(NamedTuple):
     blocks: dict[str, int]  # tokens in a page of each kind
 
 
+def checkpoint_tokens(model: str) -> int:
+    """Tokens between the states that a prompt leaves in the prefix cache from within it; 0 where it leaves none."""
+    return max(int(g.get("checkpoint_tokens", 0)) for g in read(f"models/{model}.yaml")["attention"])
+
+
 @cache
-def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -> Layout:
-    """The layers of a model in groups of one size, with pages of one size."""
+def layout(
+    model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "", leaves_checkpoints: bool = True
+) -> Layout:
+    """The layers of a model in groups of one size, with pages of one size; before 0.33 no prompt leaves checkpoints."""
     (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft, gpu)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * GROUP_STRETCH else min(counts)
@@ -357,7 +364,8 @@ def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
         grow_block *= max(1, math.floor(Fraction(win) / Fraction(grow)))
         win_block *= max(1, math.floor(Fraction(grow) / Fraction(win)))
     if n_grow and n_state:
-        grow_block = max(grow_block, BLOCK * math.ceil(Fraction(state) / (Fraction(grow) * BLOCK)))
+        step = max(BLOCK, checkpoint_tokens(model) * leaves_checkpoints)
+        grow_block = max(grow_block, step * math.ceil(Fraction(state) / (Fraction(grow) * step)))
     page = max(grow_block * grow if n_grow else 0, win_block * win if n_win else 0, 0 if n_grow else state)
     kinds = {"growing": n_grow, "windowed": n_win, "state": n_state}
     return Layout(
@@ -376,7 +384,8 @@ def charge(
     what it keeps while it decodes."""
     of = layout(model, tp, kv_dtype, draft, gpu)
     kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
-    pages, block = kept + CHECKPOINT_BLOCKS * of.groups["state"], of.blocks["windowed"]
+    checkpoints = CHECKPOINT_BLOCKS if checkpoint_tokens(model) else 0
+    pages, block = kept + checkpoints * of.groups["state"], of.blocks["windowed"]
     if of.groups["windowed"]:
         held = min(context, of.window - (0 if of.chunked else 1) + (stages - 1 + IN_FLIGHT) * batched)
         pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))

@@ -90,9 +90,10 @@ SHAPE = (
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
-LABELS["side_blocks"] = "Blocks beside"
+LABELS |= {"side_blocks": "Blocks beside", "state_checkpoint_tokens": "Tokens between states kept"}
 FIXED = {  # what nobody types of a model
     **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
+    "state_checkpoint_tokens": "Of a prompt, for the prefix cache; 0: recurrent layers keep none from within it.",
     "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
 }
 # Columns that say what a catalog has: head, display, width, note.

@@ -72,13 +72,18 @@ class Compressed(Entry):
 
 
 class Recurrent(Entry):
-    """Layers with a fixed state per sequence: convolution (2 bytes an element) and recurrent part."""
+    """Layers with a fixed state per sequence: convolution (2 bytes an element) and recurrent part.
+
+    checkpoint_tokens: where a prompt can leave the prefix cache a state from within it, the tokens that lie between
+    such states: 1 for Mamba-2, the 64 of their kernel's chunks for gated delta nets; 0 for layers without.
+    """
 
     kind: Literal["recurrent"]
     n_layers: Count
     conv_elements: CountOrZero
     state_elements: Count
     state_dtype: Literal["bf16", "fp16", "fp32"]
+    checkpoint_tokens: CountOrZero = 0
 
 
 class NoCache(Entry):
@@ -297,7 +302,7 @@ _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
     "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
     "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
-    "state_element_bytes", "side_blocks",
+    "state_element_bytes", "state_checkpoint_tokens", "side_blocks",
 )  # fmt: skip
 CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
 # MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
@@ -510,6 +515,7 @@ class Model(Entry):
                 out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
                 out["state_elements_per_layer"] = g.state_elements
                 out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
+                out["state_checkpoint_tokens"] = g.checkpoint_tokens
         if latents := out["n_mla_layers"]:
             mean = out["mla_width"] / latents
             out["mla_width"] = int(mean) if mean.is_integer() else mean
