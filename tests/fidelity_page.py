@@ -277,9 +277,10 @@ def _bands(found: Fidelity) -> list[str]:
         *_wrapped(
             "Measured less predicted: from the tenth to the ninetieth of a hundred models, and the prediction itself. "
             "Inside: rows that the band holds which was made without their model (of the runs) or source (of the "
-            "logs). Where these were fewer than 80 % (to the nearest row), all bands of the figure are wider at both ends "
-            "by the least share of their width at which they are 80 %. On GPUs whose memory is the host's, too, what "
-            "is free varies by gigabytes with all that runs on the machine. Of vLLM alone, and of logs that name their release."
+            "logs). Where these were fewer than 80 % (to the nearest row), all bands of the figure are wider at both "
+            "ends by the least share of their width at which they are 80 %. On GPUs whose memory is the host's, too, "
+            "what is free varies by gigabytes with all that runs on the machine. Of vLLM alone, and of logs that name "
+            "their release."
         ),
         "",
     ]

@@ -469,7 +469,8 @@ DEFINITIONS = {
     "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
     "anchored_scope": SPEED_SCOPES.index("anchored"),
     "largest_graph": 512,  # requests in the largest batch that vLLM captures a CUDA graph of
-    "graph_step": 8,  # between sizes up to half of it; twice that above
+    "largest_dense_graph": 256,  # up to which graphs are a step apart; twice that above
+    "graph_step": 8,
     "most_z": 2.4,  # standard deviations up to which a chance is searched: 99 %
     "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,

@@ -368,14 +368,15 @@ def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> 
     return where(fraction_of_free == 1, gpu_memory_utilization, 1)
 
 
-def captured_sizes(most_requests: Quantity, largest_graph: Quantity, graph_step: Quantity) -> Any:
-    """Batch sizes up to a limit that CUDA graphs are captured at: 1, 2, 4, then every step up to half of the largest
-    graph and every other one from there."""
+def captured_sizes(
+    most_requests: Quantity, largest_graph: Quantity, largest_dense_graph: Quantity, graph_step: Quantity
+) -> Any:
+    """Batch sizes up to a limit that CUDA graphs are captured at: 1, 2, 4, then every step, and above the largest of
+    these every other one."""
     batch = smallest(most_requests, largest_graph)
-    small = smallest(batch, 2) + where(batch + batch >= graph_step, 1, 0)
-    half = largest_graph / 2
-    wide = round_down(largest(0, batch - half) / (graph_step + graph_step))
-    return small + round_down(smallest(batch, half) / graph_step) + wide
+    small = 1 + where(batch > 1, 1, 0) + where(batch + batch >= graph_step, 1, 0)
+    wide = round_down(largest(0, batch - largest_dense_graph) / (graph_step + graph_step))
+    return small + round_down(smallest(batch, largest_dense_graph) / graph_step) + wide
 
 
 @formula("CUDA graphs per GPU")
@@ -390,6 +391,7 @@ def cuda_graph_bytes_per_gpu(
     has_heavier_graphs: Quantity,
     shares_host_memory: Quantity,
     largest_graph: Quantity,
+    largest_dense_graph: Quantity,
     graph_step: Quantity,
 ) -> Any:
     """The CUDA graphs of one GPU, in bytes, as the engine estimates them: a base, and of each layer as much for each
@@ -400,8 +402,8 @@ def cuda_graph_bytes_per_gpu(
         cost of the second of each kind; config/vllm.py has the sizes, 51 and 35 of them with 256 requests.
     Check:  Qwen2.5-32B, 64 layers: 1.5 GiB of the 1.59 estimated.
     """
-    sizes = captured_sizes(max_num_seqs, largest_graph, graph_step)
-    sizes = sizes + captured_sizes(max_num_seqs + max_num_seqs, largest_graph, graph_step)
+    sizes = captured_sizes(max_num_seqs, largest_graph, largest_dense_graph, graph_step)
+    sizes = sizes + captured_sizes(max_num_seqs + max_num_seqs, largest_graph, largest_dense_graph, graph_step)
     in_one = where(has_heavier_graphs == 1, heavier_cuda_graph_layer_bytes, cuda_graph_layer_bytes)
     apart = both(shares_host_memory == 1, tensor_parallel_size > 1)
     each = where(apart, apart_cuda_graph_layer_bytes, in_one)
