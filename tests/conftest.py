@@ -152,14 +152,14 @@ compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "readback/test_diff_command.py", "test_choice_brute_force.py", "plan/test_plan_documents.py",
-    "test_every_number.py", "writers/test_pdf_page.py", "mail/test_mail_command.py", "book/test_money_sheet.py",
-    "book/test_edits.py", "readback/test_pull_workbook.py", "book/test_recalculates.py", "report/test_build_page.py",
-    "fuzz/test_fuzz.py", "pdf/test_standards.py", "readback/test_read_after_libreoffice.py",
-    "report/test_engine_words.py", "plan/test_plan_sheets.py", "opens/test_readers.py", "plan/test_plan_arithmetic.py",
-    "test_docs.py", "book/test_hostile.py", "sizing/test_speed_properties.py", "book/test_looks.py",
-    "readback/test_pull_command.py", "readback/test_hostile_workbooks.py", "answer/test_levers.py",
-    "readback/test_pull_libreoffice.py",
+    "test_choice_brute_force.py", "readback/test_diff_command.py", "book/test_edits.py",
+    "book/test_recalculates.py", "readback/test_pull_workbook.py", "pdf/test_standards.py",
+    "plan/test_plan_documents.py", "fuzz/test_fuzz.py", "plan/test_plan_arithmetic.py", "opens/test_readers.py",
+    "writers/test_pdf_page.py", "readback/test_read_after_libreoffice.py", "test_speed.py",
+    "report/test_build_page.py", "cli/test_answers.py", "test_api.py", "answer/test_levers.py",
+    "book/test_looks.py", "book/test_conventions.py", "test_every_number.py", "test_confidence.py",
+    "catalog/test_regions.py", "book/test_money_sheet.py", "test_hosted.py", "mail/test_mail_command.py",
+    "book/test_hostile.py",
 )  # fmt: skip
 
 

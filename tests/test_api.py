@@ -283,8 +283,8 @@ def test_a_frame_equals_its_rows() -> None:
             continue
         different = {k: (v, row[k]) for k, v in answer.items() if not same(v, row[k])}
         assert different == {}, inputs
-    assert 8 < failed < 200
-    assert sized["fits"].eq(True).sum() > 8
+    assert amount(8, 20) < failed < 200
+    assert sized["fits"].eq(True).sum() > amount(4, 20)
 
 
 def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:

@@ -69,6 +69,7 @@ def agree(found: dict[Any, Any], want: dict[str, Any]) -> None:
         assert found[name] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), name
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("workload", "number", "headline"),

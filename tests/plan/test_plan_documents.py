@@ -188,6 +188,7 @@ def test_twelve_quarters_and_many_decisions_are_drawn() -> None:
     assert "GPUs by quarter" in first.text
 
 
+@pytest.mark.long
 def test_it_is_accessible_and_an_archive() -> None:
     jobs = [("PDFUA-1", pdf("a4"))]  # its archive is written as that of the page, of which test_standards holds both
     jobs += [("PDFA-3A", pdf("a4")), ("PDFUA-1", pdf("letter"))] if IN_LONG else []

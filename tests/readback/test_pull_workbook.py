@@ -197,6 +197,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("quick"), "quick", QUICK)[0]
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda one: ",".join(one))
 def test_a_cell_typed_over_is_the_option(
