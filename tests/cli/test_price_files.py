@@ -432,5 +432,8 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     assert "1x own/dgx-h100, $10,512 a month" in text
     assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv." in text
     assert "own/" not in run(*asked, "--providers", "aws,azure,gcp").stdout
-    assert "1x own/dgx-h100" in run(*asked, "--region", "eu").stdout
     assert "own/" not in run(*asked, "--region", "us").stdout
+    page = run("build", "--models", "70b", "--workloads", "rag", *asked[-4:], "--region", "eu", "--format", "md")
+    assert page.exit_code == 0, page.output
+    text = (here / "output" / "sizing-sheet.md").read_text("utf-8")
+    assert "H100 SXM" in text and "of Own from price list ours.csv." in text
