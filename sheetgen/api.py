@@ -24,7 +24,7 @@ from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, is_blank, objects
 from sheetgen.question.inputs import INPUTS
-from sheetgen.question.measured_speed import (
+from sheetgen.question.measurements import (
     NOTHING_MEASURED,
     Measurements,
     asked_of,
@@ -184,7 +184,7 @@ def size_columns(
 OF_PACE = (
     "engine_version", "kv_cache_dtype", "gpu_memory_utilization", "max_model_len", "max_num_seqs",
     "max_num_batched_tokens", "block_size", "draft_model", "kv_cache_memory_bytes", "kv_allocation",
-    "hybrid_kv_manager", "enable_prefix_caching", "network_gbps",
+    "hybrid_kv_manager", "enable_prefix_caching", "enforce_eager", "skip_mm_profiling", "network_gbps",
 )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _measurements(
     """What measured points set of rows, whose factors they put in."""
     if not measured:
         return NOTHING_MEASURED
-    refuse_factors(given)
+    refuse_factors(given, measured)
     columns = {name: points.inputs[name][points.good].tolist() for name in OF_PACE}
     settings = {
         name: column[0]
@@ -309,7 +309,7 @@ def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
             raise ScenarioError(f"{long} is given twice, as {long} and by its short spelling. Keep one.")
         if value is not None:
             named[long] = value
-    measured = read_measured(named.pop("measured", None))
+    measured = read_measured(named.pop("measured", None), catalog)
     _check_types(named)
     sized = size_columns({name: [value] for name, value in named.items()}, 1, catalog, measured=measured)
     if (error := sized.points.errors[0]) is not None:
@@ -347,7 +347,8 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
         raise ScenarioError(*(f"column {shown(name)} stands twice in the frame. Keep one." for name in twice))
     short = {long: name for name, long in SHORT_SPELLINGS.items() if name in frame and long not in frame}
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
-    catalog, points = _catalog(catalogs), read_measured(measured)
+    catalog = _catalog(catalogs)
+    points = read_measured(measured, catalog)
     whole: dict[str, Any] = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):

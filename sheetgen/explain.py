@@ -29,14 +29,15 @@ from sheetgen.question.deployment import (
     DEFAULTS,
     DEFINITIONS,
     RATES,
+    UNMEASURED_POOL,
     Reference,
     Resolved,
     model_kind,
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.question.measured_speed import MeasuredSpeed
+from sheetgen.question.measurements import MeasuredDeployment
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, verdicts, weights
-from sheetgen.units import AUTO, DTYPES, ENDS, PUBLISHED
+from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Origin:
 _BAND_FACTORS = {f"{figure}_band_{end}": figure for figure in BANDS_OF for end in ENDS}
 # What measured points set, by which figure.
 _FACTORS = {"measured_tpot_factor": "tpot", "measured_ttft_factor": "ttft", "measured_request_factor": "tpot"}
+_OF_LOGS = tuple(UNMEASURED_POOL)  # what start-up logs set
 _OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
     "network_hop_seconds": "network_source",
@@ -122,6 +124,8 @@ _FIELDS = {  # columns that stand under another name in the model's file
     "ffn_matrices": ("gated_ffn",), "expert_intermediate_size": ("moe_intermediate_size",),
     "n_experts": ("experts", "n"), "experts_per_token": ("experts", "top_k"),
     "encoder_item_tokens": ("encoder", "max_item_tokens"), "encoder_item_elements": ("encoder", "max_item_elements"),
+    "encoder_item_patches": ("encoder", "max_item_patches"), "encoder_hidden_size": ("encoder", "hidden_size"),
+    "encoder_ffn_elements": ("encoder", "intermediate_size"),
 }  # fmt: skip
 _PRECISION = {
     "linear_bytes": ("weight_dtype", "bytes of a quantized weight"),
@@ -142,7 +146,7 @@ class Origins:
     overrides: Mapping[str, Any]  # what the user gave, under the long names
     reference: Reference
     scope: str = "other"  # which runs the bands of speed are from
-    measured: MeasuredSpeed | None = None  # what measured points set
+    measured: MeasuredDeployment | None = None
 
     def of(self, name: str) -> Origin:
         names, engine = self.names, self.names.engine
@@ -152,6 +156,8 @@ class Origins:
             return self._of_input(name)
         if figure := _FACTORS.get(name):
             return self._measured(figure)
+        if name in _OF_LOGS:
+            return self._of_logs(name)
         if name in DERIVED:
             about, inputs = DERIVED[name]
             if name == "non_torch_bytes_per_tp":
@@ -227,6 +233,19 @@ class Origins:
             if (measured := getattr(run.point, f"{figure}_seconds")) is not None
         ]
         return Origin("given", f"measured: {'; '.join(runs)}") if runs else Origin("default", "0: not measured")
+
+    def _of_logs(self, name: str) -> Origin:
+        """The start-up logs of this deployment that set its pool; 0 where none was given."""
+        starts = [
+            f"{start.kv_pool_bytes / GIB:,.2f} GiB printed, {start.predicted_kv_pool_bytes / GIB:,.2f} GiB predicted"
+            f" ({start.pool.source})"
+            for start in (self.measured.starts if self.measured else ())
+        ]
+        if not starts:
+            return Origin("default", "0: not measured")
+        if name == "measured_pool_error_bytes":
+            return Origin("assumption", "the band of start-up logs", source="catalogs/assumptions.yaml")
+        return Origin("given", f"measured: {'; '.join(starts)}")
 
     def _checkpoint(self) -> Origin:
         model, dtype = self.names.model, self.names.weight_dtype
@@ -313,7 +332,7 @@ _NOT_OF_SIZE = (
     speed.at_speed_band,
     speed.band_of_scope,
     speed.scope_of_factor,
-    speed.measured_factor,
+    speed.of_measurements,
     speed.waiting_requests,
     speed.output_tokens_per_second_per_gpu,  # of DESCRIBED
     speed.network_bytes_per_second,  # one network for all; here --network-gbps
@@ -335,7 +354,7 @@ READ_AGAIN = {
 # Quantities of the model before division over GPUs; all that they read is read so, too.
 WHOLE = ("kv_bytes_per_token", "state_bytes_per_sequence")
 # Results that no formula gives: the catalogs and the engine do.
-GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes", "cuda_graph_bytes_per_gpu")
+GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes")
 # Results of which a sentence of DERIVED says how they follow.
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
@@ -461,7 +480,9 @@ class Derivation:
         self.texts = {name: sized.results[name][0] for name in TEXTS}
         self.grows = bool(known["grows"][0] == 1)
         names, scope = sized.points.names[0], self.texts["speed_scope"]
-        self.origins = Origins(names, overrides, sized.points.reference, scope, next(iter(sized.measured.speeds), None))
+        self.origins = Origins(
+            names, overrides, sized.points.reference, scope, next(iter(sized.measured.deployments), None)
+        )
         self.step = functools.cache(self._step)
 
     def value(self, name: str, reading: str = "point") -> Any:
@@ -562,8 +583,12 @@ class ChoiceDerivation:
     def _origin(self, name: str) -> Origin:
         one = self.candidate
         if name in (*_PRICES, *_OF_INSTANCE):
-            file = f"catalogs/instances/{one.provider}.yaml"
-            more = f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
+            rows = self.origins.reference.catalog.instances()
+            own = {row.region for row in rows if one.instance in (row.id, f"{row.id} x{one.gpu_count}")}
+            is_elsewhere = name in _PRICES and bool(own) and one.region not in own
+            file = f"catalogs/{'regions' if is_elsewhere else 'instances'}/{one.provider}.yaml"
+            more = f", in {one.region}" if is_elsewhere else ""
+            more += f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
             stated = {"network_gbps": one.network_gbps, "nvlink_domain_gpus": one.nvlink_domain_gpus}
             more += "" if stated.get(name, True) else ", none is stated"
             return Origin("catalog", f"{file}, {one.instance}{more}", (), one.source, file)

@@ -95,8 +95,9 @@ IN_AP = (
     "asia-southeast1 asia-southeast2 australia-southeast1"
 )
 IN_US = (
-    "us-east-1 us-east-2 us-west-1 us-west-2 centralus eastus eastus2 northcentralus southcentralus westcentralus "
-    "westus westus2 westus3 us-central1 us-east1 us-east4 us-east5 us-south1 us-west1 us-west3 us-west4 us"
+    "us-east-1 us-east-1-atl-2a us-east-1-dfw-2a us-east-2 us-west-1 us-west-2 us-west-2-phx-2a centralus eastus "
+    "eastus2 northcentralus southcentralus westcentralus westus westus2 westus3 us-central1 us-east1 us-east4 us-east5 "
+    "us-south1 us-west1 us-west3 us-west4 us"
 )
 AREAS = {
     "eu": frozenset(IN_EU.split()),
@@ -345,9 +346,16 @@ class Layout(NamedTuple):
     blocks: dict[str, int]  # tokens in a page of each kind
 
 
+def checkpoint_tokens(model: str) -> int:
+    """Tokens between the states that a prompt leaves in the prefix cache from within it; 0 where it leaves none."""
+    return max(int(g.get("checkpoint_tokens", 0)) for g in read(f"models/{model}.yaml")["attention"])
+
+
 @cache
-def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -> Layout:
-    """The layers of a model in groups of one size, with pages of one size."""
+def layout(
+    model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "", leaves_checkpoints: bool = True
+) -> Layout:
+    """The layers of a model in groups of one size, with pages of one size; before 0.33 no prompt leaves checkpoints."""
     (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft, gpu)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * GROUP_STRETCH else min(counts)
@@ -356,7 +364,8 @@ def layout(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
         grow_block *= max(1, math.floor(Fraction(win) / Fraction(grow)))
         win_block *= max(1, math.floor(Fraction(grow) / Fraction(win)))
     if n_grow and n_state:
-        grow_block = max(grow_block, BLOCK * math.ceil(Fraction(state) / (Fraction(grow) * BLOCK)))
+        step = max(BLOCK, checkpoint_tokens(model) * leaves_checkpoints)
+        grow_block = max(grow_block, step * math.ceil(Fraction(state) / (Fraction(grow) * step)))
     page = max(grow_block * grow if n_grow else 0, win_block * win if n_win else 0, 0 if n_grow else state)
     kinds = {"growing": n_grow, "windowed": n_win, "state": n_state}
     return Layout(
@@ -375,7 +384,8 @@ def charge(
     what it keeps while it decodes."""
     of = layout(model, tp, kv_dtype, draft, gpu)
     kept = of.groups["growing"] * -(-context // of.blocks["growing"]) + STATE_BLOCKS * of.groups["state"]
-    pages, block = kept + CHECKPOINT_BLOCKS * of.groups["state"], of.blocks["windowed"]
+    checkpoints = CHECKPOINT_BLOCKS if checkpoint_tokens(model) else 0
+    pages, block = kept + checkpoints * of.groups["state"], of.blocks["windowed"]
     if of.groups["windowed"]:
         held = min(context, of.window - (0 if of.chunked else 1) + (stages - 1 + IN_FLIGHT) * batched)
         pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
@@ -424,6 +434,17 @@ def asked_per_day(context: int, asked: bool) -> float:
     return float(lengths.get((prompt, reply), 20))
 
 
+class Start(NamedTuple):
+    """A start-up log of a deployment without data-parallel ranks: the pool of a GPU, and to how many bytes it holds."""
+
+    model: str
+    weight_dtype: str
+    gpu: str
+    tp: int
+    pool_bytes: int
+    error_bytes: float
+
+
 @dataclass(frozen=True)
 class Load:
     """What is asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds where
@@ -447,6 +468,12 @@ class Load:
     confidence: float = 0.7
     purchase: str = "on-demand"
     people: int = 0  # of whom a rate is
+    starts: tuple[Start, ...] = ()
+
+    def start(self, gpu: str, tp: int, dp: int) -> Start | None:
+        """The start-up log of the deployment, if any."""
+        same = (self.model, self.weight_dtype, gpu, tp, 1)
+        return next((one for one in self.starts if (*one[:4], dp) == same), None)
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -575,6 +602,19 @@ def pool_error(hardware: dict[str, Any], confidence: float) -> float:
     return 2**30 * end * z / BAND_END
 
 
+def memory_budget(gpu: str) -> int:
+    """What the engine may use of a GPU, in bytes."""
+    return math.floor(int(read(f"gpus/{gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
+
+
+def predicted_pool(model: str, weight_dtype: str, gpu: str, tp: int) -> int:
+    """The KV pool of a GPU without data-parallel ranks, in whole bytes; below 0 where the weights do not fit."""
+    rank, ends, tables = layer_weights(model, weight_dtype, tp)
+    architecture = read(f"gpus/{gpu}.yaml")["architecture"]
+    alone = overheads(model, weight_dtype, tp, *batch_limits(gpu), architecture)[0]
+    return math.floor(memory_budget(gpu) - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables))
+
+
 @lru_cache(maxsize=4096)
 def replica(
     model: str,
@@ -588,6 +628,7 @@ def replica(
     dp: int,
     spans: bool,
     confidence: float = 0.5,
+    start: Start | None = None,
 ) -> Replica | None:
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
     the weights and one request. Times and memory are those that hold with the chance asked for."""
@@ -598,8 +639,8 @@ def replica(
         return None
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
-    predicted = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
-    budget = predicted + Fraction(pool_error(hardware, confidence))
+    error = Fraction(pool_error(hardware, confidence))
+    budget = memory_budget(gpu) + error
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
@@ -609,7 +650,11 @@ def replica(
         alone, staged = alone + beside, staged + beside
     held, stages = 0, 1
     if not spans:
-        held = hold(budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables), need, keep)
+        pool = budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables)
+        if start:
+            most = Fraction(start.error_bytes * abs(NormalDist().inv_cdf(confidence)) / BAND_END)
+            pool = start.pool_bytes + max(-most, min(most, error))
+        held = hold(pool, need, keep)
     else:
         for stages in range(2, MOST_STAGES + 1):  # the fullest: most layers, the larger of embedding and head
             heaviest, part = parts_of_stage(model, stages)
@@ -716,7 +761,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
         linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
         for tp, dp in layouts(load.model):
             if tp * dp <= offer.linked and (dp == 1 or linked):
-                inside = replica(*what, offer.gpu, tp, dp, False, load.confidence)
+                inside = replica(*what, offer.gpu, tp, dp, False, load.confidence, load.start(offer.gpu, tp, dp))
                 found += [(offer, inside)] if inside else []
     if not found and load.may_span:
         for offer, (tp, dp) in itertools.product(able, layouts(load.model)):
@@ -758,9 +803,9 @@ EVEN = 0.5
 
 def answer(load: Load, discount: str = "0") -> Answer | str:
     """The answer, or the verdict where nothing serves the load: at an even chance where nothing serves it at the
-    confidence asked for; on demand where a commitment costs no less."""
+    confidence asked for; on demand where the class costs no less."""
     found = answer_in_class(load, discount)
-    if not load.purchase.startswith("reserved"):
+    if load.purchase == "on-demand":
         return found
     on_demand = answer_in_class(replace(load, purchase="on-demand"), discount)
     if isinstance(on_demand, str) or (isinstance(found, Answer) and found.best.monthly < on_demand.best.monthly):
@@ -829,7 +874,8 @@ def serves(load: Load, best: Plan, confidence: float) -> bool:
     """Whether what is rented for a load still serves it at another confidence."""
     old = best.replica
     what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
-    one = replica(*what, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence)
+    start = load.start(best.offer.gpu, old.tp, old.dp)
+    one = replica(*what, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence, start)
     each = one.requests(*load.targets) if one else 0
     return one is not None and each > 0 and best.left(best.instances) * each >= places(load, one, each)
 

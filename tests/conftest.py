@@ -12,7 +12,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +171,7 @@ def pytest_configure(config: pytest.Config) -> None:
     in_long = config.getoption("--long")
     if in_long:
         os.environ["SHEETGEN_TESTS"] = "long"
-    settings.register_profile("gate", max_examples=25, derandomize=True, database=None, deadline=None)
+    settings.register_profile("gate", max_examples=15, derandomize=True, database=None, deadline=None)
     settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
     settings.load_profile("long" if in_long else "gate")
 
@@ -187,15 +187,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _more_of_some(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of a test marked `some(n)` all cases but n, drawn by its name: always the same, and no parameter has its turn."""
+    """Of a test marked `some(n)` all cases but n, drawn by its name: always the same."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("some"):
+        if item.get_closest_marker("some") and not item.get_closest_marker("long"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, of_it in cases.items():
         (n,) = of_it[0].get_closest_marker("some").args
-        drawn = random.Random(name).sample(range(len(of_it)), min(n, len(of_it)))
+        drawn = _drawn([set(item.callspec.indices.items()) for item in of_it], n, random.Random(name))
         yield from (item for i, item in enumerate(of_it) if i not in drawn)
+
+
+def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) -> set[int]:
+    """The places of n cases that together have as many values of each parameter as n cases can."""
+    n = min(n, len(values))
+    first = draw.sample(range(len(values)), n)
+    left = [*first, *(i for i in draw.sample(range(len(values)), len(values)) if i not in first)]
+    drawn: set[int] = set()
+    had: set[tuple[str, int]] = set()
+    while len(drawn) < n:
+        best = max(left, key=lambda i: len(values[i] - had))
+        left.remove(best)
+        drawn.add(best)
+        had |= values[best]
+    return drawn
 
 
 @pytest.fixture

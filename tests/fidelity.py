@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,7 @@ from fidelity_left_out import catalog_without, moves, source_of
 from measured_rows import h100_rows, log_rows, predict, predict_tokens
 
 from sheetgen.catalog import Catalog
-from sheetgen.catalog.engines import release_of
+from sheetgen.catalog.engines import load_engine, release_of
 from sheetgen.units import GIB
 
 DOCS = Path(__file__).parent.parent / "docs" / "fidelity.md"
@@ -37,9 +38,10 @@ FIGURES = {
 BYTES = ("weights", "activations", "non-torch", "CUDA graphs", "KV pool")
 OF_LOGGED_STAGE = ("activation_bytes_per_gpu", "kv_pool_bytes_per_gpu")
 BANDED = {"weights": True, "activations": False, "non-torch": False, "KV pool": False}  # relative?
-BAND_SHARE, FEWEST_GROUPS = 0.8, 4
+BAND_SHARE, FEWEST_GROUPS, FEWEST_ROWS = 0.8, 4, 8
 WIDENING_STEPS = 20  # of the width
 TOKENS_WITHIN = 0.01
+SHOWN = "case-"  # of an id: logs shown after the constants were set, on which nothing is
 
 
 def compare(rows: pandas.DataFrame, seen: pandas.DataFrame) -> pandas.DataFrame:
@@ -87,6 +89,15 @@ def _pools(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     lines = compare(rows.assign(kv_pool_gib_per_gpu=pool), seen)
     source = lines["id"].map(rows.set_index("id")["source"]).map(source_of)
     return lines[lines["figure"].isin(BANDED)].assign(source=source)
+
+
+def _fits(logs: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
+    """Whether the pool that is predicted holds one request of the longest length."""
+    rows = logs[logs["use"].isin(("pool", "both", "whole"))]
+    if rows.empty:
+        return pandas.DataFrame()
+    # The errors of a start ask for one request of max_model_len, whichever way the tokens are counted.
+    return rows[["id"]].assign(fits=predict(rows, catalog)["max_concurrency"] >= 1)
 
 
 def _described(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
@@ -177,15 +188,23 @@ class Fidelity:
     @cached_property
     def left_out(self) -> tuple[pandas.DataFrame, pandas.DataFrame]:
         """Tokens and pools again, each source's logs with all that was calibrated on logs set without that source."""
+        return self._each_without_its_source(_tokens, self.tokens), self._each_without_its_source(_pools, self.pools)
+
+    @cached_property
+    def left_out_verdicts(self) -> pandas.DataFrame:
+        """Whether each log's start is predicted to hold one request, its source left out likewise."""
+        return self._each_without_its_source(_fits, _fits(self.logs, self.catalog))
+
+    def _each_without_its_source(
+        self, compared: Callable[[pandas.DataFrame, Catalog], pandas.DataFrame], whole: pandas.DataFrame
+    ) -> pandas.DataFrame:
         source = self.logs["source"].map(source_of)
-        tokens, pools = self.tokens, self.pools
         with tempfile.TemporaryDirectory() as folder:
             for i, one in enumerate(moves(self.logs, sorted(set(source)))):
                 rows = self.logs[source == one]
                 catalog = catalog_without(one, self.logs, Path(folder) / str(i), self.catalog)
-                tokens = pandas.concat([tokens[~tokens["id"].isin(rows["id"])], _tokens(rows, catalog)])
-                pools = pandas.concat([pools[~pools["id"].isin(rows["id"])], _pools(rows, catalog)])
-        return tokens.sort_index(), pools.sort_index()
+                whole = pandas.concat([whole[~whole["id"].isin(rows["id"])], compared(rows, catalog)])
+        return whole.sort_index()
 
     @cached_property
     def misses(self) -> pandas.DataFrame:
@@ -213,45 +232,66 @@ class Band:
 def bands(found: Fidelity) -> dict[str, dict[str, Band]]:
     """For each figure the error bands in three scopes: `calibrated`, the runs, each predicted without its model; of all
     other logs of vLLM that name their release, each predicted without its source, `shared`, on GPUs whose memory is
-    the host's, too (what is free there moves by gigabytes with all that runs on the machine), and `other`.
+    the host's, too (what is free there moves by gigabytes with all that runs on the machine), `cards`, on those without
+    HBM, and `other`.
 
     Bytes for pool, activations and non-torch; a share of the prediction for weights. None where too few rows print it.
     """
-    known = (found.logs["engine"] == "vllm") & found.logs["engine_version"].notna()
-    lines = found.left_out[1]
-    lines = lines[lines["id"].isin(found.logs["id"][known])]
-    shared = lines["gpu_id"].map(lambda name: found.catalog.gpu(name).memory.shared_with_host)
-    scopes = {
-        "calibrated": found.held_out.assign(source=found.held_out["model_id"]),
-        "shared": lines[shared],
-        "other": lines[~shared],
-    }
     return {
         scope: {
             figure: band(part, found.releases, relative=relative)
             for figure, relative in BANDED.items()
-            if (part := of[of["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS
+            if (part := of[of["figure"] == figure])["source"].nunique() >= FEWEST_GROUPS and len(part) >= FEWEST_ROWS
         }
-        for scope, of in scopes.items()
+        for scope, of in _by_scope(found, found.left_out[1]).items()
     }
+
+
+def _by_scope(found: Fidelity, lines: pandas.DataFrame) -> dict[str, pandas.DataFrame]:
+    """The runs, and of the logs those that bands are made of, by scope."""
+    known = (found.logs["engine"] == "vllm") & found.logs["engine_version"].notna()
+    lines = lines[lines["id"].isin(found.logs["id"][known]) & ~lines["id"].str.startswith(SHOWN)]
+    engine = load_engine(found.catalog, "vllm")
+    scope = lines["gpu_id"].map(lambda name: engine.scope_elsewhere(found.catalog.gpu(name)))
+    runs = found.held_out.assign(source=found.held_out["model_id"])
+    return {"calibrated": runs, **{name: lines[scope == name] for name in ("shared", "cards", "other")}}
+
+
+def inside_of_bands(found: Fidelity) -> pandas.DataFrame:
+    """Runs and logs whose pool is banded, and whether the band of their scope holds it that was made without their
+    model or source."""
+    parts = []
+    made = bands(found)
+    for scope, lines in _by_scope(found, found.left_out[1]).items():
+        of = lines[lines["figure"] == "KV pool"]
+        parts.append(of.assign(inside=_held(_errors(of, relative=False), made[scope]["KV pool"].wider)))
+    return pandas.concat(parts, ignore_index=True)
 
 
 def band(lines: pandas.DataFrame, releases: pandas.Series, *, relative: bool) -> Band:
     """The interval of most models, made wider by the least share of its width at which 80 % of the rows lie in the band
     that is made without their source."""
-    short = lines["logged"] - lines["predicted"]
-    errors = lines[["model_id", "source"]].assign(error=short / lines["predicted"] if relative else short * GIB)
-    others = {one: interval(errors[errors["source"] != one]) for one in errors["source"].unique()}
-
-    def held(wider: float) -> int:
-        ends = [_wider(*others[one], wider) for one in errors["source"]]
-        return sum(low <= e <= high for e, (low, high) in zip(errors["error"], ends, strict=True))
-
+    errors = _errors(lines, relative=relative)
     steps = (step / WIDENING_STEPS for step in itertools.count())
-    wider = next(share for share in steps if held(share) >= BAND_SHARE * len(errors))
+    wider = next(share for share in steps if _held(errors, share).sum() >= round(BAND_SHARE * len(errors)))
     low, high = _wider(*interval(errors), wider)
     seen = sorted(set(lines["id"].map(releases)), key=lambda text: release_of(text) or ())
-    return Band(low, high, len(errors), len(others), wider, held(0), held(wider), (seen[0], seen[-1]))
+    plain, inside = (int(_held(errors, share).sum()) for share in (0, wider))
+    return Band(low, high, len(errors), errors["source"].nunique(), wider, plain, inside, (seen[0], seen[-1]))
+
+
+def _errors(lines: pandas.DataFrame, *, relative: bool) -> pandas.DataFrame:
+    short = lines["logged"] - lines["predicted"]
+    return lines[["model_id", "source"]].assign(error=short / lines["predicted"] if relative else short * GIB)
+
+
+def _held(errors: pandas.DataFrame, wider: float) -> numpy.ndarray:
+    """Of each row whether the band holds it that is made without its source, and so much wider."""
+    others = {
+        source: _wider(*interval(errors[errors["source"] != source]), wider) for source in errors["source"].unique()
+    }
+    ends = [others[source] for source in errors["source"]]
+    return numpy.array([low <= e <= high for e, (low, high) in zip(errors["error"], ends, strict=True)], bool)
 
 
 def _wider(low: float, high: float, share: float) -> tuple[float, float]:

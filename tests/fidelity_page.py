@@ -10,6 +10,7 @@ import pandas
 from fidelity import BYTES, FIGURES, TOKENS_WITHIN, Fidelity, bands, summary
 from fidelity_fit import shipped
 from fidelity_left_out import source_of
+from fidelity_scoreboard import lines_of
 from measured_rows import DATA, tuples
 
 from sheetgen.units import GIB
@@ -17,10 +18,11 @@ from sheetgen.units import GIB
 N_WORST = 5  # of the runs
 MISSED = 0.03  # a log whose pool is further off has its reason
 WIDTH = 120
-WORDS = ("Scope", "Why", "Rules since", "What changed")  # columns of text
+WORDS = ("Scope", "Wanted", "Why", "Rules since", "What changed")  # columns of text
 SMALL = ("activations", "non-torch", "CUDA graphs")  # shares of little say little
 SCOPES = {
     "calibrated": "runs on H100, held out", "shared": "other logs, memory shared with the host",
+    "cards": "other logs, GPUs without HBM",
     "other": "all other logs",
 }  # fmt: skip
 
@@ -50,6 +52,7 @@ def document(found: Fidelity) -> str:
         "vLLM, SGLang and TensorRT-LLM. Held out: the runs of a model are predicted with constants fitted without it.",
         "Errors are prediction less log; median and mean are of their size.",
         "",
+        *_scoreboard(found),
         *_runs(found),
         *_tokens(found),
         *_pools(found),
@@ -106,6 +109,14 @@ def _summaries(name: str, errors: pandas.Series) -> list[str]:
         _size(s["mae"]),
         _percent(s["worst"]),
     ]
+
+
+def _scoreboard(found: Fidelity) -> list[str]:
+    text = _wrapped(
+        "All runs and logs, each predicted without its own model or source, the cases among them that were shown after "
+        "all constants were set and decide none. A start fits where its pool holds one request of max_model_len."
+    )
+    return ["## The scoreboard", "", *text, "", *_table(("Figure", "Value", "Logs", "Wanted"), lines_of(found))]
 
 
 def _runs(found: Fidelity) -> list[str]:
@@ -218,9 +229,9 @@ def _left_one_out(found: Fidelity) -> list[str]:
         "",
         *_wrapped(
             "Which constants these are, and their logs, is in tests/data/measured/calibrated_on.csv: memory outside "
-            "torch up to 0.16 and of older GPUs, the reserve for CUDA graphs, what a cold start holds (a pattern of "
-            "four logs, three of them here, not read in code), and of TensorRT-LLM memory outside torch and hidden "
-            "copies. Pools that move:"
+            "torch up to 0.16 and of older GPUs, what CUDA graphs are estimated at by layer and batch size, what a "
+            "cold start holds (a pattern of four logs, three of them here, not read in code), and of TensorRT-LLM "
+            "memory outside torch and hidden copies. Pools that move:"
         ),
         "",
         *_table(("Row", "Error", "Left out", "Why"), rows),
@@ -266,9 +277,10 @@ def _bands(found: Fidelity) -> list[str]:
         *_wrapped(
             "Measured less predicted: from the tenth to the ninetieth of a hundred models, and the prediction itself. "
             "Inside: rows that the band holds which was made without their model (of the runs) or source (of the "
-            "logs). Where these were fewer than 80 %, all bands of the figure are wider at both ends by the least "
-            "share of their width at which they are 80 %. On GPUs whose memory is the host's, too, what is free varies "
-            "by gigabytes with all that runs on the machine. Of vLLM alone, and of logs that name their release."
+            "logs). Where these were fewer than 80 % (to the nearest row), all bands of the figure are wider at both "
+            "ends by the least share of their width at which they are 80 %. On GPUs whose memory is the host's, too, "
+            "what is free varies by gigabytes with all that runs on the machine. Of vLLM alone, and of logs that name "
+            "their release."
         ),
         "",
     ]
@@ -306,7 +318,6 @@ def _left_out(found: Fidelity) -> list[str]:
         *(f"- {', '.join(f'`{name}`' for name in ids)}: {why}." for why, ids in grouped),
         f"- {len(part)} logs are held to their tokens alone: their share, GPU or checkpoint is not in the log, or the",
         "  engine's pool is not predicted.",
-        "- Memory outside torch at TP 2 and more is that of H100s with NVLink; cards on PCIe keep less.",
         "- Weights of checkpoints that leave other layers in 16 bits than usual are off by what those layers weigh.",
         "",
     ]

@@ -64,6 +64,7 @@ def log_rows() -> pandas.DataFrame:
     logs["weight_dtype"] = "auto"
     logs["kv_cache_dtype"] = logs["kv_cache_dtype"].where(logs["kv_cache_dtype"].isin(DTYPES), "auto")
     logs["gpu"] = "h100"
+    logs["enforce_eager"] = (logs["enforce_eager"].astype(str) == "True").astype(int)
     for name in said.columns:
         logs[name] = said[name].where(said[name].notna(), logs[name]) if name in logs else said[name]
     return logs
@@ -142,10 +143,6 @@ def _as_logged(rows: pandas.DataFrame, values: Mapping[str, Any]) -> dict[str, A
     if "gpu_total_gib" in rows:
         total = rows["gpu_total_gib"].to_numpy(float) * GIB
         logged["gpu_memory_bytes"] = numpy.where(numpy.isnan(total), values["gpu_memory_bytes"], total)
-    if "enforce_eager" in rows:
-        eager = (rows["enforce_eager"].astype(str) == "True").to_numpy()
-        for name in ("cuda_graph_bytes_per_gpu", "cold_start_embeddings"):
-            logged[name] = numpy.where(eager, 0, values[name])
     if "mtp_layers" in rows:
         layers = rows["mtp_layers"].fillna(0).to_numpy(float)
         drafted = rows["speculative_tokens"].fillna(0).to_numpy(float)

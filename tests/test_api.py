@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas
 import pytest
+from amounts import amount
 
 import sheetgen
 from sheetgen.catalog import Catalog, default_folder
@@ -266,7 +267,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def test_a_frame_equals_its_rows() -> None:
-    frame = random_rows(220, 1)
+    frame = random_rows(amount(90, 220), 1)
     sized = sheetgen.size_frame(frame)
     assert sized.index.equals(frame.index) and list(sized["note"]) == list(frame["note"])
     assert list(sized.columns)[: len(frame.columns)] == list(frame.columns)
@@ -282,13 +283,13 @@ def test_a_frame_equals_its_rows() -> None:
             continue
         different = {k: (v, row[k]) for k, v in answer.items() if not same(v, row[k])}
         assert different == {}, inputs
-    assert 20 < failed < 200
-    assert sized["fits"].eq(True).sum() > 20
+    assert 8 < failed < 200
+    assert sized["fits"].eq(True).sum() > 8
 
 
 def test_rows_of_a_large_frame_are_those_of_a_small_one() -> None:
     """What is worked out once for many rows alike, and sentences put together of parts that many rows share."""
-    rng, n_rows = random.Random(5), 30_000
+    rng, n_rows = random.Random(5), amount(9_000, 30_000)
     many = pandas.concat([random_rows(300, 5)] * (n_rows // 300), ignore_index=True)
     crowd = pandas.Series([rng.random() < 0.8 for _ in range(n_rows)])
     many.loc[crowd, ["gpu", "engine_version", "pipeline_parallel_size", "data_parallel_size", "kv_allocation"]] = None
@@ -328,6 +329,7 @@ def test_sizing_what_came_out_changes_nothing() -> None:
     pandas.testing.assert_frame_equal(sheetgen.size_frame(good), good)
 
 
+@pytest.mark.long
 def test_a_frame_is_much_faster_than_its_rows() -> None:
     frame = random_rows(250, 4)
     many = pandas.concat([frame] * 40, ignore_index=True)

@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 from amounts import amount
 from block_manager import Engine, Group, Request
-from brute_force import layout
+from brute_force import checkpoint_tokens, layout
 
 from sheetgen.api import sized_point
 from sheetgen.catalog import Catalog
@@ -23,7 +23,7 @@ from sheetgen.sizing.kv_cache import held_sequences
 CONTEXTS = {
     "gemma-3-27b": 32768, "gemma-2-27b": 8192, "gpt-oss-120b": 16384, "mistral-7b-v0.1": 16384,
     "mimo-v2-flash": 16384, "llama-4-scout-17b-16e": 65536, "deepseek-v3": 16384, "llama-3.1-8b": 8192,
-    "qwen3.6-27b": 21 * 784 + 2, "nvidia-nemotron-3-nano-30b-a3b-bf16": None, "ai21-jamba-1.5-mini": None,
+    "qwen3.6-27b": None, "nvidia-nemotron-3-nano-30b-a3b-bf16": None, "ai21-jamba-1.5-mini": None,
 }  # fmt: skip
 RELEASES = ("0.19.0", "0.33.0")  # states in one block, one step under way; states at ends of blocks, two steps
 ANSWER = 2  # tokens of the newest request
@@ -50,7 +50,7 @@ def known(model: str, context: int, version: str) -> dict[str, float]:
 
 def shape(model: str, version: str) -> tuple[int, list[Group], int, int]:
     """Its context, its KV groups, the tokens of a step and the steps under way."""
-    of = layout(model, 1, "bf16")
+    of = layout(model, 1, "bf16", leaves_checkpoints=version == "0.33.0")
     context = CONTEXTS[model] or 16384 // of.blocks["growing"] * of.blocks["growing"] + 2
     one = known(model, context, version)
     groups = [Group("growing", of.blocks["growing"], of.groups["growing"])] if of.groups["growing"] else []
@@ -106,7 +106,7 @@ def steps(engine: Engine, prompt: int) -> int:
     return n
 
 
-@pytest.mark.some(11)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("model", CONTEXTS)
 def test_the_count_is_served_together_and_one_more_is_not(model: str, version: str) -> None:
@@ -120,7 +120,7 @@ def test_the_count_is_served_together_and_one_more_is_not(model: str, version: s
     count_of = {g.kind: g.count for g in groups}
     third, ends = (count_of.get(kind, 0) * (in_flight - 1) for kind in ("aligned", "chunked"))
     # So has it no block for a state that a prompt leaves in the prefix cache, which the charge has from 0.33 on.
-    left = count_of.get("aligned", 0) * int(one["checkpoint_blocks"])
+    left = count_of.get("aligned", 0) * int(one["checkpoint_blocks"]) if checkpoint_tokens(model) else 0
     more = (count_of.get("sliding", 0) if gate < charge else 0) + left
     for others in (0, 1, 4, 9):
         for spare in (third, steady - 1 - more - ends * (others + 1)):
@@ -131,7 +131,7 @@ def test_the_count_is_served_together_and_one_more_is_not(model: str, version: s
             assert not together(Engine(groups, pool, batched, context, in_flight), context, count + 1)
 
 
-@pytest.mark.some(16)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("gate", [True, False])
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("model", CONTEXTS)

@@ -11,8 +11,16 @@ from typing import Any
 
 import books
 import pytest
-from amounts import amount
-from recalculation import compare, edit, needs_libreoffice, poison, recalculate, recalculate_with_formualizer
+from amounts import IN_LONG, amount
+from recalculation import (
+    compare,
+    edit,
+    needs_libreoffice,
+    poison,
+    recalculate,
+    recalculate_with_formualizer,
+    values_after,
+)
 from workbook_cells import values
 
 import sheetgen
@@ -49,7 +57,7 @@ def random_load(draw: random.Random) -> dict[str, Any]:
 
 def test_more_confidence_is_never_cheaper_and_every_answer_is_as_sure_as_it_was_asked_to_be() -> None:
     draw, n_dearer = random.Random(34), 0
-    for _ in range(amount(4, 300)):
+    for _ in range(amount(2, 300)):
         load = random_load(draw)
         answers = {level: sheetgen.recommend(**load, confidence=level) for level in LEVELS}
         months = {
@@ -70,7 +78,7 @@ def test_more_confidence_is_never_cheaper_and_every_answer_is_as_sure_as_it_was_
             for one in at:
                 if one["confidence"] in months and months[one["confidence"]] < math.inf:
                     assert one["monthly_usd"] == pytest.approx(months[one["confidence"]], rel=1e-12), (load, level)
-    assert n_dearer > 1, "confidence moved hardly an answer"
+    assert n_dearer > amount(0, 1), "confidence moved hardly an answer"
 
 
 def test_prompts_fill_no_more_of_a_replica_than_they_may() -> None:
@@ -174,18 +182,22 @@ def test_no_chance_is_said_as_a_level_that_it_does_not_reach() -> None:
 
 @needs_libreoffice
 def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) -> None:
-    """LibreOffice works the chances, and what they move, out anew."""
-    path, _ = books.build(tmp_path, "small", books.SMALL)
-    edited = edit(path, tmp_path / "edited.xlsx", {"in_confidence": 0.9})
-    poison(edited, tmp_path / "poisoned.xlsx")
+    """LibreOffice, in the gate formualizer, works the chances, and what they move, out anew."""
+    path, _ = books.build(tmp_path, "small", books.SMALL, with_what_if=IN_LONG)
+    typed = {"in_confidence": 0.9}
     solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.9}))
-    found = values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / "out"))
+    if IN_LONG:
+        poison(edit(path, tmp_path / "edited.xlsx", typed), tmp_path / "poisoned.xlsx")
+        found = values(recalculate(tmp_path / "poisoned.xlsx", tmp_path / "out"))
+    else:
+        found = values_after(path, typed)
     n, wrong = books.differences(found, books.Sheets(path), solved)
     assert n > 300 and not wrong, wrong[:5]
     base = solve(ask(books.catalog(), books.SMALL))
     assert books.expected(solved) != books.expected(base)
 
 
+@pytest.mark.long
 def test_a_workbook_answers_at_an_even_chance_what_nothing_serves_at_the_confidence(tmp_path: Path) -> None:
     """Beside loads that are served at it; recalculated from poisoned caches."""
     asked = {"models": "70b,8b", "gpus": "l40s", "workloads": "rag", "tiers": "32", "as_of": books.AS_OF}

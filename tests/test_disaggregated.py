@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -280,3 +281,29 @@ def test_without_a_network_that_is_known_there_is_no_pair() -> None:
     assert disaggregated(solved, 0) is None or all(
         solved.candidate(i).network_gbps > 0 for i in range(len(solved.offers))
     )
+
+
+CHEAPER_IRELAND = """provider: aws
+regions:
+  - {id: eu-west-1, country: Ireland, areas: [eu, europe]}
+prices:
+  - {purchase: on-demand, as_of: '2026-11-01', source: a contract, usd_per_hour: {p4d.24xlarge: {eu-west-1: 23}}}
+"""
+
+
+def test_two_pools_of_an_area_stand_in_one_region_at_its_prices(tmp_path: Path) -> None:
+    """p5 is sold in eu-north-1 alone, p4d is cheaper in eu-west-1: both stand in eu-north-1, by hand 2 x 58.8928 and
+    4 x 23.71569 an hour."""
+    (tmp_path / "regions").mkdir()
+    (tmp_path / "regions" / "aws.yaml").write_text(CHEAPER_IRELAND)
+    load = {"model": "70b", "context": "16k", "requests_per_second": 3.0, "confidence": 0.5, "near_tie_fraction": 0}
+    options = {**load, "region": "eu", "instances": "aws/p5.48xlarge,aws/p4d.24xlarge"}
+    solved = recommended(options, Catalog(tmp_path))
+    assert {one.instance: one.region for one in solved.question.candidates} == {
+        "aws/p5.48xlarge": "eu-north-1",
+        "aws/p4d.24xlarge": "eu-west-1",
+    }
+    found = disaggregated(solved, 0)
+    assert found is not None and found.n_instances == {"aws/p5.48xlarge": 2, "aws/p4d.24xlarge": 4}
+    assert {pool.record()["region"] for pool in (found.prefill, found.decode)} == {"eu-north-1"}
+    assert found.monthly_usd == pytest.approx(730 * (2 * 58.8928 + 4 * 23.71569), rel=1e-12)

@@ -70,6 +70,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_commands(page: Path, here: Path) -> None:
     assert wrong(page, whole=False) == []

@@ -115,7 +115,9 @@ PARTS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[ASKED, BUDGETED], ids=["usual", "with a budget"])
+@pytest.fixture(
+    scope="module", params=[ASKED, pytest.param(BUDGETED, marks=pytest.mark.long)], ids=["usual", "with a budget"]
+)
 def built(request: pytest.FixtureRequest) -> Built:
     solved = solve(ask(catalog(), request.param))
     answer = answer_of(solved)

@@ -275,6 +275,7 @@ def test_a_broken_precedence_rule_is_seen(tmp_path, monkeypatch, sign):
     assert len(result.mismatches) > 20
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_ranges_in_libreoffice(tmp_path):
     path = tmp_path / "rows.xlsx"

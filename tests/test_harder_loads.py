@@ -17,7 +17,7 @@ from sheetgen.api import question_of, recommended
 from sheetgen.catalog import Catalog
 
 CATALOG = Catalog()
-N_LOADS = amount(12, 3000)
+N_LOADS = amount(6, 3000)
 LONGEST = 2**16 + 5000
 MODELS = [m.id for m in CATALOG.models() if m.kind == "model" and (m.max_context_tokens or 0) >= LONGEST]
 CLASSES = ("reserved-1yr", "reserved-3yr", "spot", "capacity-block")

@@ -222,6 +222,7 @@ def test_hosts_that_take_no_such_prompt_are_counted() -> None:
     assert f"{n_hosts(solved)} hosts serve it" in said if not found else "a month" in said
 
 
+@pytest.mark.long
 def test_a_name_with_marks_of_its_own_stands_as_it_is(tmp_path: Path) -> None:
     """Braces are no pattern, an ampersand no markup; what begins a formula is refused (test_hosted_prices)."""
     text, odd, name = (default_folder() / "hosted.yaml").read_text(), "A&B {0.value} {} %s \"quoted\" 'too'", "x{0}&y"
@@ -269,6 +270,7 @@ def test_every_host_of_an_answer_says_how_live_it_is(model: str) -> None:
         assert one["source"] and one["read_on"] == "2026-11-28" and "deprecation_date" in one
 
 
+@pytest.mark.long
 def test_where_no_host_is_live_the_answer_says_so_and_the_workbook_has_none(tmp_path: Path) -> None:
     text = (default_folder() / "hosted.yaml").read_text()
     (tmp_path / "hosted.yaml").write_text(text.replace("read_on: 2026-11-28", "read_on: 2026-08-20"))

@@ -16,10 +16,11 @@ from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.measured.measured_point import MeasuredPoint, Unusable
-from sheetgen.measured.read_measured import TOOLS, beside, read_measured, stated_points
-from sheetgen.question.measured_speed import REQUEST_FACTORS
+from sheetgen.measured.read_measured import TOOLS, beside, read_measured, written_out
+from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
 
+CATALOG = Catalog()
 RESULTS = Path(__file__).parent / "data" / "measured" / "results"
 FILES = sorted(RESULTS.iterdir())
 R1 = {"model": "deepseek-r1", "gpu": "h200", "tensor_parallel_size": 8}
@@ -54,7 +55,7 @@ READ: dict[str, list[tuple[Any, ...] | None]] = {
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_benchmarks_file_is_read_as_its_tool_wrote_it(file: Path) -> None:
-    for reading, expected in zip(read_measured([file]), READ[file.name], strict=True):
+    for reading, expected in zip(read_measured([file], CATALOG), READ[file.name], strict=True):
         assert file.name in reading.source
         if expected is None:
             assert isinstance(reading, Unusable) and "its load was not steady" in reading.reason
@@ -77,7 +78,9 @@ def test_each_file_is_told_by_its_keys_alone() -> None:
 
 
 def test_what_stands_behind_the_file_wins() -> None:
-    [point] = read_measured([f"{RESULTS / 'vllm-minimax-m2.5.json'},gpu=mi355x,tp=8,engine=sglang,weight-dtype=fp8"])
+    [point] = read_measured(
+        [f"{RESULTS / 'vllm-minimax-m2.5.json'},gpu=mi355x,tp=8,engine=sglang,weight-dtype=fp8"], CATALOG
+    )
     assert isinstance(point, MeasuredPoint)
     assert (point.gpu, point.tensor_parallel_size, point.engine, point.weight_dtype) == ("mi355x", 8, "sglang", "fp8")
 
@@ -85,15 +88,15 @@ def test_what_stands_behind_the_file_wins() -> None:
 def test_metadata_of_a_result_says_what_served(tmp_path: Path) -> None:
     document = json.loads((RESULTS / "vllm-minimax-m2.5.json").read_text())
     (tmp_path / "result.json").write_text(json.dumps({**document, "gpu": "h100", "tp": "4", "dp": "x", "more": [1]}))
-    [point] = read_measured([tmp_path / "result.json"])
+    [point] = read_measured([tmp_path / "result.json"], CATALOG)
     assert isinstance(point, MeasuredPoint)
     assert (point.gpu, point.tensor_parallel_size, point.data_parallel_size) == ("h100", 4, None)
 
 
 def test_a_point_written_out_reads_as_the_same() -> None:
     for file in FILES:
-        points = [one for one in read_measured([file]) if isinstance(one, MeasuredPoint)]
-        again = read_measured(stated_points([file.name], RESULTS))
+        points = [one for one in read_measured([file], CATALOG) if isinstance(one, MeasuredPoint)]
+        again = read_measured(written_out(points), CATALOG)
         # Its times are written to 12 digits; its source may hold no comma.
         for one, other in zip(points, again, strict=True):
             assert isinstance(other, MeasuredPoint)
@@ -115,7 +118,7 @@ def test_a_cut_or_broken_file_is_refused_in_a_line(file: Path, tmp_path: Path) -
     for content in broken:
         target.write_text(content)
         try:
-            readings = read_measured([target])
+            readings = read_measured([target], CATALOG)
         except ScenarioError as error:
             assert all("result.json" in problem and "\n" not in problem for problem in error.problems)
         else:
@@ -132,12 +135,12 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
     ):
         (tmp_path / "x.json").write_text(content)
         with pytest.raises(ScenarioError, match=words):
-            read_measured([tmp_path / "x.json"])
+            read_measured([tmp_path / "x.json"], CATALOG)
     (tmp_path / "x.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ScenarioError, match="is not UTF-8 text"):
-        read_measured([tmp_path / "x.json"])
+        read_measured([tmp_path / "x.json"], CATALOG)
     with pytest.raises(ScenarioError, match=r"is a folder|is not a file"):
-        read_measured([tmp_path])
+        read_measured([tmp_path], CATALOG)
 
 
 REFUSED = {
@@ -325,24 +328,24 @@ def test_the_answer_says_which_points_it_used_and_why_not_others() -> None:
     fp8 = f"{point},weight_dtype=fp8".replace("22.4", "18")
     found = solved(measured=[point, fp8, result, str(RESULTS / "vllm-llama-3-8b-h100-pcie-16-a-second.json")])
     measurements = found.question.measurements
-    assert [one.served.weight_dtype for one in measurements.speeds] == ["bf16", "fp8"]
+    assert [one.served.weight_dtype for one in measurements.deployments] == ["bf16", "fp8"]
     reasons = " / ".join(one.reason for one in measurements.unused)
     assert "its load was not steady" in reasons and "it is of weights fp8, not bf16" in reasons
     assert "it is of model minimax-m2.5, which nothing requested has" in reasons
     # What a sheet carries needs no file.
     again = ask(Catalog(), {**SHEET, "measured": found.question.options["measured"]})
-    assert [one.served for one in again.measurements.speeds] == [one.served for one in measurements.speeds]
+    assert [one.served for one in again.measurements.deployments] == [one.served for one in measurements.deployments]
 
 
 def test_fp8_of_a_sheet_takes_the_points_of_fp8() -> None:
     point = f"{POINT},model=70b,gpu=h100,tp=2,weight_dtype=fp8"
     found, plain = (solved(weight_dtype="fp8", measured=measured) for measured in ([point], None))
-    [speed] = found.question.measurements.speeds
+    [measured] = found.question.measurements.deployments
     at = found.grid.read("measured_tpot_factor", ("model", "profile"))
     [[model, profile]] = [*zip(*at.nonzero(), strict=True)]
     layout = found.profiles[profile].layout
     assert found.question.models[model].model.id == "llama-3.1-70b" and layout.tensor_parallel_size == 2
-    assert at[model, profile] == speed.tpot_factor and plain.question.measurements.speeds == ()
+    assert at[model, profile] == measured.tpot_factor and plain.question.measurements.deployments == ()
 
 
 # What a measurement is worth -----------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from speed_fit import Runs, serving_runs
 
 from sheetgen.catalog import Catalog
-from sheetgen.question.measured_speed import both_factors
+from sheetgen.question.measurements import both_factors
 
 Errors = dict[str, numpy.ndarray]
 MOST_PAIRS = 6  # of a run that is left out

@@ -101,6 +101,7 @@ def people_columns(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: answer[name] for name in DEFAULTS if answer[name] is not None}
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("draw", range(amount(12, 60)))
 def test_people_of_a_cell_never_cost_more_than_the_cell(draw: int) -> None:
     """By the very cheapest: the choice may take a near tie, on either side."""
@@ -146,6 +147,7 @@ def test_what_is_stated_of_workloads() -> None:
     assert [w.history_hit_fraction for w in (chat, rag, long)] == [0.5, 0, 0]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tokens", ["0", "1"])
 def test_an_embedding_has_no_time_per_token(tokens: str) -> None:
     load = {"model": "qwen3-embedding-8b", "context": 513, "input_tokens": 512, "output_tokens": tokens}
@@ -156,6 +158,7 @@ def test_an_embedding_has_no_time_per_token(tokens: str) -> None:
     assert answer["concurrent_requests"] == pytest.approx(5 * answer["ttft_seconds"])
 
 
+@pytest.mark.long
 def test_what_people_take_who_ask_otherwise() -> None:
     usual = {"model": "70b", "context": "16k", "near_tie_fraction": 0}
     answer = sheetgen.recommend(**usual, users=200)

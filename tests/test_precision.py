@@ -110,7 +110,7 @@ def test_size_takes_what_was_published_and_auto_is_its_old_name() -> None:
         ask(catalog(), {"models": "8b", "kv_cache_dtype": "recommended"})
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model", (*DEPLOYED, *AS_IS))
 def test_beside_it_stands_the_answer_as_published(model: str) -> None:
     """As if the question were asked with the published weights."""
@@ -127,7 +127,7 @@ def test_beside_it_stands_the_answer_as_published(model: str) -> None:
     assert found["weights_bytes"] < 0.75 * published["weights_bytes"]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model", (*DEPLOYED, *AS_IS))
 def test_the_launch_names_the_checkpoint_and_sets_sixteen_bits_outright(model: str) -> None:
     record, command = launched(model)
@@ -203,6 +203,7 @@ def test_sizes_by_precision() -> None:
     assert cell["kv_bytes"] == 16 * 16_384 * 327_680
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "model,context,at_once",
     [("70b", "16k", 32), ("gemma-3-27b", "32k", 8), ("deepseek-v3", "16k", 32), ("qwen3-next-80b-a3b", "16k", 32),
@@ -224,6 +225,7 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
     assert found["log"] == {name: one[name] for name in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_concurrency")}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "model,asked",
     [

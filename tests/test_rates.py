@@ -103,6 +103,7 @@ def test_the_table_of_the_docs() -> None:
     assert table() in page, f"docs/rates.md should have this table:\n{table()}"
 
 
+@pytest.mark.long
 def test_users_are_people_and_what_is_in_flight_is_said() -> None:
     people = answer(model="70b", context="16k", users=200, active_fraction=0.1)
     stated = answer(model="70b", context="16k", concurrent_requests=20)
@@ -160,7 +161,7 @@ def solved(model: str, context: str, **options: Any) -> Solution:
     return solve(ask(CATALOG, {"models": model, "context_tokens": context, **options}))
 
 
-@settings(max_examples=amount(8, 60), deadline=None)
+@settings(max_examples=amount(4, 60), deadline=None)
 @given(
     LOADS, st.sampled_from([0.3, 0.02]), st.sampled_from([{}, {"survive": "replica"}, {"extra_headroom_fraction": 0.3}])
 )
@@ -185,6 +186,7 @@ def test_what_follows_from_a_rate(load: tuple[str, str, float], share: float, mo
         assert dearer.cheapest and dearer.cheapest.usd >= one.cheapest.usd * (1 - 1e-12)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("at", range(amount(6, 40)))
 def test_the_operating_point_is_where_arrivals_and_speed_agree(at: int) -> None:
     """Never below it, and at most 0.1 % above, however much of a step is shared experts."""

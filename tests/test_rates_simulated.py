@@ -175,7 +175,7 @@ LONG_PROMPTS = Replica(places=6, fixed=0.064, each=0.016, prompt=4.0, tokens=64)
 LONG_ANSWERS = Replica(places=24, fixed=0.12, each=0.004, prompt=2.0, tokens=128)
 
 
-@pytest.mark.some(9)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("one", [LONG_PROMPTS, LONG_ANSWERS])
 @pytest.mark.parametrize("n_replicas", [1, 4, 16])
 @pytest.mark.parametrize("prompts", [0.1, 0.3, 0.45])

@@ -57,7 +57,7 @@ def test_hardware_without_a_kernel_for_the_models_attention(typed: int | None, c
     assert words == ["vLLM has no kernel for its sparse attention on A100 80GB SXM"] or typed
 
 
-@pytest.mark.some(90)
+@pytest.mark.some(30)
 @pytest.mark.parametrize("model", [m for m in Catalog().models() if m.kind == "model"], ids=lambda one: one.id)
 def test_which_models_have_sparse_attention(model: Model) -> None:
     """Those that read a part of their cache (an indexer, compressed entries) and no others need its kernels."""

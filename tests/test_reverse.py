@@ -29,7 +29,7 @@ QUESTIONS: list[dict[str, Any]] = [
 AS_PREDICTED: dict[str, Any] = {"weight_dtype": "published", "confidence": 0.5}
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(5)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: " ".join(map(str, q.values())))
 @pytest.mark.parametrize("usd", [6_000.0, 50_000.0, 400_000.0])
 def test_a_budget_is_the_question_the_other_way_round(question: dict[str, Any], usd: float) -> None:
@@ -136,7 +136,7 @@ def left_of(rate: str, machines: list[tuple[int, dict[str, float]]], lost: list[
     return total
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("survive", ["replica", "machine", "zone"])
 @pytest.mark.parametrize("have", ["h100:20", "h100:12,h200:8", "h100:8,h100:4x4,h200:16"])
 @pytest.mark.parametrize("context", ["16k", "128k"])

@@ -131,7 +131,7 @@ def check(solved: Solution, row: int, catalog: Catalog, asked: dict[str, Any]) -
     assert choice.prefill_fraction == pytest.approx(alone["prefill_fraction"], rel=1e-9)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, asked: dict[str, Any]) -> None:

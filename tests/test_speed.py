@@ -133,6 +133,7 @@ def agree(found: Reliability) -> None:
     assert said - happened <= TOO_MUCH
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("factor", [0.4, 1 / 0.4])
 def test_bands_of_times_that_lie_far_off_are_seen(
     runs: Runs, results: Results, outside: pandas.DataFrame, factor: float

@@ -145,6 +145,7 @@ def test_one_replica_less_would_not_do(load: dict[str, Any], tpot_ms: str) -> No
         assert tpot(choice.n_replicas - 1) > target or choice.n_replicas == by_memory
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("load", LOADS, ids=str)
 def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     """As the brute force without targets, and as a target that nothing misses."""
@@ -297,6 +298,7 @@ def test_a_load_of_ones_own_has_targets_that_grow_with_it(context: str, tpot: fl
 MISSED = ({"tpot_ms": "2"}, {"tpot_ms": "off", "ttft_ms": "20"}, {"tpot_ms": "2", "survive": "zone"})
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", MISSED, ids=str)
 def test_what_a_lone_request_misses_no_count_meets(asked: dict[str, str]) -> None:
     question = {"workloads": "rag", "tiers": "1,64", "headline": "rag:64", **asked}
@@ -326,7 +328,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     assert reasons["aws/p6-b300.48xlarge"].startswith("$") and "gcp/a4-highgpu-8g" not in reasons
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "asked,words",
     [
@@ -417,6 +419,7 @@ def test_a_cheaper_price_never_makes_an_instance_lose(tpot_ms: str, users: int) 
 # The workbook -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_workbook_has_the_words(tmp_path: Any) -> None:
     """A sheet with all three kinds of answers: written by us, and recalculated from its formulas."""
     solved = sheet(

@@ -144,6 +144,7 @@ def drawn(page: Page) -> Iterator[str]:
     yield text_of(lay_out(page, templates=ROOT / "templates").pdf())
 
 
+@pytest.mark.long
 def test_the_page_and_its_mail(page: Page) -> None:
     assert {cell.status for block in page.matrix for row in block.rows for cell in row.cells} >= {"fits"}
     assert [one for text in drawn(page) for one in found(text)] == []
@@ -159,6 +160,7 @@ def strings_of_workbook(data: bytes) -> str:
     return html.unescape("\n".join(one for of_part in texts for pair in of_part for one in pair))
 
 
+@pytest.mark.long
 def test_the_workbook(solved: Solution) -> None:
     text = strings_of_workbook(book_bytes(solved))
     assert "sure" in text and found(text) == []

@@ -8,6 +8,7 @@ by the rule of one pool: a prompt needs the one, its answer the other. Nothing o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,7 @@ class Pool:
         return {
             "instance": self.candidate.instance,
             "gpu": self.candidate.gpu.id,
+            "region": self.candidate.region,
             "purchase": self.candidate.purchase,
             **self.layout._asdict(),
             "pipeline_parallel_size": 1,
@@ -108,7 +110,8 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
         return None
     prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
     limit = float(solved.grid.spread("ttft_limit_seconds", ("load",))[row])
-    first, second = _pairs(solved, inside, prompts.turn_seconds <= limit, answers.places > 0)
+    candidates = [solved.candidate(int(i)) for i in inside]
+    first, second, regions, dearer = _pairs(candidates, prompts.turn_seconds <= limit, answers.places > 0)
     if not len(first):
         return None
     moved = kv_transfer_bytes(solved, row)
@@ -119,7 +122,8 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     with numpy.errstate(divide="ignore"):
         transfer = numpy.where(rate * moved < sums, moved / slowest / (1 - rate * moved / sums), numpy.inf)
     ttft = prompts.turn_seconds[first] + transfer
-    usd = machines[0] * of["instance_month_usd"][first] + machines[1] * of["instance_month_usd"][second]
+    months = (of["instance_month_usd"][side] * times for side, times in zip((first, second), dearer, strict=True))
+    usd = sum(n * month for n, month in zip(machines, months, strict=True))
     gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
     monthly = numpy.where(ttft <= limit, usd, numpy.nan)
     pairs = solved.grid.along("offer", {}, len(first))
@@ -144,7 +148,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     at = best[0].offer
     one, other = (
         Pool(
-            solved.candidate(int(inside[i])),
+            candidates[i].in_region(regions[at]),
             solved.layout(int(inside[i])),
             int(sized.n_replicas[i]),
             int(sized.places[i]),
@@ -180,12 +184,25 @@ def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
     return of | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
 
 
-def _pairs(solved: Solution, offers: Any, prefills: Any, decodes: Any) -> tuple[Any, Any]:
-    """Pairs of offers (positions in `offers`) that can be the two pools, in one region of one provider."""
-    places = [(one.provider, one.region) for one in (solved.candidate(int(i)) for i in offers)]
+def _pairs(candidates: Sequence[Candidate], prefills: Any, decodes: Any) -> tuple[Any, Any, list[str], Any]:
+    """Pairs of candidates that can be the two pools, in one region of one provider: where both are at their cheapest,
+    else each that they have in common. With the regions, and what each of both costs there over its own price."""
+    places = [(one.provider, one.region) for one in candidates]
     place = numpy.array(list(map(places.index, places)), int)
-    first, second = numpy.nonzero((place[:, None] == place[None, :]) & prefills[:, None] & decodes[None, :])
-    return first, second
+    own = numpy.array([one.usd_per_hour for one in candidates])
+    can = prefills[:, None] & decodes[None, :]
+    found = [(*numpy.nonzero((place[:, None] == place[None, :]) & can), own)]
+    regions = [places[i][1] for i in place[found[0][0]]]
+    others = {(one.provider, region) for one in candidates for region, _ in one.by_region}
+    for provider, region in sorted(others):
+        usd = numpy.array([one.usd_in(region) if one.provider == provider else numpy.nan for one in candidates])
+        sold = ~numpy.isnan(usd)
+        pairs = numpy.nonzero(can & (place[:, None] != place[None, :]) & sold[:, None] & sold[None, :])
+        found.append((*pairs, usd))
+        regions += [region] * len(pairs[0])
+    first, second = (numpy.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
+    dearer = [numpy.concatenate([(usd / own)[pairs[side]] for *pairs, usd in found]) for side in (0, 1)]
+    return first, second, regions, dearer
 
 
 def _machines(

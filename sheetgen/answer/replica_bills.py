@@ -16,7 +16,7 @@ from sheetgen.program.sheet_program import counted
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
-from sheetgen.units import GIB, STAGES_IN_ORDER
+from sheetgen.units import STAGES_IN_ORDER
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
 FEWER_SEQUENCES = 256
@@ -97,7 +97,7 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "vocab_size": model.model.vocab_size,
         "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
         "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
-        "cuda_graph_bytes_per_gpu": question.engine.cuda_graph_gib * GIB,
+        "cuda_graph_bytes_per_gpu": fit["cuda_graph_bytes_per_gpu"],
         "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
     }
 

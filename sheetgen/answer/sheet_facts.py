@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from sheetgen.catalog.engines import (
     MODEL_KINDS,
     OF_ANY_KIND,
     RESIDUALS,
+    Engine,
     ModelKind,
     Scope,
     SpeedFile,
@@ -19,6 +21,7 @@ from sheetgen.catalog.engines import (
 )
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.program.grid import Columns, Grid
+from sheetgen.program.sheet_program import OF_MEASUREMENTS
 from sheetgen.question import deployment
 from sheetgen.question.deployment import objects
 from sheetgen.question.inputs import OF_WORKLOAD
@@ -49,7 +52,7 @@ def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Of
         dp=len(ranks),
         workload=len(question.workloads),
         step=STRIDE,
-        measurement=len(question.measurements.speeds),
+        measurement=len(question.measurements.deployments),
     )
     grid = grid.along(
         "model",
@@ -198,8 +201,8 @@ def _put_loads(grid: Grid, question: Question) -> None:
 
 
 def _put_measurements(grid: Grid, question: Question) -> None:
-    """The deployments that were measured, by the names that a workbook shows, and what their runs set."""
-    if not question.measurements.speeds:
+    """The deployments that were measured, by the names that a workbook shows, and what their runs and logs set."""
+    if not question.measurements.deployments:
         grid.put((), {name: float(value) for name, value in deployment.UNMEASURED.items()})
         return
     grid.put(("model",), {"model_name": objects(one.model.name for one in question.models)})
@@ -209,18 +212,18 @@ def _put_measurements(grid: Grid, question: Question) -> None:
 
 
 def measured_columns(question: Question) -> Columns:
-    """By deployment that was measured its names, sizes and factors, as `speed.measured_factor` reads them."""
+    """By deployment that was measured its names and sizes, and what was, as `speed.of_measurements` reads them."""
     models = {one.model.id: one.model.name for one in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
-    speeds = question.measurements.speeds
-    served = [one.served for one in speeds]
+    measured = question.measurements.deployments
+    served = [one.served for one in measured]
     return {
         "measured_models": objects(models.get(one.model, one.model) for one in served),
         "measured_gpus": objects(gpus.get(one.gpu, one.gpu) for one in served),
         "measured_weight_dtypes": numpy.array([1.0 + PRECISIONS.index(one.weight_dtype) for one in served]),
         "measured_tensor_parallel_sizes": numpy.array([float(one.tensor_parallel_size) for one in served]),
         "measured_data_parallel_sizes": numpy.array([float(one.data_parallel_size) for one in served]),
-        **{f"{name}s": numpy.array([one.columns[name] for one in speeds]) for name in deployment.UNMEASURED},
+        **{column: numpy.array([one.columns[name] for one in measured]) for name, column in OF_MEASUREMENTS.items()},
     }
 
 
@@ -229,9 +232,28 @@ def runs_weights(gpu: Gpu, dtype: str) -> int:
     return {"native": 2, "weight_only": 1}.get(gpu.weights_run.get(dtype, ""), 0)
 
 
+class _Same(tuple[Any, ...]):
+    """The key of a cache: two are the same where they hold the same objects."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.ids() == other.ids()
+
+    def __hash__(self) -> int:
+        return hash(self.ids())
+
+    def ids(self) -> tuple[int, ...]:
+        return tuple(map(id, self))
+
+
 def gpu_columns(question: Question) -> Columns:
     """Columns by GPU: memory, limits of a batch, error bands, speed; figures by precision and kind side by side."""
-    gpus, engine, speed = question.gpus, question.engine, question.speed
+    of_gpus = question.gpus, question.engine, question.speed, question.overrides
+    return dict(_gpu_columns(_Same((*of_gpus, bool(question.draft), question.has_latent_entries))))
+
+
+@functools.lru_cache(8)  # the tables of a question's levers and moves are of the same GPUs
+def _gpu_columns(same: _Same) -> Columns:
+    gpus, engine, speed, overrides, has_draft, has_latent_entries = same
     limits = [limits_of(engine, g) for g in gpus]
     figures = [deployment.speed_columns(speed, engine, g, "bf16") for g in gpus]
     residuals = [speed.residuals(engine.engine, g) for g in gpus]
@@ -241,7 +263,7 @@ def gpu_columns(question: Question) -> Columns:
         "max_num_seqs": [seqs for seqs, _ in limits],
         "max_num_batched_tokens": [batched for _, batched in limits],
         **{
-            f"pool_error_bytes_{runs}_{end}": [_pool_error(question, scope_of(g), end) for g in gpus]
+            f"pool_error_bytes_{runs}_{end}": [_pool_error(engine, scope_of(g), end) for g in gpus]
             for runs, scope_of in (("measured", engine.band_scope), ("elsewhere", engine.scope_elsewhere))
             for end in ENDS
         },
@@ -249,23 +271,25 @@ def gpu_columns(question: Question) -> Columns:
         **{f"peak_flops_{d}": [deployment.peak_flops(g, d) for g in gpus] for d in DTYPES},
         **{name: [one[name] for one in residuals] for name in RESIDUALS},
         **{name: [one[name] for one in bands] for name in bands[0]},
-        "measured_kinds": [0 if question.draft else speed.measured_kinds(engine.engine, g) for g in gpus],
+        "measured_kinds": [0 if has_draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
+        "has_heavier_graphs": [engine.has_heavier_graphs(g.architecture) for g in gpus],
+        "shares_host_memory": [g.memory.shared_with_host for g in gpus],
         "runs_sparse_attention": [engine.runs_sparse_attention(g.architecture) for g in gpus],
         "plain_fp8_latent": [engine.keeps_plain_fp8_latents(g.architecture) for g in gpus],
     }
     for g, gpu in enumerate(gpus):
-        for name, value in question.overrides.gpus.get(gpu.id, {}).items():
+        for name, value in overrides.gpus.get(gpu.id, {}).items():
             if name in columns:
                 columns[name][g] = value
-    if not question.has_latent_entries:  # one typed over a model's is taken as on the first GPU, as the workbook has it
+    if not has_latent_entries:  # one typed over a model's is taken as on the first GPU, as the workbook has it
         columns["plain_fp8_latent"] = columns["plain_fp8_latent"][:1] * len(gpus)
     return {name: numpy.array(column, float) for name, column in columns.items()}
 
 
-def _pool_error(question: Question, scope: str, end: str) -> float:
+def _pool_error(engine: Engine, scope: str, end: str) -> float:
     """An end of the pool's error band; without a band the prediction is taken at its word."""
-    band = question.engine.band("kv_pool", scope)
+    band = engine.band("kv_pool", scope)
     return getattr(band, end) * GIB if band else 0.0
 
 

@@ -47,7 +47,10 @@ SHAPE = (
     ("experts_per_token", "Experts per token", "Routed experts that a token goes through; 0: none."),
     ("expert_intermediate_size", "Expert width", "Feed-forward width of one routed expert."),
     ("encoder_item_tokens", "Tokens of an image", "Of the largest image or clip; 0: the model reads text."),
-    ("encoder_item_elements", "Input of an image", "Elements of that image or clip."),
+    ("encoder_item_elements", "Input of an image", "Elements of that image or clip, and what inner layers hand over."),
+    ("encoder_item_patches", "Patches of an image", "Of that image or clip; 0: the encoder's own peak is not known."),
+    ("encoder_hidden_size", "Encoder's hidden size", "Width of the encoder's residual stream."),
+    ("encoder_ffn_elements", "Encoder's feed-forward", "Elements of a patch inside the encoder's feed-forward layer."),
     ("rope_table_elements", "Rotary tables, elements", "Elements of the sine and cosine tables that each GPU keeps."),
     ("max_context_tokens", "Longest context", "Tokens that the model's config accepts."),
     ("n_full_layers", "Full-attention layers", "Layers that keep keys and values of every token."),
@@ -87,9 +90,10 @@ SHAPE = (
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
-LABELS["side_blocks"] = "Blocks beside"
+LABELS |= {"side_blocks": "Blocks beside", "state_checkpoint_tokens": "Tokens between states kept"}
 FIXED = {  # what nobody types of a model
     **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
+    "state_checkpoint_tokens": "Of a prompt, for the prefix cache; 0: recurrent layers keep none from within it.",
     "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
 }
 # Columns that say what a catalog has: head, display, width, note.
@@ -103,6 +107,10 @@ GIVEN: dict[str, tuple[str, Display, int, str]] = {
     "gpu_memory_bytes": ("Memory, bytes", WHOLE, 18, "Total memory as the engine sees it."),
     "basis": ("Basis", TEXT, 12, "measured: seen in a log; derived: nvidia-smi less a stated share."),
     "is_older_gpu": ("Older GPU (0 or 1)", PLAIN, 12, "1: memory outside torch is that of older GPUs on Inputs."),
+    "shares_host_memory": ("Memory is the host's (0 or 1)", PLAIN, 16,
+     "1: the host's processes take of it, too, and each machine has one GPU."),
+    "has_heavier_graphs": ("Heavier graphs (0 or 1)", PLAIN, 16,
+     "1: CUDA graphs of a layer take more memory here: the GPU has no HBM."),
     "runs_sparse_attention": ("Sparse attention (0 or 1)", PLAIN, 16,
      "0: the engine has no kernel on this GPU for models with an indexer or compressed entries."),
     "plain_fp8_latent": ("FP8 latents as they are (0 or 1)", PLAIN, 16,
@@ -316,6 +324,8 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
             label = f"Pool's error, {words}, {end}"
             table.given(name, label, [float(v) for v in columns[name]], WHOLE, width=16, note=note)
     _give(table, "is_older_gpu", [int(question.engine.is_older(g.architecture)) for g in gpus])
+    _give(table, "has_heavier_graphs", [int(question.engine.has_heavier_graphs(g.architecture)) for g in gpus])
+    _give(table, "shares_host_memory", [int(g.memory.shared_with_host) for g in gpus])
     _give(
         table,
         "runs_sparse_attention",

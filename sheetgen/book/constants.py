@@ -9,6 +9,7 @@ from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, Inpu
 from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
 from sheetgen.book.sheets import AND_AUTO, OF_WEIGHTS, PRECISIONS, Cell, Range, Ref, Validation, derived
 from sheetgen.book.wiring import Wiring, in_words
+from sheetgen.program.sheet_program import OF_MEASUREMENTS
 from sheetgen.question.deployment import DEFINITIONS, UNMEASURED
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
@@ -20,7 +21,19 @@ from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.sizing.targets import ASSUMED
-from sheetgen.units import AUTO, DTYPE_ALIASES, DTYPES, FACTOR, GBPS, PLAIN, PUBLISHED, RECOMMENDED, TEXT, WHOLE
+from sheetgen.units import (
+    AUTO,
+    DTYPE_ALIASES,
+    DTYPES,
+    FACTOR,
+    GBPS,
+    PLAIN,
+    PUBLISHED,
+    RECOMMENDED,
+    TEXT,
+    WHOLE,
+    Display,
+)
 
 OF_MONEY = (
     ("hours_in_a_month", "Hours in a month", "hours", "8,760 / 12: what a commitment pays for, run or not."),
@@ -196,19 +209,28 @@ def _speed(page: InputsSheet) -> None:
 def _measured(page: InputsSheet) -> None:
     """The deployments that were measured, with what their runs set; where there are none, what all have instead."""
     question, lists = page.solved.question, page.wiring.lists
-    if not question.measurements.speeds:
+    measured = question.measurements.deployments
+    if not measured:
         for name, value in UNMEASURED.items():
-            page.fixed(name, in_words(name), value, FACTOR, "", "0: not measured.")
+            display, unit = _shown(name)
+            page.fixed(name, in_words(name), value, display, unit, "0: not measured.")
         return
     page.section("Measured deployments: what --measured set, by what served", WHAT)
+    sources = ["; ".join(one.sources) for one in measured]
     for name, column in measured_columns(question).items():
-        display = TEXT if column.dtype == object else FACTOR
+        display, unit = (TEXT, "") if column.dtype == object else _shown(name)
+        notes = sources if name in OF_MEASUREMENTS.values() else [""] * len(sources)
         lists[name] = Range(
             tuple(
-                page.fixed(f"{name}_{i}", f"{in_words(name)}, {i}", value, display, "", "")
-                for i, value in enumerate(column.tolist(), 1)
+                page.fixed(f"{name}_{i}", f"{in_words(name)}, {i}", value, display, unit, note)
+                for i, (value, note) in enumerate(zip(column.tolist(), notes, strict=True), 1)
             )
         )
+
+
+def _shown(name: str) -> tuple[Display, str]:
+    """How a quantity of measured deployments is shown, and its unit."""
+    return (WHOLE, "bytes") if name.endswith("_bytes") else (FACTOR, "")
 
 
 def _precisions(page: InputsSheet) -> None:

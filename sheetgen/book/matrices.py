@@ -104,6 +104,7 @@ NOT_WRITTEN = (
     parallelism.runs,
     memory.staged_non_torch_bytes_per_gpu,
     memory.encoder_bytes,
+    memory.encoder_peak_bytes,
     memory.hand_over_bytes,
     memory.stage_overhead_bytes,
     counted(parallelism.layers_that_fit),
@@ -190,7 +191,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
         },
     )
     has_rate = "requests_per_second" in wiring.tables["contexts"].columns
-    for name, quantity in sheet_program(False)["measured"].named().items() if question.measurements.speeds else ():
+    for name, quantity in sheet_program(False)["measured"].named().items() if question.measurements.deployments else ():
         lists = {read: wiring.area(f"lst_{read}") for read in quantity.rows}
         models = [ref for of in every for ref in of.tables["models"].columns["model"]]
         compiler.write(name, quantity, given={**lists, "model_name": models})

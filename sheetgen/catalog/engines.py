@@ -16,9 +16,11 @@ from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.units import DTYPES, ENDS, FACTOR, GIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import DTYPES, ENDS, FACTOR, GIB, MIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
+Mib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
+SIZE_UNITS = {"gib": GIB, "mib": MIB}  # of a field, by how its name ends
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -68,7 +70,7 @@ class Fit(Entry):
     error: Text
 
 
-BandScope = Literal["calibrated", "shared", "other"]
+BandScope = Literal["calibrated", "shared", "cards", "other"]
 
 
 class Band(Entry):
@@ -77,7 +79,7 @@ class Band(Entry):
     without it.
 
     calibrated: the runs that constants were set on, each without its model; of the other start-ups, each without its
-    source, shared: on GPUs whose memory is the host's, too; other: on all others.
+    source, shared: on GPUs whose memory is the host's, too; cards: on GPUs without HBM; other: on all others.
     from_version, to_version: the oldest and the newest release among them.
     """
 
@@ -127,7 +129,8 @@ class OwnKv(Entry):
 class Accounting(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
-    `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for;
+    `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for: those without symmetric
+    memory; `heavier_graphs_on` those that `heavier_cuda_graph_layer_mib` holds for;
     `sparse_attention_not_on` those for which the engine has no kernel for attention to a part of the cache (an indexer
     or compressed entries). `plain_fp8_latent_on` are those (whole names) whose kernel for it keeps FP8 latents as they
     are, not in an entry of its own with scales.
@@ -164,6 +167,7 @@ class Accounting(Entry):
     sampler_bytes_per_logit: BytesEach
     sampler_bytes_per_vocabulary_entry: BytesEach
     forward_hidden_copies: Annotated[float, Field(ge=0, le=100)]
+    encoder_hidden_copies: Annotated[float, Field(ge=0, le=100)] = 0
     expert_workspace_share: Annotated[float, Field(ge=0, le=10)]
     matmul_workspace_gib: Gib
     allocation_step_bytes: Number = 2 * 2**20
@@ -181,6 +185,10 @@ class Accounting(Entry):
     pool_ratio_source: Text = "the engine cuts no pools by ratio"
     pool_ratios_of: Many[PoolRatios] = ()
     cuda_graph_gib: Gib
+    cuda_graph_layer_mib: Mib = 0
+    heavier_cuda_graph_layer_mib: Mib = 0
+    apart_cuda_graph_layer_mib: Mib = 0
+    heavier_graphs_on: Many[Label] = ()
     cuda_graph_source: Text
     group_stretch: Annotated[float, Field(ge=1, le=100)]
     shares_pages: bool
@@ -211,7 +219,10 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
     "sampler_bytes_per_logit": "activation_source",
     "non_torch_gib": "non_torch_source",
     "older_non_torch_gib": "non_torch_source",
-    "cuda_graph_gib": "cuda_graph_source",
+    **dict.fromkeys(
+        ("cuda_graph_gib", "cuda_graph_layer_mib", "heavier_cuda_graph_layer_mib", "apart_cuda_graph_layer_mib"),
+        "cuda_graph_source",
+    ),
     "sparse_attention_not_on": "sparse_attention_source",
     **dict.fromkeys(
         ("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
@@ -297,6 +308,11 @@ class Engine(Accounting):
         return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
 
     @property
+    def keeps_graphs(self) -> bool:
+        """Whether the engine keeps CUDA graphs."""
+        return self.cuda_graph_gib + self.cuda_graph_layer_mib > 0
+
+    @property
     def caution(self) -> str | None:
         """In one sentence, whose rules a version later than all known ones is sized by; nothing for another."""
         read = self.newest_read or self.default_version
@@ -334,7 +350,7 @@ class Engine(Accounting):
                 continue
             value: Any = values[one.column]
             value = SERVED[int(value)] if one.field == "second_runner" else value
-            value = value / GIB if one.field.endswith("_gib") else bool(value) if one.kind == "flag" else value
+            value = value / one.size_unit if one.size_unit else bool(value) if one.kind == "flag" else value
             if one.part:
                 value = fields.get(one.field, getattr(self, one.field)).model_copy(update={one.part: value})
             fields[one.field] = value
@@ -352,7 +368,9 @@ class Engine(Accounting):
 
     def scope_elsewhere(self, gpu: Gpu) -> BandScope:
         """Which bands hold on this GPU beyond what the constants were set on."""
-        return "shared" if gpu.memory.shared_with_host else "other"
+        if gpu.memory.shared_with_host:
+            return "shared"
+        return "cards" if self.has_heavier_graphs(gpu.architecture) else "other"
 
     @property
     def _is_calibrated(self) -> bool:
@@ -391,6 +409,10 @@ class Engine(Accounting):
     def is_older(self, architecture: str) -> bool:
         """Whether a GPU is of the architectures that have their own memory outside torch."""
         return self.older_non_torch_gib is not None and architecture.startswith(tuple(self.older_gpus))
+
+    def has_heavier_graphs(self, architecture: str) -> bool:
+        """Whether CUDA graphs of a layer take more memory on a GPU of that architecture."""
+        return architecture.startswith(tuple(self.heavier_graphs_on))
 
     def runs_sparse_attention(self, architecture: str) -> bool:
         """Whether the engine has kernels for sparse attention on GPUs of that architecture."""
@@ -435,8 +457,13 @@ class Constant:
         if self.part:
             held = getattr(engine.non_torch_gib if held is None else held, self.part)
         held = SERVED.index(held) if isinstance(held, str) else held
-        number: float = held * GIB if self.field.endswith("_gib") else held
-        return round(number) if self.field.endswith("_gib") or self.kind == "flag" else number
+        number: float = held * (self.size_unit or 1)
+        return round(number) if self.size_unit or self.kind == "flag" else number
+
+    @property
+    def size_unit(self) -> int | None:
+        """Bytes in the unit of its field; None where the field is no size."""
+        return SIZE_UNITS.get(self.field.rpartition("_")[2])
 
     def words(self, engine: Engine) -> str:
         """What is said beside it: the note, or where the engine has it from."""
@@ -492,6 +519,14 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
         "Fitted on runs whose forward pass is the peak.",
     ),
     Constant(
+        "encoder_hidden_copies",
+        "activation_source",
+        "Hidden states held in an image encoder",
+        "copies",
+        TWO_DECIMALS,
+        "At its peak, the activation of a feed-forward layer.",
+    ),
+    Constant(
         "expert_workspace_share",
         "activation_source",
         "Share of the experts' workspace held",
@@ -541,7 +576,17 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
         field="non_torch_gib",
         part="staged",
     ),
-    Constant("cuda_graph_bytes_per_gpu", "cuda_graph_source", "CUDA graphs", "bytes", field="cuda_graph_gib"),
+    Constant("cuda_graph_base_bytes", "cuda_graph_source", "CUDA graphs", "bytes", field="cuda_graph_gib"),
+    *(
+        Constant(
+            f"{whose}cuda_graph_layer_bytes", "cuda_graph_source", label, "bytes", field=f"{whose}cuda_graph_layer_mib"
+        )
+        for whose, label in (
+            ("", "of each layer and batch size beside it"),
+            ("heavier_", "the same, GPUs without HBM"),
+            ("apart_", "the same, each rank in a machine of its own"),
+        )
+    ),
     Constant(
         "graphs_in_budget",
         "accounting_source",
@@ -668,13 +713,15 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
 
 # A build between releases, by its image's name: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
 _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]{0,40}(?:-[A-Za-z0-9_.]{1,40}){1,6}")
+# A build of a source tree without tags: 0.1.dev1+g4d2a68d64.d20260816 says nothing of the release that it is after.
+_UNTAGGED = re.compile(r"v?0\.\d{1,2}\.(?:0\.)?dev\d{1,9}(?:[.+][A-Za-z0-9.+]{0,80})?")
 NEWEST = (10**6, 0, 0)
 
 
 def _version(text: str, like: str = "") -> tuple[int, ...]:
     """A version as numbers; where `like` is given, one that is counted as this one is: in releases, or in builds."""
     build, release = _BUILD.fullmatch(text), release_of(text)
-    if build is None and release is None and _OWN_BUILD.fullmatch(text):
+    if build is None and release is None and (_OWN_BUILD.fullmatch(text) or _UNTAGGED.fullmatch(text)):
         return NEWEST
     counted = (0, 0, int(build[1])) if build else release
     if counted is None or (like and bool(build) != bool(_BUILD.fullmatch(like))):
@@ -683,8 +730,9 @@ def _version(text: str, like: str = "") -> tuple[int, ...]:
 
 
 def release_of(text: str) -> tuple[int, ...] | None:
-    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release. None for no release's number."""
-    match = _VERSION.fullmatch(text)
+    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release. None for no release's number,
+    and for that of a build without tags."""
+    match = None if _UNTAGGED.fullmatch(text) else _VERSION.fullmatch(text)
     return tuple(int(part or 0) for part in match.groups()[:3]) if match else None
 
 
@@ -840,8 +888,12 @@ class SpeedFile(Entry):
 
     def cell(self, engine: str, gpu: Gpu) -> SpeedCell | None:
         """The cell whose constants hold for an engine on a GPU; None where the default ones do."""
-        name = self.same_as.get(engine, engine)
-        return next((c for c in self.cells if c.engine == name and gpu.architecture in c.architectures), None)
+        return self._cells.get((self.same_as.get(engine, engine), gpu.architecture))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], SpeedCell]:
+        """The cells by engine and architecture, of which each has one."""
+        return {(cell.engine, architecture): cell for cell in self.cells for architecture in cell.architectures}
 
     def constants(self, engine: str, gpu: Gpu) -> SpeedConstants:
         cell = self.cell(engine, gpu)
@@ -859,7 +911,7 @@ class SpeedFile(Entry):
         """The kinds of models of which runs of this engine on this very GPU took part in the fit, where the GPU has a
         band of its own; as `measured_scope` reads them."""
         cell = self.cell(engine, gpu)
-        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and self._of_gpu(gpu)
+        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and gpu.id in self._gpus
         return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
 
     def band(self, figure: Figure, end: str, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
@@ -867,15 +919,15 @@ class SpeedFile(Entry):
         known no better than what was: unless a measured point set it right, its band is at least as wide, at either
         end, as the GPU's own."""
         band = self.drawn_band(figure, scope, kind, engine, gpu)
-        own = [] if scope == "anchored" else [b for b in self._of_gpu(gpu) if b.figure == figure]
-        return (min if end == "low" else max)((band, *own), key=lambda one: getattr(one, end))
+        own = () if scope == "anchored" else self._of_gpus.get((figure, gpu.id), ())
+        return (min if end == "low" else max)((band, *own), key=lambda one: getattr(one, end)) if own else band
 
     def drawn_band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
         """The band of a figure in a scope: a GPU's own; of other engines and GPUs that of the engine's generation of
         GPUs and the kind of model, where it was measured, else the one for all. The widest stands for a GPU's own where
         it has none."""
         if scope == "fitted":
-            own = [b for b in self._of_gpu(gpu) if b.figure == figure]
+            own = self._of_gpus.get((figure, gpu.id))
             return own[0] if own else self.drawn_band(figure, "stages", kind, engine, gpu)
         by_generation = self._by_generation[figure, scope, "any" if scope in OF_ANY_KIND else kind]
         cell = self.cell(engine, gpu)
@@ -891,6 +943,16 @@ class SpeedFile(Entry):
             bands.setdefault((band.figure, band.scope, band.kind), {}).setdefault(band.generation, band)
         return bands
 
-    def _of_gpu(self, gpu: Gpu) -> list[SpeedBand]:
-        """The bands of a GPU's own runs; none where these are too few."""
-        return [b for b in self.bands if b.gpu == gpu.id]
+    @cached_property
+    def _of_gpus(self) -> dict[tuple[Figure, str], list[SpeedBand]]:
+        """The bands of a figure by the GPU of whose own runs they are; of GPUs with too few there are none."""
+        bands: dict[tuple[Figure, str], list[SpeedBand]] = {}
+        for band in self.bands:
+            if band.gpu is not None:
+                bands.setdefault((band.figure, band.gpu), []).append(band)
+        return bands
+
+    @cached_property
+    def _gpus(self) -> frozenset[str]:
+        """The GPUs with bands of their own."""
+        return frozenset(gpu for _, gpu in self._of_gpus)

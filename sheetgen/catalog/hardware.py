@@ -293,14 +293,23 @@ class Instance(InstanceRow):
         """The region of its price in that purchase class."""
         return self.region
 
+    def prices_by_region(self, purchase: str) -> dict[str, InstancePrice]:
+        """The price in that purchase class in each region that is asked about."""
+        price = self.price(purchase)
+        return {self.region_of(purchase): price} if price else {}
+
 
 class PlacedInstance(Instance):
     """A row at the prices of the regions that a question names, which may be another one for each purchase class."""
 
     regions: dict[str, str]
+    every: dict[str, dict[str, InstancePrice]]  # by class and region, dearer regions too
 
     def region_of(self, purchase: str) -> str:
         return self.regions.get(purchase, self.region)
+
+    def prices_by_region(self, purchase: str) -> dict[str, InstancePrice]:
+        return self.every.get(purchase, {})
 
 
 class InstanceFile(Entry):

@@ -72,13 +72,18 @@ class Compressed(Entry):
 
 
 class Recurrent(Entry):
-    """Layers with a fixed state per sequence: convolution (2 bytes an element) and recurrent part."""
+    """Layers with a fixed state per sequence: convolution (2 bytes an element) and recurrent part.
+
+    checkpoint_tokens: where a prompt can leave the prefix cache a state from within it, the tokens that lie between
+    such states: 1 for Mamba-2, the 64 of their kernel's chunks for gated delta nets; 0 for layers without.
+    """
 
     kind: Literal["recurrent"]
     n_layers: Count
     conv_elements: CountOrZero
     state_elements: Count
     state_dtype: Literal["bf16", "fp16", "fp32"]
+    checkpoint_tokens: CountOrZero = 0
 
 
 class NoCache(Entry):
@@ -133,11 +138,44 @@ class LayerRun(Entry):
 
 
 class Encoder(Entry):
-    """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements."""
+    """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements.
+
+    Of the encoder itself, where they are known: the patches of that image, its width, its feed-forward layer's, and how
+    many times the width of the language model an encoded token has (`outputs`: 1, and one for each inner layer that
+    hands its own features over).
+    """
 
     max_item_tokens: Count
     max_item_elements: CountOrZero
+    max_item_patches: CountOrZero = 0
+    hidden_size: CountOrZero = 0
+    intermediate_size: CountOrZero = 0
+    gated_ffn: bool = False
+    outputs: Annotated[int, Field(ge=1, le=100)] = 1
     source: Text
+
+    def shape(self, language_width: int) -> dict[str, int]:
+        """The columns of the encoder, beside a language model of this width."""
+        handed_over = (self.outputs - 1) * self.max_item_tokens * language_width
+        return {
+            "encoder_item_tokens": self.max_item_tokens,
+            "encoder_item_elements": self.max_item_elements + handed_over,
+            "encoder_item_patches": self.max_item_patches,
+            "encoder_hidden_size": self.hidden_size,
+            "encoder_ffn_elements": (3 if self.gated_ffn else 2) * self.intermediate_size,
+        }
+
+
+NO_ENCODER = dict.fromkeys(
+    (
+        "encoder_item_tokens",
+        "encoder_item_elements",
+        "encoder_item_patches",
+        "encoder_hidden_size",
+        "encoder_ffn_elements",
+    ),
+    0,
+)
 
 
 class Checkpoint(Entry):
@@ -264,7 +302,7 @@ _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
     "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
     "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
-    "state_element_bytes", "side_blocks",
+    "state_element_bytes", "state_checkpoint_tokens", "side_blocks",
 )  # fmt: skip
 CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
 # MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
@@ -477,6 +515,7 @@ class Model(Entry):
                 out["conv_bytes_per_state_layer"] = g.conv_elements * CONV_ELEMENT_BYTES
                 out["state_elements_per_layer"] = g.state_elements
                 out["state_element_bytes"] = int(DTYPES[g.state_dtype].other_bytes)
+                out["state_checkpoint_tokens"] = g.checkpoint_tokens
         if latents := out["n_mla_layers"]:
             mean = out["mla_width"] / latents
             out["mla_width"] = int(mean) if mean.is_integer() else mean
@@ -490,8 +529,7 @@ class Model(Entry):
             "n_experts": self.experts.n if self.experts else 0,
             "experts_per_token": self.experts.top_k if self.experts else 0,
             "expert_intermediate_size": expert_width if self.experts else 0,
-            "encoder_item_tokens": self.encoder.max_item_tokens if self.encoder else 0,
-            "encoder_item_elements": self.encoder.max_item_elements if self.encoder else 0,
+            **(self.encoder.shape(self.hidden_size) if self.encoder else NO_ENCODER),
             "rope_table_elements": self.rope_table_elements,
             "max_context_tokens": self.max_context_tokens or 0,
             **out,

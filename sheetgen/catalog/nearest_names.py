@@ -4,6 +4,7 @@ or card, so names that only look alike by their letters are not near."""
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -75,6 +76,7 @@ def _weight(part: str) -> float:
     return NUMBER if _has_digit(part) else WORD
 
 
+@functools.lru_cache(65_536)  # names of a catalog share most of their words
 def _likeness(part: str, other: str) -> float:
     """1 for the same part, less for a number with one character more (40, 40b), another release of a version (5.1, 5.2)
     and a word with a slip in it."""

@@ -101,7 +101,9 @@ class Regions:
     def of_row(self, row: Instance) -> dict[str, dict[str, tuple[InstancePrice, str]]]:
         """The prices of a row by region and purchase class, with their sources, those of its own region first."""
         own = {price.purchase: (price, "") for price in row.prices}
-        return {**({row.region: own} if own else {}), **self._prices.get(row.id.lower(), {})}
+        of_type = self._prices.get(row.id.lower(), {})
+        there = {**of_type.get(row.region, {}), **own}  # a row laid over the catalogs may stand in another region
+        return {**({row.region: there} if there else {}), **{k: v for k, v in of_type.items() if k != row.region}}
 
     def rows_in(self, text: str) -> tuple[Instance, ...]:
         """The rows that are sold in the regions that `text` means: an area, a country, a region's name or a part of
@@ -144,11 +146,15 @@ class Regions:
         known = self.of_row(row)
         offers = [(region, *offer) for region in regions for offer in known.get(region, {}).values()]
         best: dict[str, tuple[str, InstancePrice, str]] = {}
+        every: dict[str, dict[str, InstancePrice]] = defaultdict(dict)
         for offer in sorted(offers, key=lambda offer: offer[1].usd_per_hour):
             best.setdefault(offer[1].purchase, offer)
+            every[offer[1].purchase][offer[0]] = offer[1]
         in_order = [best[purchase] for purchase in PURCHASES if purchase in best]
-        if all(region == row.region for region, _, _ in in_order):
+        if not in_order:
             return row if row.region in regions else None
+        if all(region == row.region for by_region in every.values() for region in by_region):
+            return row
         places = {price.purchase: region for region, price, _ in in_order}
         return PlacedInstance.model_construct(
             **{
@@ -156,6 +162,7 @@ class Regions:
                 "prices": tuple(price for _, price, _ in in_order),
                 "region": next(iter(places.values())),
                 "regions": places,
+                "every": dict(every),
                 "source": _source_of(row, {price.purchase: source for _, price, source in in_order}),
             }
         )

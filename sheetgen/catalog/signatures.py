@@ -1,7 +1,8 @@
 """The schema of what a log is told by: signatures.yaml.
 
-A signature is one text that engines print. `word` must be in the line before `match` is tried; `<name>` in `match`
-stands for a number that is kept under that name. What it `says` depends on its kind:
+A signature is one text that engines print, or what such a text means, told by its parts: `word`, or one of several,
+must be in the line before `match` is tried; of several patterns each must be found, in whatever order, and `unless`
+must not. `<name>` in `match` stands for a number that is kept under that name. What it `says` depends on its kind:
 
 typed    a label: the engine's own message names the bill. `lasting` ones are no death: a refusal, a preemption
 weak     a label, by a message that has several causes
@@ -20,9 +21,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, must
+from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, must
 from sheetgen.catalog.guidance import LABELS
 from sheetgen.errors import shown
 
@@ -55,14 +56,22 @@ Word = Annotated[
 ]
 
 
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+Pattern = Annotated[str, AfterValidator(_pattern)]
+
+
 class Signature(Entry):
     """One text of an engine. `seen` are versions whose logs were read, not the first and the last that print it."""
 
     id: Id
     kind: Kind
     engine: Id | None = None
-    word: Word
-    match: Annotated[str, AfterValidator(_pattern)] | None = None
+    word: Annotated[Some[Word], BeforeValidator(_listed)]
+    match: Annotated[Many[Pattern], BeforeValidator(_listed)] = ()
+    unless: Pattern | None = None
     says: Id
     case: Id | None = None
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.9

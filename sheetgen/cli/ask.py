@@ -96,7 +96,7 @@ def size(
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     from sheetgen.api import record, sized_point
-    from sheetgen.question.measured_speed import with_measured
+    from sheetgen.question.measurements import with_measured
 
     added = None
     if has_extras:

@@ -11,7 +11,7 @@ from sheetgen.api import Sized
 from sheetgen.catalog.engines import Engine
 from sheetgen.cli.output import table
 from sheetgen.question.deployment import Resolved, model_kind
-from sheetgen.question.measured_speed import Measurements
+from sheetgen.question.measurements import Measurements
 from sheetgen.question.stated_load import load_words
 from sheetgen.report.measured_words import measured_lines
 from sheetgen.report.precision_words import sized_as_words
@@ -44,6 +44,8 @@ BAND_WORDS = {
     "(docs/fidelity.md).",
     "shared": "Four of five of {n} start-ups of {releases} on GPUs whose memory is the host's, too, lay within such "
     "bands, judged without logs of their own source (docs/fidelity.md).",
+    "cards": "Four of five of {n} start-ups of {releases} on GPUs without HBM in public logs lay within such bands, "
+    "judged without logs of their own source (docs/fidelity.md).",
     None: "No error band: too few measured runs of this engine were seen (docs/fidelity.md).",
 }
 
@@ -69,7 +71,7 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             "",
             table(_memory(known, answer, names), right=(1, 2)),
             "",
-            _band_words(answer["band_scope"], names.engine),
+            _band_words(answer["band_scope"], names.engine, bool(known["measured_pool_error_bytes"])),
             "",
             table(
                 [
@@ -110,11 +112,12 @@ def _fewest(answer: Mapping[str, Any], known: Mapping[str, Any], n_gpus: int, sh
     return f"{fewest:,} ({layout.words(fewest // layout.n_gpus)})"
 
 
-def _band_words(scope: str | None, engine: Engine) -> str:
-    """What the bands of memory are from."""
+def _band_words(scope: str | None, engine: Engine, is_measured: bool) -> str:
+    """What the bands of memory are from; is_measured: whether a start-up log set the KV pool's."""
     band = engine.band("kv_pool", scope) if scope else None
     releases = f"{engine.name} {band.releases}" if band else ""
-    return BAND_WORDS[scope].format(n=band.n_rows if band else 0, releases=releases)
+    said = BAND_WORDS[scope].format(n=band.n_rows if band else 0, releases=releases)
+    return f"{said} The KV pool's is that of start-up logs (docs/how-to/measure-it.md)." if is_measured else said
 
 
 def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved) -> Iterator[tuple[str, ...]]:
@@ -136,6 +139,8 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
         if at_limit
         else f",{share} of what is free"
         if of_free
+        else ", as measured"
+        if known["measured_pool_more_bytes"] != known["measured_pool_less_bytes"]
         else "",
         "cuda_graph_bytes_per_gpu": outside,
     }
@@ -204,11 +209,12 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Measurements) -> I
     """Which runs the bands are from."""
     engine = names.engine
     if answer["speed_scope"] == "anchored":
-        if not found.speeds:
+        measured = next((one for one in found.deployments if one.runs), None)
+        if measured is None:
             factors = f"TPOT x {answer['speed_factor']:,.4g}, TTFT x {answer['ttft_factor']:,.4g}"
             yield f"Set right by the factors given: {factors}."
         yield f"Bands: of runs set right by one point of their configuration ({DOCS})."
-        if found.speeds and not found.speeds[0].ttft_factor:
+        if measured and not measured.ttft_factor:
             yield "No time to first token was measured: its band may be wider."
     elif answer["speed_scope"] == "ranks":
         runs = names.speed.band("tpot", "high", "ranks", model_kind(names.model), engine.engine, names.gpu).n_rows

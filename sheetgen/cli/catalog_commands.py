@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sheetgen.catalog.hosted import HostedPrice
     from sheetgen.catalog.prices.hosted_list import HostedRefresh
     from sheetgen.catalog.prices.refresh import Refresh
-    from sheetgen.catalog.prices.rows import What
+    from sheetgen.catalog.prices.rows import Change, What
 
 MOST_ROWS = 40  # of the table of changes; --json has all
 MOST_NAMES = 4  # of one reason
 ACCEPT = "--accept-large-changes"
-ADDS = ", which --add-new adds"
 
 _SAID: dict[What, str] = {
     "changed": "changed", "added": "new for a row that had none", "moved": "of another region than before",
     "confirmed": "the same at a later date", "unchanged": "unchanged",
 }  # fmt: skip
+_ADDED = {True: " added", False: ", which --add-new adds"}
 
 
 def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
@@ -55,21 +55,9 @@ def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
-    changes = [one for one in found.changes if one.what in ("changed", "added", "moved")]
-    if changes:
-        rows = [("instance", "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
-        for one in changes[:MOST_ROWS]:
-            old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
-            prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
-            rows.append((one.instance, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
-        yield table(rows, right=(2, 3, 4))
-        if len(changes) > MOST_ROWS:
-            yield f"and {len(changes) - MOST_ROWS:,} more; --json has all"
-        yield ""
-    n_of = Counter(one.what for one in found.changes)
-    said = [f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what]]
-    if said or not found.brought:
-        yield f"Prices: {', '.join(said) or 'none for a row of the catalogs'}."
+    yield from _changes(found.changes, ("instance",))
+    if (counted := _counted(found.changes)) or not found.brought:
+        yield f"Prices: {counted or 'none for a row of the catalogs'}."
     if older := [one for one in found.changes if one.what == "older"]:
         known = sum(not one.touches_row for one in older)
         already = f" ({known:,} there already)" if known else ""
@@ -78,17 +66,28 @@ def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
     if found.dropped:
         yield f"{count(len(found.dropped), 'price')} of the old region dropped from moved rows: {_some(found.dropped)}."
     if found.n_other_regions:
-        yield f"{count(found.n_other_regions, 'line')} of other regions than the catalog's rows."
+        yield f"{count(found.n_other_regions, 'line')} of other regions than --region names."
+    of_pairs = [one for one in found.of_regions if add_new or not one.is_new_pair]
+    if of_pairs:
+        yield ""
+        yield from _changes(of_pairs, ("instance", "region"))
+        n_older = sum(one.what == "older" for one in of_pairs)
+        older_too = [f"{n_older:,} older than the catalog's, which stays"] * (n_older > 0)
+        yield f"Prices of other regions than a row's own: {', '.join(filter(None, [_counted(of_pairs), *older_too]))}."
+    if pairs := dict.fromkeys((one.instance, one.new_region) for one in found.of_regions if one.is_new_pair):
+        names = _some([f"{instance} in {region}" for instance, region in pairs])
+        yield f"{count(len(pairs), 'new pair')} of type and region{_ADDED[add_new]}: {names}."
     if found.not_in_lists:
         yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-    for rows_found, added in ((found.brought, " of your own"), (found.new, " added" if add_new else ADDS)):
+    for rows_found, added in ((found.brought, " of your own"), (found.new, _ADDED[add_new])):
         if rows_found:
             names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
     yield from _not_asked(found.brought, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in found.left:
-        by_why.setdefault(left.why, []).append(f"{left.provider or left.offer.provider} {left.offer.name}")
+        name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
+        by_why.setdefault(left.why, []).append(name)
     if by_why:
         yield "Not matched, and left alone:"
     reasons = sorted(by_why.items(), key=lambda pair: -len(pair[1]))
@@ -96,6 +95,29 @@ def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
         yield f"  {count(len(lines), 'line')}: {why} ({_some(list(dict.fromkeys(lines)))})"
     if len(reasons) > MOST_ROWS:
         yield f"  and {len(reasons) - MOST_ROWS:,} more reasons; --json has all"
+
+
+def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]:
+    """A table of the prices that are other than before, and an empty line; nothing where there is none."""
+    other = [one for one in changes if one.what in ("changed", "added", "moved")]
+    if not other:
+        return
+    rows = [(*names, "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
+    for one in other[:MOST_ROWS]:
+        old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
+        place = (one.instance, one.new_region)[: len(names)]
+        prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
+        rows.append((*place, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
+    yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)))
+    if len(other) > MOST_ROWS:
+        yield f"and {len(other) - MOST_ROWS:,} more; --json has all"
+    yield ""
+
+
+def _counted(changes: Sequence[Change]) -> str:
+    """How many prices there are of each kind of change."""
+    n_of = Counter(one.what for one in changes)
+    return ", ".join(f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what])
 
 
 def _usd(value: float | None) -> str:
@@ -197,10 +219,9 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 @click.option(
     "--to",
     metavar="DIR",
-    help="Write the rows that change into a catalog folder: DIR/instances/PROVIDER.yaml.",
+    help="Write what changes into a catalog folder: DIR/instances/PROVIDER.yaml and DIR/regions/PROVIDER.yaml.",
 )
 @click.option("--as-of", metavar="DATE", help="Day when the prices were read, for lists that do not say one.")
-@click.option("--region", metavar="REGION", help="Price rows in this region. Default: each row in its own.")
 @click.option("--provider", metavar="NAME", help="Whose prices they are, of a list of your own that does not say.")
 @click.option(
     "--usd-per",
@@ -210,7 +231,14 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
 )
 @click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(
-    "--add-new", is_flag=True, help="Add what the catalogs do not have, where a list says its GPU and how many."
+    "--region",
+    metavar="REGION",
+    help="Move rows to this region and leave others out. Default: each row in its own, other regions in their file.",
+)
+@click.option(
+    "--add-new",
+    is_flag=True,
+    help="Add what the catalogs do not have: types, where a list says their GPU and how many; types in more regions.",
 )
 @click.option(
     "--skip-broken", is_flag=True, help="Leave out lines that are broken, and say which. Default: refuse all."
@@ -242,7 +270,10 @@ def prices(
     one of six forms, known by its columns: AWS on demand, Azure on demand, GCP accelerators, neocloud offerings, AWS
     Capacity Blocks, commitments; or a list of your own. A line prices the catalog's row of that type and region, or of
     that provider and GPU; what is not certain is listed, never guessed. The price that is replaced stays in the row as
-    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself.
+    history (`sheetgen show ID`); one that is older than the catalog's becomes history itself. A line of another region
+    than the row's goes to the provider's file of regions, where --region of recommend finds it; there the newest price
+    holds, without history. A type in a region where the catalogs have no price of it comes in only by --add-new:
+    public lists price machines that are not there.
 
     \b
     Columns that a list must have:
@@ -258,6 +289,8 @@ def prices(
                 usd_per_hour, kind
       your own  provider, instance type, gpu, gpu count, region, price per
                 hour, currency, date
+
+    source and source_date, the day when a line was read, are taken from a list that has them.
 
     Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
     per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. A type of the
@@ -287,6 +320,7 @@ def prices(
     )
     from sheetgen.catalog.prices.own_list import Stated, usd_per_currency
     from sheetgen.catalog.prices.refresh import files, read_lists, refresh
+    from sheetgen.catalog.prices.region_files import region_files
     from sheetgen.question.parse import as_of_date
 
     day = as_of_date(as_of).isoformat() if as_of is not None else None
@@ -306,7 +340,8 @@ def prices(
     else:
         found = refresh(catalog, read_lists(lists, stated, read), day, region, skip_broken)
         rows = [*found.changed, *found.brought, *(found.new if add_new else ())]
-        written = files(catalog, target, rows) if target else {}
+        of_regions = [one for one in found.of_regions if add_new or not one.is_new_pair]
+        written = files(catalog, target, rows) | region_files(catalog, target, of_regions) if target else {}
         doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
     for fault in found.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
@@ -381,6 +416,10 @@ def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
     }
 
 
+def _said(change: Change) -> dict[str, Any]:
+    return {key: getattr(change, name) for key, name in _OF_CHANGE.items()}
+
+
 def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
     changes = [one for one in found.changes if one.what != "unchanged"]
     return {
@@ -393,9 +432,12 @@ def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
             }
             for one in found.lists
         ],
-        "changes": [{key: getattr(one, name) for key, name in _OF_CHANGE.items()} for one in changes],
+        "changes": [_said(one) for one in changes],
         "n_unchanged": len(found.changes) - len(changes),
         "dropped": list(found.dropped),
+        "regions": [
+            {**_said(one), "is_new_pair": one.is_new_pair} for one in found.of_regions if one.what != "unchanged"
+        ],
         "n_other_regions": found.n_other_regions,
         "not_in_lists": list(found.not_in_lists),
         "new": [

@@ -17,6 +17,7 @@ from sheetgen.cli.answer_text import NEVER_MEASURED, budgeted_words, dearer
 from sheetgen.cli.bills import numbers_of
 from sheetgen.cli.options import PACE
 from sheetgen.cli.output import answer, folded, table, warn
+from sheetgen.diagnose.log_compared import Compared, compare, compared_record
 from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, flags_for, flags_record
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
@@ -24,7 +25,6 @@ from sheetgen.question.inputs import asked_in
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import A_LOAD
 from sheetgen.report.wording import lost
-from sheetgen.startup.log_compared import Compared, compare, compared_record
 from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import QUANTITIES, read_log
 from sheetgen.units import GIB, PERCENT, Layout, count, rate_text
@@ -144,6 +144,8 @@ def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator
     rented = " and ".join(f"{n:,}x {instance}" for instance, n in found.n_instances.items())
     alone = cell.chosen
     beside = "" if alone is None else f", {dearer(found.monthly_usd / alone.monthly_usd - 1)} against one pool"
+    if question.filters.region:
+        rented += f" in {found.prefill.candidate.region}"
     yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
     yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"

@@ -190,6 +190,7 @@ def build(
       sheetgen plan build plan.yaml --out plans
     """
     from sheetgen.plan.record import NAME
+    from sheetgen.report.measured_words import unused_lines
 
     named = formats_named(formats, PLAN_FORMATS) or (DEFAULT_OF_PLAN,)
     place = place_of(out, NAME if name is None else name)
@@ -206,7 +207,9 @@ def build(
     if as_json:
         print_json(found)
     elif not quiet:
-        say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found)]))
+        unused = list(unused_lines(answer.plan.unused))
+        lines = ["", *unused] if unused else []
+        say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found), *lines]))
     note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
     if missing:
         raise SystemExit(1)

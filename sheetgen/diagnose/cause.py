@@ -32,10 +32,18 @@ UNSAID_MISSING = (
     "how much memory was free: the operator's error does not say that it ran out, nor does every cause of it "
     "(expandable segments under WSL 2, a compile cache of which a part is missing)"
 )
+REFUSED_MISSING = (
+    "what refused it: under WSL 2 the driver gives less than the card has free, as do a slice of a GPU (MIG, vGPU) and "
+    "a driver whose addresses are in pieces; nvidia-smi in that moment, or the same start on Linux itself, tells"
+)
+QUOTED_MISSING = "the log itself: this reads like a text about such a failure, which may only quote the line"
 KILLER_MISSING = (
     "who ended the process: dmesg of the host, or the pod's last state. Code 137 is any SIGKILL; the container's "
     "limit shows as OOMKilled"
 )
+REFUSED = "refused-with-room"  # the form of an allocation's failure: the GPU had more free than was requested
+PROMPTS = "prompts"  # host memory, of a server that keeps a copy of each prompt's cache there
+POSING = "posing"  # a KV pool that is shorter than the context, so that its length refuses requests
 NEARLY_FULL = 0.95
 FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
 LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill a pool
@@ -44,6 +52,10 @@ _FLAT = 3  # samples: as many requests run in more than so many, while others wa
 _HIGH = 0.9
 _UNSAID, _UNSAID_HERE = 0.7, 0.45  # at most, for an allocation that failed without a word of memory; where others do
 _KILLED_OTHERWISE = 0.4  # how sure of the host's memory: the log names another who may have ended the process
+_QUOTED = 0.45  # at most, for words that a text quotes
+_GRAPHS_MADE = 0.45  # how sure of a step's peak: the graphs have their memory, nothing else says how far it had come
+_WITH_ROOM = 2  # times what was requested: with so much free no part of memory was short
+_POOL_RESERVE = 64  # tokens of the pool that SGLang keeps from a request
 _MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # of the card
 _OVER_ANY_BUDGET = 0.93  # of the card in this process's tensors: more than a pool within the budget leaves
 
@@ -120,6 +132,9 @@ def _share_of_others(amounts: Mapping[str, float]) -> float:
 def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     """The bill of an allocation failure; `added` are "lora" and "draft" where the arguments have them."""
     amounts, stages = failure.amounts, failure.stages
+    if 0 < _WITH_ROOM * amounts.get("tried_bytes", 0.0) <= amounts.get("free_bytes", 0.0):
+        suspects = [bill.label for bill in (_by_frame(stages, run),) if bill is not None]
+        return Bill(UNDETERMINED, 0.3, REFUSED, tuple(suspects), (REFUSED_MISSING,))
     share = _share_of_others(amounts) if amounts.get("other_bytes", 0.0) > GIB else 0.0
     if share > _MOSTLY_OTHERS:
         return Bill(SHARED, 0.7, also=(WEIGHTS,))
@@ -176,6 +191,8 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
     if added:
         return Bill(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
+    if "private_pool_bytes" in amounts and not starting:
+        return Bill(PREFILL, _GRAPHS_MADE, "peak", (WORKSPACE, SAMPLER), (FRAMES_MISSING, PHASE_MISSING))
     return Bill(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
 
 
@@ -270,6 +287,7 @@ PHASES = {
     "captured": "start: CUDA graphs captured", "failed-start": "start", "ready": "serving", "serving": "serving",
     "died-serving": "serving",
 }  # fmt: skip
+QUOTED = "This reads like a text about such a failure and not like a log: the line may only be quoted."
 _ADDED_ARGUMENTS = {
     "lora": ("enable_lora", "lora_paths", "lora_modules", "lora_dir"),
     "draft": ("speculative_config", "speculative_algorithm", "speculative_model", "speculative_draft_model_path"),
@@ -330,14 +348,19 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
         # Training, a notebook, an image generator: the same text, and none of the bills of a server.
         also = (bill.label,) if bill.label != UNDETERMINED else bill.also
         bill = Bill(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *bill.missing))
+    notes: tuple[str, ...] = ()
+    if failure.match.is_quoted or (facts.is_text and not failure.match.is_printed and not failure.frames):
+        bill = replace(bill, confidence=min(_QUOTED, bill.confidence), missing=(QUOTED_MISSING, *bill.missing))
+        notes = (QUOTED,)
     if bill.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):
         bill = replace(bill, missing=(*bill.missing, CAUSE_ABOVE.format(who=other[1].lower())))
-    return Verdict(bill, run, failure, _phase(failure, run, bill), _evidence(run, failure, bill))
+    return Verdict(bill, run, failure, _phase(failure, run, bill), _evidence(run, failure, bill), notes)
 
 
 def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
     """What outranks the rest: a trap, the engine's message, an allocation failure, a weak message, a refusal."""
     failures = [f for f in run.lasting_failures if not _is_quoted(f, run)]
+    failures = [f for f in failures if not f.match.is_quoted] or failures
     kinds = ("trap", "typed", "oom", "weak")
     of_kind = {kind: [f for f in failures if f.match.signature.kind == kind] for kind in kinds}
     refused = [f for f in of_kind["typed"] if f.match.signature.lasting]
@@ -362,7 +385,18 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
             best = _clearest(refused)
         elif weak:
             best = max(weak, key=_weight)
+    best = _by_the_pool(best, run) if best else None
     return best, _bill_of_message(best, run, added) if best else Bill(UNDETERMINED, 0.0)
+
+
+def _by_the_pool(failure: Failure, run: Run) -> Failure:
+    """The refusal of a prompt, with the pool's figures where its limit is the pool and not the longer context."""
+    of_run, figures = run.figures, failure.match.figures
+    pool, context, limit = of_run.get("pool_tokens", 0), of_run.get("context_tokens", 0), figures.get("limit_tokens", 0)
+    if failure.match.signature.case != "refused" or not pool - _POOL_RESERVE <= limit <= pool < context:
+        return failure
+    held = {"kv_tokens_available": pool, "max_model_len": context}
+    return replace(failure, match=replace(failure.match, figures={**figures, **held}))
 
 
 def _unexplained(ooms: list[Failure], weak: list[Failure]) -> list[Failure]:
@@ -404,6 +438,8 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
     """The label of a message; the rest of the log may tip it to a neighbour."""
     s, amounts, figures = failure.match.signature, failure.amounts, {**run.figures, **failure.match.figures}
     bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
+    if s.says == HOST and "prompt-cache" in run.clues:
+        bill = replace(bill, case=PROMPTS)
     if s.says == HOST and s.kind == "weak" and "killed-otherwise" in run.clues:
         return replace(bill, confidence=_KILLED_OTHERWISE, also=(NOT_AN_OOM,), missing=(KILLER_MISSING,))
     if s.says == WEIGHTS and amounts.get("n_processes", 0) > 1 and _share_of_others(amounts) > _MOSTLY_OTHERS:
@@ -411,6 +447,8 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
     small_step = 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP
     if s.says == PREFILL and s.case == "peak" and small_step:
         return Bill(PREFILL, s.confidence, "full", (WEIGHTS, *s.also))
+    if s.says == PREFILL and "kv_tokens_available" in failure.match.figures:
+        return Bill(POOL, s.confidence, POSING, (PREFILL,))
     if s.says == POOL and figures.get("kv_available_gib", 1) <= 0:
         return replace(bill, case="empty")
     if s.says == MANY and s.case == "pool" and 0 < figures.get("asked_tokens", 0) <= figures.get("pool_free_tokens", 0):
@@ -442,9 +480,9 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
 def _phase(failure: Failure, run: Run, bill: Bill) -> str:
     phase = failure.phase
     if failure.match.signature.kind == "typed":
-        if bill.label in _PHASE_OF_LABEL:
+        if bill.label in _PHASE_OF_LABEL and bill.case != POSING:
             return _PHASE_OF_LABEL[bill.label]
-        if bill.label == PREFILL and bill.case == "refused":
+        if bill.case in ("refused", POSING):
             return "serving"
     if phase in ("unknown", "failed-start", "died-serving"):
         if run.seen("failed-start") or any(s in ("weights", "profile", "cache", "graphs") for s in failure.stages):

@@ -12,8 +12,20 @@ from sheetgen.catalog import guidance
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.signatures import SignatureFile
-from sheetgen.diagnose.cause import HEALTHY, NOT_AN_OOM, UNDETERMINED, Queue, Verdict, verdict_of
+from sheetgen.diagnose.cause import (
+    HEALTHY,
+    NOT_AN_OOM,
+    POSING,
+    QUOTED,
+    REFUSED,
+    UNDETERMINED,
+    UNSAID,
+    Queue,
+    Verdict,
+    verdict_of,
+)
 from sheetgen.diagnose.fixes import Fix, Step, fixes_for
+from sheetgen.diagnose.log_compared import compare
 from sheetgen.diagnose.log_facts import Facts, excerpt
 from sheetgen.diagnose.reading import read
 from sheetgen.diagnose.replay import Replay, replay
@@ -21,7 +33,6 @@ from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.question import parse
 from sheetgen.question.deployment import wrong_values
-from sheetgen.startup.log_compared import compare
 from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import StartupLog, measure
 from sheetgen.units import GB, GIB, MIB
@@ -156,7 +167,7 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
         numbers,
         shortfall(numbers) if verdict.failure else _of_queue(verdict.queue),
         fixes,
-        (*verdict.notes, *(replayed.notes if replayed else ())),
+        (*verdict.notes, *_remarks(verdict), *(replayed.notes if replayed else ())),
         replayed,
         reasons,
         health(startup, given, catalog) if verdict.bill.label == HEALTHY and startup else None,
@@ -278,7 +289,7 @@ def headline(found: Diagnosis) -> str:
     bill = found.verdict.bill
     sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
     if bill.label == UNDETERMINED:
-        return "Undetermined: the log does not say which part of memory ran out, if any did."
+        return f"Undetermined: {_why_undetermined(found.verdict)}."
     is_cut = bill.label == HEALTHY and bill.confidence < 0.5
     if (queue := found.verdict.queue) is not None:
         used = "" if queue.usage is None else f" ({100 * queue.usage:.0f} % of the KV cache in use)"
@@ -286,7 +297,36 @@ def headline(found: Diagnosis) -> str:
         well = "Healthy, and saturated" if bill.label == HEALTHY else "Nothing failed, and it is saturated"
         return f"{well}: {queue.running:,} requests run, {limit}{used}, and {queue.waiting:,} wait ({sure})."
     said = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
+    if QUOTED in found.notes:
+        return f"If this is a log and not a text about one: {found.bill} ({sure})"
     return f"{said} ({sure})." if said else f"{found.bill} ({sure})"
+
+
+def _why_undetermined(verdict: Verdict) -> str:
+    failure = verdict.failure
+    if failure is None or failure.match.signature.kind != "oom" or failure.match.signature.says == UNSAID:
+        return "the log does not say which part of memory ran out, if any did"
+    if verdict.bill.case == REFUSED:
+        return f"{_with_room(verdict.amounts)}, so that no part of memory was short"
+    return "memory of the GPU ran out, and the log does not say for which part"
+
+
+def _with_room(amounts: Mapping[str, float]) -> str:
+    """What was refused and what was free, where more was free than requested; nothing where it was not."""
+    tried, free = amounts.get("tried_bytes", 0.0), amounts.get("free_bytes", 0.0)
+    return f"{_size(tried)} were refused with {_size(free)} free on the GPU" if 0 < tried < free else ""
+
+
+def _remarks(verdict: Verdict) -> tuple[str, ...]:
+    """What the figures of the log say beside the verdict."""
+    room, idle = _with_room(verdict.amounts), verdict.run.figures.get("idle_gib", 0.0)
+    remarks = (
+        room
+        and verdict.bill.case != REFUSED
+        and f"{room}: no plain want of memory (WSL 2, a slice of a GPU, or free addresses in pieces).",
+        idle and verdict.bill.case == POSING and f"{idle:,.2f} GiB of the GPU were free when the pool had been made.",
+    )
+    return tuple(remark for remark in remarks if remark)
 
 
 def sections(found: Diagnosis) -> list[tuple[str, list[str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,12 +26,12 @@ from sheetgen.diagnose.cause import (
 )
 from sheetgen.diagnose.replay import MOST_SHARE, NOT_ENOUGH, Replay, whole
 from sheetgen.startup.printed_arguments import RENAMED
-from sheetgen.startup.startup_log import StartupLog
-from sheetgen.units import GIB
+from sheetgen.startup.startup_log import Argument, StartupLog
+from sheetgen.units import GIB, MIB
 
 # The form of a death where the verdict names none, and forms whose own fixes are all that help.
 _USUAL = {POOL: "length", MANY: "pool", PREFILL: "peak"}
-_ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed", "places")
+_ALONE = ("refused", "admission", "slots", "empty", "full", "room", "placed", "places", "posing")
 # Engines that run one step before they make the pool and the graphs, which then have taken nothing yet.
 _PROFILE_FIRST = ("vllm", "nim", "tgi")
 # What an engine that is built ahead (TensorRT-LLM in Triton) has not.
@@ -66,6 +67,19 @@ _SETTINGS = {
 # A step shorter than the longest prompt is refused, or the prompt is, where a prompt is not spread over steps.
 _SPREADS = ("--enable-chunked-prefill", "enable_chunked_prefill")
 
+_OUTRIGHT = "kv_cache_memory_bytes"
+_OF_GRAPHS = (
+    "enforce_eager",
+    "disable_cuda_graph",
+    "cudagraph_capture_sizes",
+    "cuda_graph_sizes",
+    "cuda_graph_max_bs",
+    "cuda_graph_max_bs_decode",
+)
+_OFF_BY_DEFAULT = ("cpu_offload_gb", "kv_offloading_size")
+_NARROW = re.compile(
+    r"(?i)fp8|float8|e4m3|e5m2|w8a8|int8|fp4|int4|awq|gptq|w4a|[48]-?bit|modelopt|bitsandbytes|\bq\d|autoround"
+)
 USELESS: Any = object()  # a change that does not help: it is left out
 Value = tuple[Any, str]  # a value, None where there is none, and what is known of it
 _LEAST_SHARE = 0.1  # below it no model is served: only the other process can give way
@@ -195,7 +209,9 @@ def fixes_for(
             default = _SMALL_CARD_STEP
         name = setting_of(fix, newest, engine)
         value, said = value_of(Situation(fix, bare(flag), name, default, engine, verdict, startup, replayed))
-        if value is USELESS:
+        if value is USELESS or is_met(
+            Situation(fix, bare(flag), name, default, engine, verdict, startup, replayed), value
+        ):
             continue
         found.append(Fix(flag, fix.direction, value, f"{fix.reason} ({said})" if said else fix.reason, fix.cost))
     return _with_its_switch(found, flags)
@@ -290,6 +306,8 @@ def _first_step(known: Situation, now: float | None) -> Value:
     direction, name = known.fix.direction, known.name
     if name == "gpu_memory_utilization":
         return _share_step(known, now)
+    if known.plain == _OUTRIGHT:
+        return _outright(known)
     if words := _FIRST_STEPS.get((direction, known.plain)):
         return words, ""
     if name == "tensor_parallel_size" and direction == "raise":
@@ -299,6 +317,58 @@ def _first_step(known: Situation, now: float | None) -> Value:
     if is_limit and direction == "lower":
         return (USELESS if now == 1 else int(now) // 2 if now else "half"), ""
     return None, ""
+
+
+def _outright(known: Situation) -> Value:
+    """A pool that leaves what the failed allocation was short of; USELESS where the log prints no pool."""
+    pools = known.startup.figures.get("kv_pool_bytes_per_gpu", {}).values() if known.startup else ()
+    pool = min((figure.value for figure in pools), default=0.0)
+    amounts = known.verdict.amounts
+    short = max(0.0, amounts.get("tried_bytes", 0.0) - amounts.get("free_bytes", 0.0))
+    left = int((pool - short - _SAFETY) / MIB)
+    if left <= 0 or not short:
+        return USELESS, ""
+    return (
+        f"{left}M",
+        f"the pool's {pool / GIB:,.2f} GiB less what was short, {short / GIB:,.2f} GiB, and {_SAFETY / GIB:g}",
+    )
+
+
+def stated(known: Situation, *names: str) -> Argument | None:
+    """The first of some arguments that the log states."""
+    arguments = known.startup.arguments if known.startup else {}
+    return next((arguments[name] for name in names if name in arguments), None)
+
+
+def is_met(known: Situation, value: Any) -> bool:
+    """Whether the log shows that a change is made already, or that it moves what is not in use."""
+    direction, given = known.fix.direction, stated(known, known.plain)
+    if known.name in ("kv_cache_dtype", "cache_type_k", "kv_cache_config") and direction == "set":
+        return "kv-in-8-bits" in known.verdict.run.clues or (given is not None and _is_narrow(given.value))
+    if known.name == "weight_dtype" and direction == "set":
+        model = stated(known, "model", "model_tag", "model_path")
+        return "narrow-weights" in known.verdict.run.clues or any(
+            one is not None and _is_narrow(one.value) for one in (given, model)
+        )
+    if known.name == "gpu_memory_utilization" and stated(known, _OUTRIGHT):
+        return True  # the pool was set outright, so that the share does not count
+    eager = stated(known, "enforce_eager", "disable_cuda_graph")
+    if known.plain in _OF_GRAPHS and eager is not None and eager.value is True:
+        return True
+    if direction == "set" and given is not None and value is None:
+        return given.value not in (False, None)
+    if known.plain in _OFF_BY_DEFAULT and direction == "lower":
+        shows_all = stated(known, "model", "model_tag", "model_path") is not None
+        return (shows_all and given is None) or (given is not None and given.value in (0, 0.0))
+    now = given.value if given is not None and isinstance(given.value, (int, float)) else None
+    if now is None or isinstance(now, bool) or not isinstance(value, (int, float)):
+        return False
+    return now >= value if direction == "raise" else 0 < now <= value if direction == "lower" else False
+
+
+def _is_narrow(words: Any) -> bool:
+    """Whether a precision, or the name of a checkpoint, is one of eight bits or fewer."""
+    return isinstance(words, str) and _NARROW.search(words) is not None
 
 
 def _share_step(known: Situation, now: float | None) -> Value:

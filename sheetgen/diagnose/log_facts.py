@@ -8,10 +8,11 @@ from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter
 
 from sheetgen.catalog.hardware import Devices
 from sheetgen.catalog.signatures import Signature, compiled
+from sheetgen.diagnose import prose
 from sheetgen.errors import shown
 from sheetgen.startup.log_lines import ByShape, Grams, Line, without_digits
 from sheetgen.startup.startup_log import STARTUP_WORDS, UNITS, StartupLog
@@ -87,13 +88,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature found in a line."""
+    """A signature found in a line: printed by a program, in a sentence, or on a line of its own."""
 
     signature: Signature
     line_number: int
     rank: str
     text: str
     figures: dict[str, float]
+    is_quoted: bool = False
+    is_printed: bool = True
 
 
 @dataclass
@@ -157,12 +160,16 @@ class Run:
 
 @dataclass
 class Facts:
-    """All runs of a log, of which before the last only the latest is kept; and its start, if its engine is known."""
+    """All runs of a log, of which before the last only the latest is kept; and its start, if its engine is known.
+
+    `is_text`: it reads like a text about logs.
+    """
 
     runs: list[Run] = field(default_factory=lambda: [Run()])
     n_runs: int = 1
     votes: Counter[str] = field(default_factory=Counter)
     startup: StartupLog | None = None
+    is_text: bool = False
 
     @property
     def run(self) -> Run:
@@ -249,17 +256,33 @@ _BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its mat
 _AROUND = 200  # of these, those that a quoted line shows
 _AMOUNTS = 1 << 14  # characters of a line that states amounts
 _MOST_FAILURES = 400  # failures of one run that are kept
+_MESSAGES = ("typed", "weak", "trap", "oom")  # kinds of texts that say that something failed
 _VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
-Known = tuple[Signature, re.Pattern[str] | None]
-_AMOUNT = r"(\d{1,9}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A signature by one of its words, with its place among all, and whether all lines of a shape match alike."""
+
+    place: tuple[int, int]
+    signature: Signature
+    word: str
+    is_by_shape: bool
+
+
+_AMOUNT = r"(\d{1,18}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
+_BYTES = r"(\d{1,18})( bytes)?(?![\d.])"  # what a runtime prints without a unit
+_MOST_BYTES = 2**50  # what is more is a negative number that was printed as none, as under WSL 2
 _WORDINGS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
-        ("tried_bytes", rf"Tried to allocate {_AMOUNT}"),
+        ("tried_bytes", rf"[Tt]r(?:ied|ying) to allocate {_AMOUNT}"),
         ("gpu_memory_bytes", rf"total capaci?ty of {_AMOUNT}"),
         ("gpu_memory_bytes", rf"{_AMOUNT} total capacity"),
         ("free_bytes", rf"of which {_AMOUNT} is free"),
         ("free_bytes", rf"; {_AMOUNT} free"),
+        ("free_bytes", rf"\bfree: {_BYTES}"),
+        ("gpu_memory_bytes", rf"\btotal: {_BYTES}"),
         ("in_use_bytes", rf"this process has {_AMOUNT} memory in use"),
         ("allocated_bytes", rf"{_AMOUNT} is allocated by PyTorch"),
         ("allocated_bytes", rf"{_AMOUNT} already allocated"),
@@ -274,11 +297,10 @@ _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
 @lru_cache(maxsize=4096)  # every log is matched with the same signatures
-def _looked_for(match: str | None, word: str) -> tuple[str, bool]:
-    """The part of a signature's word that a line has to hold, and whether all lines of a shape match alike: where no
-    digit and no figure decides its match."""
-    bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", match or "<none>")
-    return without_digits(word), not re.search(r"[\d<]|\\d", bare + word)
+def _is_by_shape(patterns: tuple[str, ...], word: str) -> bool:
+    """Whether all lines of a shape match alike: no digit and no figure decides."""
+    bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", " ".join(patterns) or "<none>")
+    return not re.search(r"[\d<]|\\d", bare + word)
 
 
 class Matcher:
@@ -286,10 +308,11 @@ class Matcher:
 
     def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
         self.facts = Facts()
-        self._known: dict[str, list[tuple[int, Known, bool]]] = {}  # by the part of a word, with their order
+        self._known: dict[str, list[Known]] = {}  # by the part of a word that a line has to hold
         for i, s in enumerate(signatures):
-            part, by_shape = _looked_for(s.match, s.word)
-            self._known.setdefault(part, []).append((i, (s, compiled(s.match) if s.match else None), by_shape))
+            for nth, word in enumerate(s.word):
+                known = Known((i, nth), s, word, _is_by_shape((*s.match, s.unless or ""), word))
+                self._known.setdefault(without_digits(word), []).append(known)
         # What of a line is looked at, by words that it holds.
         self._words: dict[str, Collection[str]] = {
             "start": _STARTS,
@@ -320,10 +343,11 @@ class Matcher:
                 failure.frames_follow = failure.frames_follow and not failure.frames
         if "statistics" in traits and (sample := sample_of(line)):
             run.usage.put(sample)
-        is_failure = False
+        is_failure, place = False, -1
         for known in candidates:
-            if match := _match(line, known):
-                if is_up and _may_be_quoted(match.signature) and _is_quoted(line.text, match.signature.word):
+            if known.place[0] != place and (match := _match(line, known)):
+                place = known.place[0]  # once, whichever of its words stand in the line
+                if is_up and _may_be_quoted(match.signature) and _is_quoted(line.text, known.word):
                     continue
                 is_failure = _take(run, match, line.text) or is_failure
                 if match.signature.engine:
@@ -336,28 +360,34 @@ class Matcher:
 
     def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
         line, held = Line(1, text), set(self._grams.words_in(text))
-        candidates = sorted((one for part in held for one in self._known.get(part, ())), key=itemgetter(0))
+        candidates = sorted((one for part in held for one in self._known.get(part, ())), key=attrgetter("place"))
         return {name for name, words in self._words.items() if not held.isdisjoint(words)}, tuple(
-            known for _, known, by_shape in candidates if not by_shape or _match(line, known)
+            known for known in candidates if not known.is_by_shape or _match(line, known)
         )
 
 
 def _match(line: Line, known: Known) -> Match | None:
-    """A signature whose word stands in a line and whose pattern is found around it, with its figures."""
-    signature, pattern = known
-    at = line.text.find(signature.word)
+    """A signature whose word stands in a line and whose patterns are found around it, with its figures."""
+    signature, at = known.signature, line.text.find(known.word)
     if at < 0:
         return None
-    begin, end, figures = at, at + len(signature.word), dict[str, float]()
-    if pattern is not None:
-        first = max(0, at - _BEFORE)
-        if (found := pattern.search(line.text[first : at + _AFTER])) is None:
+    first, spans, figures = max(0, at - _BEFORE), [(at, at + len(known.word))], dict[str, float]()
+    around = line.text[first : at + _AFTER]
+    if signature.unless and compiled(signature.unless).search(around):
+        return None
+    for pattern in signature.match:
+        if (found := compiled(pattern).search(around)) is None:
             return None
-        figures = {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
-        # A pattern may look far back or ahead; what was found is around the word.
-        begin = max(min(at, first + found.start()), at - _AROUND)
-        end = min(max(end, first + found.end()), at + _AROUND)
-    return Match(signature, line.number, line.rank, excerpt(line.text, begin, end), figures)
+        figures |= {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
+        spans.append((first + found.start(), first + found.end()))
+    # A pattern may look far back or ahead; what was found is around the word.
+    begin, end = max(min(spans)[0], at - _AROUND), min(max(span[1] for span in spans), at + _AROUND)
+    text = excerpt(line.text, begin, end)
+    if signature.kind not in _MESSAGES:
+        return Match(signature, line.number, line.rank, text, figures)
+    begin, end = spans[1] if len(spans) == 2 else (begin, end)
+    quoted, printed = prose.is_quoted(line.text, begin, end), prose.is_printed(line.text)
+    return Match(signature, line.number, line.rank, text, figures, quoted, printed)
 
 
 def _may_be_quoted(signature: Signature) -> bool:
@@ -427,11 +457,13 @@ def amounts(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, pattern in _WORDINGS:
         if name not in found and (match := pattern.search(text)):
-            found[name] = float(match[1]) * UNITS[match[2]]
+            found[name] = float(match[1]) * UNITS[(match[2] or "bytes").strip()]
+    found = {name: value for name, value in found.items() if value < _MOST_BYTES}
     if "reserved_bytes" in found and "allocated_bytes" in found:
         kept = found["reserved_bytes"] - found["allocated_bytes"]
         found.setdefault("reserved_unallocated_bytes", max(0.0, kept))
-    sizes = [float(m[2]) * UNITS[m[3]] for m in _PROCESS.finditer(text)]
+    every = (float(m[2]) * UNITS[m[3]] for m in _PROCESS.finditer(text))
+    sizes = [size for size in every if size < _MOST_BYTES]
     if sizes:
         found["n_processes"] = len(sizes) + ("in_use_bytes" in found)
     if gpu := _GPU.search(text):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sheetgen.catalog.hardware import Devices
 from sheetgen.catalog.signatures import Signature
+from sheetgen.diagnose import prose
 from sheetgen.diagnose.log_facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.log_lines import blocks_of, log_lines, open_log
@@ -31,13 +32,15 @@ _BEGINS = re.compile(
     r"|\w+(?:\.\w+)*(?:Error|Exception)\b|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL|TRACE)\b"
     r"|[\w./-]{1,40}[:|] |[\w.-]{1,40} +\| "
 )
+# Sentences of torch's one message, which some print on lines of their own.
+_OF_THE_SAME = re.compile(r"(?:Tried to allocate|GPU \d+ has a total|Including non-PyTorch|Of the allocated|and \d)")
 _GOES_ON = re.compile(r"[\w,(=+/`-]$")
 
 
 def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Facts:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *WORDS, *(s.word for s in signatures)}
+    words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *WORDS, *(word for s in signatures for word in s.word)}
 
     def of(blocks: Iterable[bytes]) -> Facts:
         matcher = Matcher(signatures, devices)
@@ -50,19 +53,22 @@ def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Facts:
         is_short = len(head) <= MOST
         _check_is_text(head[:MOST], called)
         found = of(itertools.chain([head], () if is_short else blocks_of(raw)))
+    found.is_text = is_short and prose.is_text(head.decode("utf-8", "replace"))
     if not head:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
     for text in rejoined(head) if is_short else ():
         again = of([text])
+        again.is_text = found.is_text
         if _sureness(again) > _sureness(found):
             return again
     return found
 
 
-def _sureness(facts: Facts) -> int:
-    """The surest kind of its messages: one that was broken in two is found only when joined."""
-    kinds = {failure.match.signature.kind for run in facts.runs for failure in run.failures}
-    return max((_SURE.index(kind) for kind in kinds), default=-1)
+def _sureness(facts: Facts) -> tuple[int, int]:
+    """The surest kind of its messages and its amounts: what was broken in two is found only when joined."""
+    failures = [failure for run in facts.runs for failure in run.failures]
+    kinds = {failure.match.signature.kind for failure in failures}
+    return max((_SURE.index(kind) for kind in kinds), default=-1), sum(len(failure.amounts) for failure in failures)
 
 
 def _without_users_text(block: bytes) -> bytes:
@@ -83,6 +89,10 @@ def _check_is_text(head: bytes, called: str) -> None:
         raise ScenarioError(f"{called}: is no text but binary data. Give the engine's log, plain or as .gz.")
 
 
+def _goes_on(line: str) -> bool:
+    return bool(line) and not _BEGINS.match(line)
+
+
 def rejoined(data: bytes) -> Iterator[bytes]:
     """The text with what was broken joined, by a space and as it stands; nothing where no line looks broken.
 
@@ -93,7 +103,8 @@ def rejoined(data: bytes) -> Iterator[bytes]:
     broken = {
         i
         for i in range(1, len(lines))
-        if len(lines[i - 1]) >= _SHORTEST and lines[i] and _GOES_ON.search(lines[i - 1]) and not _BEGINS.match(lines[i])
+        if _OF_THE_SAME.match(lines[i])
+        or (len(lines[i - 1]) >= _SHORTEST and _GOES_ON.search(lines[i - 1]) and _goes_on(lines[i]))
     }
     for between, pieces in ((" ", lines), ("", cut)) if broken else ():
         joined = list(pieces)

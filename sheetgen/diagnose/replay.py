@@ -10,8 +10,10 @@ from typing import Any
 from sheetgen.api import Sized, record, sized_point
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose.cause import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
+from sheetgen.diagnose.log_compared import notes_of
 from sheetgen.errors import ScenarioError, SheetgenError
-from sheetgen.startup.log_compared import inputs_of, keep_within_limit
+from sheetgen.report.wording import sure
+from sheetgen.startup.log_inputs import inputs_of, keep_within_limit
 from sheetgen.startup.printed_arguments import RENAMED
 from sheetgen.startup.startup_log import Figure, Measured, StartupLog, measure
 from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
@@ -78,7 +80,7 @@ def replay(
     answer = record(sized)
     found = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
     found.notes = (*notes, *_weights_differ(startup, answer))
-    found.contradiction = _contradiction(verdict, found.rows)
+    found.contradiction = _contradiction(verdict, found.rows, answer["chance"])
     label, figures = verdict.bill.label, verdict.figures
     measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
     if measured:
@@ -112,7 +114,7 @@ def _inputs(
         keep_within_limit(sized, catalog, "replayed")
     if (length := sized.inputs.get("max_model_len")) and not {"context", "context_tokens"} & given.keys():
         sized.inputs["context_tokens"] = length
-    return sized.inputs, (*sized.not_stated.values(), *sized.notes)
+    return sized.inputs, (*sized.not_stated.values(), *notes_of(sized))
 
 
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
@@ -240,8 +242,9 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, R
     return found
 
 
-def _contradiction(verdict: Verdict, rows: Mapping[str, Row]) -> str | None:
-    """One sentence where the part that ran out in the log fits in the prediction; None where both agree."""
+def _contradiction(verdict: Verdict, rows: Mapping[str, Row], chance: float | None) -> str | None:
+    """One sentence where the part that ran out in the log fits in the prediction, with the chance that the pool does;
+    None where both agree."""
     name, fits, did = _OVERRAN.get(verdict.bill.label, ("", "", ""))
     if name not in rows or verdict.failure is None or verdict.bill.case in ("refused", "state"):
         return None
@@ -253,7 +256,8 @@ def _contradiction(verdict: Verdict, rows: Mapping[str, Row]) -> str | None:
     held = verdict.amounts.get("allocated_bytes", 0.0)
     if verdict.bill.label == WEIGHTS and held > _BESIDE * needed:
         why += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {needed / GIB:,.2f}."
-    return f"Our prediction says {what}; the engine {did}, {why}"
+    how_sure = f" ({sure(chance)})" if chance is not None else ""
+    return f"Our prediction says {what}{how_sure}; the engine {did}, {why}"
 
 
 def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:

@@ -402,8 +402,13 @@ def sixteen_bit(f: Fields) -> str:
     return "fp16" if f.raw("torch_dtype") == "float16" or f.raw("dtype") == "float16" else "bf16"
 
 
-def state(conv: int, elements: int, dtype: str) -> Shape:
-    return {"kind": "recurrent", "conv_elements": conv, "state_elements": elements, "state_dtype": dtype}
+DELTA_CHUNK = 64  # tokens between the states that a gated delta net's kernel can leave from within a prompt
+
+
+def state(conv: int, elements: int, dtype: str, checkpoint_tokens: int = 0) -> Shape:
+    """The shape of a recurrent layer's state; checkpoint_tokens as the catalog has it, not stated where 0."""
+    shape: Shape = {"kind": "recurrent", "conv_elements": conv, "state_elements": elements, "state_dtype": dtype}
+    return {**shape, "checkpoint_tokens": checkpoint_tokens} if checkpoint_tokens else shape
 
 
 def mamba2(f: Fields, family: Family) -> Layer:
@@ -430,7 +435,7 @@ def mamba2(f: Fields, family: Family) -> Layer:
     tally += plain(conv * kernel + conv * conv_bias + 3 * heads)
     if f.flag("mamba_rms_norm", True):
         tally += plain(inner)  # this norm is split like the heads
-    return mixer_of(tally.within("mamba"), state(conv * (kernel - 1), inner * d_state, state_dtype(f)))
+    return mixer_of(tally.within("mamba"), state(conv * (kernel - 1), inner * d_state, state_dtype(f), 1))
 
 
 def mamba1(f: Fields, family: Family) -> Layer:
@@ -462,7 +467,7 @@ def gated_delta_net(f: Fields, family: Family) -> Layer:
     tally = linear("in_proj_qkv", hidden, conv) + linear("in_proj_z", hidden, values)
     tally += linear("out_proj", values, hidden, split="in") + whole(v_width)
     tally += plain(2 * hidden * v_heads + conv * kernel + 2 * v_heads)
-    kept = state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f))
+    kept = state(conv * (kernel - 1), v_heads * v_width * k_width, state_dtype(f), DELTA_CHUNK)
     return mixer_of(tally.within("linear_attn"), kept)
 
 

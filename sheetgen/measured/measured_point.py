@@ -1,4 +1,4 @@
-"""What a benchmark measured of one deployment under one load, and how its tool's file says it.
+"""What a benchmark measured of one deployment under one load, or a start-up log of its memory, and how files say it.
 
 Text of a file is untrusted: what is read of it is numbers within bounds, and names that the catalogs must know.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.units import count
+from sheetgen.units import GIB, count
 
 MOST_NAME = 200  # characters of a name that a file states
 CACHED = re.compile(r"models--([^/]+?)--([^/]+)")
@@ -23,13 +23,26 @@ SPELLINGS = {
     "dp": "data_parallel_size",
     "gpu_name": "gpu",
 }
-MILLISECONDS = {"tpot_ms": "tpot_seconds", "ttft_ms": "ttft_seconds"}
 MILLISECONDS_PER_SECOND = 1000
+# By key of an option: the field that it sets, and how many of the key's unit are one of the field's.
+UNITS: dict[str, tuple[str, float]] = {
+    "tpot_ms": ("tpot_seconds", MILLISECONDS_PER_SECOND),
+    "ttft_ms": ("ttft_seconds", MILLISECONDS_PER_SECOND),
+    "kv_pool_gib": ("kv_pool_bytes_per_gpu", 1 / GIB),
+    "weights_gib": ("weights_bytes_per_gpu", 1 / GIB),
+    "gpu_memory_gib": ("gpu_memory_bytes", 1 / GIB),
+}
+KEY_OF = {field: (key, unit) for key, (field, unit) in UNITS.items()}
+
+
+def field_of(key: str) -> str:
+    """The field that a key of an option sets."""
+    return UNITS.get(key, (key, 1))[0]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredPoint:
-    """A run: what served (None where nobody said), the load that it was under, and the mean times.
+class Measurement:
+    """What was measured of a deployment, and what served (None where nobody said).
 
     source: the file and what made it, as a person reads it.
     """
@@ -42,6 +55,24 @@ class MeasuredPoint:
     tensor_parallel_size: int | None = None
     pipeline_parallel_size: int | None = None
     data_parallel_size: int | None = None
+
+    @property
+    def stated(self) -> str:
+        """It as an option states it: what a sheet carries, whose reader may not have the file."""
+        parts = []
+        for name, value in vars(self).items():
+            if value is None:
+                continue
+            key, unit = KEY_OF.get(name, (name, 1))
+            plain = f"{unit * value:.12g}" if isinstance(value, float) else str(value)
+            parts.append(f"{key}={plain.replace(',', ';')}")
+        return ",".join(parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredPoint(Measurement):
+    """A run: the load that a deployment was under, and the mean times."""
+
     concurrent_requests: float
     input_tokens: int
     output_tokens: int
@@ -55,37 +86,53 @@ class MeasuredPoint:
         requests = count(math.ceil(self.concurrent_requests), "request")
         return f"{requests} of {self.input_tokens:,} + {self.output_tokens:,} tokens at once"
 
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredPool(Measurement):
+    """The memory that an engine printed as it started, each figure of one GPU, and what it was told of it (None: the
+    engine's default)."""
+
+    kv_pool_bytes_per_gpu: float | None = None
+    kv_tokens: int | None = None
+    weights_bytes_per_gpu: float | None = None
+    gpu_memory_bytes: float | None = None
+    engine_version: str | None = None
+    kv_cache_dtype: str | None = None
+    gpu_memory_utilization: float | None = None
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    block_size: int | None = None
+    expert_parallel_size: int | None = None
+    enable_prefix_caching: int | None = None
+    hybrid_kv_manager: int | None = None
+
     @property
-    def stated(self) -> str:
-        """The point as an option states it: what a sheet carries, whose reader may not have the file."""
-        of_time = {value: key for key, value in MILLISECONDS.items()}
-        parts = []
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value is None:
-                continue
-            if one.name in of_time:
-                parts.append(f"{of_time[one.name]}={MILLISECONDS_PER_SECOND * value:.12g}")
-            else:
-                plain = f"{value:.12g}" if isinstance(value, float) else str(value)
-                parts.append(f"{one.name}={plain.replace(',', ';')}")
-        return ",".join(parts)
+    def settings(self) -> dict[str, Any]:
+        """What the engine was told, by our inputs' names."""
+        told = {name: getattr(self, name) for name in OF_START}
+        return {name: value for name, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A run that was read and sets nothing, and why."""
+    """A run or a start that was read and sets nothing, and why."""
 
     source: str
     reason: str
 
 
-Reading = MeasuredPoint | Unusable
+Reading = MeasuredPoint | MeasuredPool | Unusable
 NAMES = ("model", "gpu", "engine", "weight_dtype")
 SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 OF_LOAD = ("concurrent_requests", "input_tokens", "output_tokens")
-NUMBERS = (*OF_LOAD, "tpot_ms", "ttft_ms", "output_tokens_per_second")
-KEYS = ("source", *NAMES, *SIZES, *NUMBERS)
+OF_MEMORY = ("kv_pool_bytes_per_gpu", "kv_tokens", "weights_bytes_per_gpu", "gpu_memory_bytes")
+OF_START = tuple(one.name for one in fields(MeasuredPool) if one.name not in ("source", *NAMES, *SIZES, *OF_MEMORY))
+FLAGS = ("enable_prefix_caching", "hybrid_kv_manager")  # 0 or 1
+KEYS_OF = {
+    kind: tuple(KEY_OF.get(one.name, (one.name,))[0] for one in fields(kind)) for kind in (MeasuredPoint, MeasuredPool)
+}
+KEYS = tuple(dict.fromkeys(key for keys in KEYS_OF.values() for key in keys))
 EXAMPLE = "gpu=h100,tp=2"
 
 
@@ -170,7 +217,15 @@ def unsteady(source: str, at_once: float | None, sent: float | None, answered: f
     return None
 
 
-def with_stated(points: Iterator[Reading], stated: Mapping[str, Any]) -> Iterator[Reading]:
-    """The points with what was said beside their file in place of their own."""
-    for one in points:
-        yield replace(one, **stated) if isinstance(one, MeasuredPoint) else one
+def with_stated(points: Iterable[Reading], stated: Mapping[str, Any]) -> Iterator[Reading]:
+    """The points with what was said beside their file in place of their own. Raises ScenarioError for what they do not
+    have."""
+    for reading in points:
+        if isinstance(reading, Unusable):
+            yield reading
+            continue
+        own = {field.name for field in fields(reading)}
+        if others := [KEY_OF.get(name, (name,))[0] for name in stated if name not in own]:
+            kind = "a benchmark's result" if isinstance(reading, MeasuredPoint) else "a start-up log"
+            raise ScenarioError(f"{reading.source}: {', '.join(others)} does not go with {kind}.")
+        yield replace(reading, **stated)

@@ -1,4 +1,5 @@
-"""`--measured FILE[,key=value...]`: the points of a benchmark's file, whose tool is told by its keys.
+"""`--measured FILE[,key=value...]`: the points of a benchmark's file, whose tool is told by its keys, or the KV pool of
+a start-up log.
 
 What the file does not say stands beside it: `result.json,gpu=h100,tp=2`. A figure without a file is written out:
 `gpu=h100,tp=2,concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4`.
@@ -12,29 +13,36 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import is_file, read_bounded
+from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.measured.aiperf_results import aiperf_points, is_aiperf_export
 from sheetgen.measured.guidellm_results import guidellm_points, is_guidellm_report
 from sheetgen.measured.measured_point import (
     EXAMPLE,
+    FLAGS,
     KEYS,
-    MILLISECONDS,
-    MILLISECONDS_PER_SECOND,
+    KEYS_OF,
     MOST,
     NAMES,
-    SIZES,
     SPELLINGS,
+    UNITS,
     MeasuredPoint,
+    MeasuredPool,
     Reading,
+    Unusable,
+    field_of,
     with_stated,
 )
 from sheetgen.measured.sglang_results import is_sglang_result, sglang_points
+from sheetgen.measured.startup_pool import OF_POOL, called, pool_of_log, startup_log_at
 from sheetgen.measured.vllm_results import is_vllm_result, vllm_points
 
 MOST_BYTES = 64 * 2**20  # a report of GuideLLM with all its requests
 MOST_LINES = 1000  # of runs in a file
 MOST_FILES = 100
-WHOLE = ("input_tokens", "output_tokens", *SIZES)
+TEXTS = ("source", *NAMES, "engine_version", "kv_cache_dtype")
+DECIMAL = ("concurrent_requests", "output_tokens_per_second", "gpu_memory_utilization", *UNITS)
+GIVEN = "the point given"
 NEEDED = ("concurrent_requests", "input_tokens", "output_tokens", "tpot_ms")
 POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4"
 
@@ -53,17 +61,17 @@ TOOLS = (
     Tool("GuideLLM", is_guidellm_report, guidellm_points),
     Tool("AIPerf", is_aiperf_export, aiperf_points),
 )
-READ = "results of vllm bench serve, SGLang's bench_serving, GuideLLM and AIPerf"
+READ = "results of vllm bench serve, SGLang's bench_serving, GuideLLM and AIPerf, and start-up logs"
 
 
-def read_measured(options: Iterable[Any] | str | None) -> list[Reading]:
+def read_measured(options: Iterable[Any] | str | None, catalog: Catalog) -> list[Reading]:
     """The points of every `--measured`. Raises ScenarioError with all that is wrong, a line each."""
     texts = [options] if isinstance(options, (str, Path)) else list(options or ())
     if len(texts) > MOST_FILES:
         raise ScenarioError(f"measured names {len(texts):,} files. Give {MOST_FILES} at most.")
     problems, points = Problems(), list[Reading]()
     for text in texts:
-        points += problems.attempt(lambda text=text: list(_points(text))) or ()
+        points += problems.attempt(lambda text=text: list(_points(text, catalog))) or ()
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
     return points
@@ -75,13 +83,12 @@ def beside(folder: Path, option: str) -> str:
     return option if "=" in first or not first else str(folder / option.strip())
 
 
-def stated_points(options: Iterable[Any], folder: Path) -> list[str]:
-    """The usable points of options, each written out, whatever file it was read of; files are beside `folder`."""
-    readings = read_measured(beside(folder, str(one)) for one in options)
-    return [one.stated for one in readings if isinstance(one, MeasuredPoint)]
+def written_out(readings: Iterable[Reading]) -> list[str]:
+    """The usable points, each as an option states it, whatever file it was read of."""
+    return [reading.stated for reading in readings if not isinstance(reading, Unusable)]
 
 
-def _points(option: Any) -> Iterator[Reading]:
+def _points(option: Any, catalog: Catalog) -> Iterator[Reading]:
     if not isinstance(option, (str, Path)):
         raise ScenarioError(f"measured is {shown(repr(option))}. It must be a file, such as result.json,{EXAMPLE}.")
     text = str(option).strip()
@@ -91,14 +98,19 @@ def _points(option: Any) -> Iterator[Reading]:
     first = next((i for i, part in enumerate(parts) if "=" in part and (i or len(parts) > 1)), len(parts))
     file, stated = ",".join(parts[:first]).strip(), _stated(parts[first:])
     if file:
-        yield from with_stated(_of_file(Path(file).expanduser()), stated)
+        yield from with_stated(_of_file(Path(file).expanduser(), catalog), stated)
         return
-    if missing := [key for key in NEEDED if MILLISECONDS.get(key, key) not in stated]:
+    if any(name in stated for name in OF_POOL):
+        yield from with_stated([MeasuredPool(source=GIVEN)], stated)
+        return
+    if missing := [key for key in NEEDED if field_of(key) not in stated]:
         lacks = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
         raise ScenarioError(f"measured: {lacks}. Name a file, or write the whole point, such as {POINT}.")
     if stated["output_tokens"] < 2:
         raise ScenarioError("measured: output_tokens is 1. There is a time between tokens from 2 on.")
-    yield MeasuredPoint(**{"source": "the point given", **stated})
+    if others := [key for key in KEYS if key not in KEYS_OF[MeasuredPoint] and field_of(key) in stated]:
+        raise ScenarioError(f"measured: {', '.join(others)} goes with kv_pool_gib or kv_tokens, which a start prints.")
+    yield MeasuredPoint(**{"source": GIVEN, **stated})
 
 
 def _stated(parts: Iterable[str]) -> dict[str, Any]:
@@ -111,17 +123,17 @@ def _stated(parts: Iterable[str]) -> dict[str, Any]:
             problems.append(f"measured has {shown(part)!r}. Write key=value after the file, such as {EXAMPLE}.")
         elif key not in KEYS:
             problems.append(f"measured: unknown key {shown_key(name)!r}.{did_you_mean(key, KEYS)}")
-        elif MILLISECONDS.get(key, key) in found:
+        elif field_of(key) in found:
             problems.append(f"measured: {key} is given twice. Keep one.")
         else:
-            found[MILLISECONDS.get(key, key)] = problems.attempt(_value, key, value)
+            found[field_of(key)] = problems.attempt(_value, key, value)
     if problems:
         raise ScenarioError(*problems)
     return found
 
 
 def _value(key: str, text: str) -> Any:
-    if key in (*NAMES, "source"):
+    if key in TEXTS:
         if not text:
             raise ScenarioError(f"measured: {key} is blank. Give a value, or leave it out.")
         return text.replace(";", ",") if key == "source" else text
@@ -130,16 +142,29 @@ def _value(key: str, text: str) -> Any:
         number = float(text[:-1] if unit > 1 else text) * unit
     except ValueError:
         number = 0
-    if not 0 < number <= MOST or (key in WHOLE and number != int(number)):
-        kind = "a whole number" if key in WHOLE else "a number"
+    if key in FLAGS and text in ("0", "1"):
+        return int(text)
+    if not 0 < number <= MOST or (key not in DECIMAL and number != int(number)):
+        kind = "a number" if key in DECIMAL else "a whole number"
         raise ScenarioError(f"measured: {key} is {shown(text)!r}. It must be {kind} above 0.")
-    if key in MILLISECONDS:
-        return number / MILLISECONDS_PER_SECOND
-    return int(number) if key in WHOLE else number
+    if key in UNITS:
+        return number / UNITS[key][1]
+    return number if key in DECIMAL else int(number)
 
 
-def _of_file(path: Path) -> Iterator[Reading]:
-    """The points of one file, whatever tool wrote it."""
+def _of_file(path: Path, catalog: Catalog) -> list[Reading]:
+    """The points of one file, whatever tool wrote it, or the pool of a start-up log."""
+    try:
+        return list(_of_results(path))
+    except ScenarioError:
+        log = startup_log_at(path, catalog)
+        if log is None:
+            raise
+        return [pool_of_log(log, f"{shown(path, 200)} ({called(log)})", catalog)]
+
+
+def _of_results(path: Path) -> Iterator[Reading]:
+    """The points of a benchmark's file."""
     name = shown(path, 200)
     try:
         raw = read_bounded(path, MOST_BYTES, f"Name a file: {READ} are read.")
@@ -170,7 +195,7 @@ def _documents(text: str, name: str) -> Iterator[Any]:
     if len(lines) > MOST_LINES:
         raise ScenarioError(f"{name}: holds {len(lines):,} lines. A file of runs may have {MOST_LINES:,}.")
     if len(lines) < 2 or not lines[0][1].rstrip().endswith("}"):
-        hint = "Is it cut off? A start-up log is read by size --from-log."
+        hint = "Is it cut off? A start-up log has lines of vLLM, SGLang or TensorRT-LLM as they start."
         raise ScenarioError(f"{name}: is not valid JSON ({shown(whole, 100)}). {hint}")
     for i, line in lines:
         try:

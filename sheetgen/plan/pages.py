@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision, owners, served
+from sheetgen.plan.decisions import Decision, allowed_prices, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, spans, spent
 from sheetgen.plan.plan_currency import in_currency
@@ -20,6 +20,7 @@ from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import SheetModel
+from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import own_version, sources_of
 from sheetgen.report.page import Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money
@@ -224,19 +225,17 @@ def _uncertain(found: Findings) -> Iterator[Text]:
         "All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of ten.",
         *(usd(together[name]) for name in ("p10", "p90")),
     )
-    measured = {
-        one.point.source: None
-        for question in plan.questions.values()
-        for speed in question.measurements.speeds
-        for one in speed.runs
-    }
-    if measured:
-        yield f"Times are set right by measured points where they are of the same deployment: {'; '.join(measured)}."
-    else:
-        yield "No service was measured: times are predicted."
+    yield from _measured(plan) or ["No service was measured: times and memory are predicted."]
     for check in found.checks:
         if not check.holds:
             yield f"Not so: {check.what}. {'; '.join(check.found)}."
+
+
+def _measured(plan: Plan) -> list[str]:
+    """What was measured and sets times and memory, and what was read and does not."""
+    read = "; ".join(plan.measured)
+    of_same = f"Times and memory are as measured where that is of the same deployment: {read}."
+    return [*([of_same] if read else []), *unused_lines(plan.unused)]
 
 
 def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
@@ -509,12 +508,15 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
     )
+    if plan.region:
+        yield f"Prices are of the region {plan.region}: {listed(_places(found.answer))}."
     yield words(
         "All together: {} joint draws of demand and prices, correlation {}, seed {}.",
         cell(found.draws.n, WHOLE),
         cell(policy.correlation, FACTOR),
         str(found.draws.seed),
     )
+    yield from _measured(plan)
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield (
         "Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
@@ -535,6 +537,17 @@ def _assumptions(found: Findings) -> Iterator[Text]:
             cell(policy.near_tie_fraction, EXACT_PERCENT),
         )
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
+
+
+def _places(answer: Answer) -> list[str]:
+    """Each machine with the regions whose prices it has: of what is bought, and of other classes that may be used."""
+    bought = answer.plan.policy.buy
+    places = []
+    for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
+        prices = [price for purchase in allowed_prices(answer, one.instance) if (price := one.class_price(purchase))]
+        others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
+        places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
+    return places
 
 
 def _survives(plan: Plan) -> str:

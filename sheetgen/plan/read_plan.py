@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, shown_key
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.measured.measured_point import at_path
-from sheetgen.measured.read_measured import stated_points
+from sheetgen.measured.measured_point import Reading, Unusable, at_path
+from sheetgen.measured.read_measured import beside, read_measured, written_out
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
@@ -30,7 +31,7 @@ from sheetgen.plan.schema import (
     Service,
     Supply,
 )
-from sheetgen.plan.stated_plan import Key, Plan, options_of_service
+from sheetgen.plan.stated_plan import Key, Plan, options_of_service, region_of
 from sheetgen.plan.tables import Z, demand_grid
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
@@ -42,26 +43,34 @@ KEYS = (*SECTIONS, "budget", "services")
 
 
 def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Plan:
-    """The plan in a file, with results of benchmarks for every service; it carries what these and its own say, written
+    """The plan in a file, with what was measured for every service; it carries what that and its own files say, written
     out. Raises ScenarioError with every problem found, in the order of their lines."""
     repeated: list[Problem] = []
     document = read_document(path, repeated=repeated)
-    _carry_measured(document.data, path.parent)
+    readings = _carry_measured(document.data, path.parent, catalog)
     if measured and isinstance(document.data, dict):
         policy = document.data.setdefault("policy", {})
-        policy["measured"] = [*policy.get("measured", ()), *stated_points(measured, Path())]
-    return plan_of(document, catalog, repeated)
+        given = read_measured(measured, catalog)
+        policy["measured"] = [*policy.get("measured", ()), *written_out(given)]
+        readings += given
+    unread = tuple(reading for reading in readings if isinstance(reading, Unusable))
+    return replace(plan_of(document, catalog, repeated), unread=unread)
 
 
-def _carry_measured(data: Any, folder: Path) -> None:
-    """Write out what the results of benchmarks say that a plan names, in place of their files."""
+def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
+    """What the files say that a plan names as measured, which is written out in their place."""
+    every: list[Reading] = []
     services = at_path(data, "services")
     of_services = services if isinstance(services, list) else []
     places = [at_path(data, "policy"), *(at_path(service, "engine") for service in of_services)]
     for place in places:
         if isinstance(place, dict) and isinstance(place.get("measured"), (str, list)):
             stated = place["measured"]
-            place["measured"] = stated_points([stated] if isinstance(stated, str) else stated, folder)
+            options = [stated] if isinstance(stated, str) else stated
+            readings = read_measured((beside(folder, str(option)) for option in options), catalog)
+            place["measured"] = written_out(readings)
+            every += readings
+    return every
 
 
 def plan_of(document: Document, catalog: Catalog, repeated: Sequence[Problem] = ()) -> Plan:
@@ -95,8 +104,9 @@ class _Reading:
         services = self._services()
         assert head is None or isinstance(head, Head)
         self.problems += _across(head, services, budget, self.data)
-        gpus, types = self._names(self._sound_supply() if supply is None else supply)
         resolved = _resolved(services, self.data)
+        stated = self._sound_supply() if supply is None else supply
+        gpus, types = self._names(stated, self._region(resolved, stated or Supply()))
         as_of = (head and head.as_of) or as_of_date(None)
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
         listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
@@ -180,7 +190,30 @@ class _Reading:
             self.problems += [(at, problem) for problem in error.problems]
             return None
 
-    def _names(self, supply: Supply | None) -> tuple[dict[str, Gpu], dict[str, Instance]]:
+    def _region(self, services: Mapping[int, Service], supply: Supply) -> str:
+        """The region of all services, which share machines and their prices; empty where none is named."""
+        asked: dict[str, str] = {}  # by region the first service
+        for i, service in services.items():
+            region = region_of(service, supply.allowed)
+            asked.setdefault(region.lower(), service.id)
+            if len(asked) > 1:
+                (other, of_other), (mine, of_mine), *_ = asked.items()
+                here, there = (f"region {shown(one)!r}" if one else "no region" for one in (mine, other))
+                what = f"{of_mine} asks for {here}, {of_other} for {there}: all machines of a plan stand in one region"
+                mend = "State it in supply.allowed, and write a plan for each region."
+                self.problems.append((("services", i), f"{what}. {mend}"))
+                break
+        return next(iter(asked), "")
+
+    def _instance(self, name: str, region: str) -> Instance:
+        """A type at its prices in the region, none where it is not sold there."""
+        row = self.catalog.instance(name)
+        if not region:
+            return row
+        here = (one for one in self.catalog.regions.rows_in(region) if one.id == row.id)
+        return next(here, row.model_copy(update={"prices": ()}))
+
+    def _names(self, supply: Supply | None, region: str) -> tuple[dict[str, Gpu], dict[str, Instance]]:
         """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
         gpus, types = dict[str, Gpu](), dict[str, Instance]()
         for name in ("owned", "committed"):
@@ -196,15 +229,16 @@ class _Reading:
                 gpus[pool.id] = gpu
         for i, one in enumerate(supply.committed if supply else ()):
             at: Loc = ("supply", "committed", i)
-            found = types[one.type] = self._found((*at, "type"), self.catalog.instance, one.type)
+            found = types[one.type] = self._found((*at, "type"), self._instance, one.type, region)
             known = found is not None and (found.price(one.purchase) or found.price(ON_DEMAND))
             if found is not None and one.usd_per_hour is None and not known:
-                what = f"{found.id} has no price for {one.purchase} or on demand in the catalogs. Give usd_per_hour."
+                where = f"in region {shown(region)!r}" if region else "in the catalogs"
+                what = f"{found.id} has no price for {one.purchase} or on demand {where}. Give usd_per_hour."
                 self.problems.append(((*at, "type"), what))
             self.problems += _term_faults(one, at)
         for i, quota in enumerate(supply.quota if supply else ()):
             name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
-            types[quota.type] = self._found(("supply", "quota", i, "type"), self.catalog.instance, name)
+            types[quota.type] = self._found(("supply", "quota", i, "type"), self._instance, name, region)
         return gpus, {name: one for name, one in types.items() if one is not None}
 
     def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:

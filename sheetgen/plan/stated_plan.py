@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
+from sheetgen.measured.measured_point import Unusable
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
     OF_ENGINE,
@@ -50,6 +52,22 @@ class Plan:
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
     priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+    unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
+
+    @property
+    def measured(self) -> list[str]:
+        """What was measured of hardware that its services may take."""
+        of_questions = (question.measurements.deployments for question in self.questions.values())
+        deployments = itertools.chain.from_iterable(of_questions)
+        return list(dict.fromkeys(source for measured in deployments for source in measured.sources))
+
+    @property
+    def unused(self) -> list[Unusable]:
+        """What was measured and sets nothing for any service, each with a reason."""
+        used = set(self.measured)
+        of_questions = (question.measurements.unused for question in self.questions.values())
+        every = (*itertools.chain.from_iterable(of_questions), *self.unread)
+        return list({unused.source: unused for unused in every if unused.source not in used}.values())
 
     @property
     def quarters(self) -> tuple[Quarter, ...]:
@@ -65,6 +83,11 @@ class Plan:
         one, as only the cheapest of those is."""
         row = self.types[name]
         return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
+
+    @property
+    def region(self) -> str:
+        """The region of all machines; empty where none is named."""
+        return region_of(self.services[0], self.supply.allowed)
 
     def redundancy(self, s: int) -> Redundancy:
         """What of a service may be lost."""
@@ -128,6 +151,12 @@ def _lengths(request: Request) -> dict[str, int]:
     return {"context_tokens": context, **{name: value for name, value in known.items() if value is not None}}
 
 
+def region_of(service: Service, common: Allowed) -> str:
+    """The region whose prices a service asks for; empty where it names none."""
+    own = service.allowed.region if service.allowed else None
+    return " ".join((own or common.region or "").split())
+
+
 def options_of_service(
     policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date, service: Service, served: Served
 ) -> dict[str, Any]:
@@ -155,7 +184,7 @@ def options_of_service(
         "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,
         "ttft_ms": targets.ttft_ms,
-        "region": own.region or common.region,
+        "region": region_of(service, common) or None,
         "as_of": as_of.isoformat(),
         "concurrent_requests": 1,
         **{

@@ -19,6 +19,7 @@ from sheetgen.units import ENDS, TENSOR_PARALLEL_SIZES
 AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
 ROW = ("row",)
 MEMORY_ERRORS = ("weights_error_share", "activation_error_bytes", "non_torch_error_bytes", "kv_pool_error_bytes")
+MEASURED_POOL = ("measured_pool_more_bytes", "measured_pool_less_bytes")
 MOST_STAGES = 64  # of pipelines that are tried for the fewest GPUs
 
 
@@ -58,6 +59,24 @@ def _errors() -> list[Named]:
     ]
 
 
+def _left_off() -> list[Named]:
+    """What the engine does not hold where a setting switches its cause off."""
+    graphs = dict.fromkeys(
+        (
+            "cuda_graph_base_bytes",
+            "cuda_graph_layer_bytes",
+            "heavier_cuda_graph_layer_bytes",
+            "apart_cuda_graph_layer_bytes",
+            "cold_start_embeddings",
+        ),
+        "enforce_eager",
+    )
+    images = dict.fromkeys(("encoder_item_tokens", "encoder_item_patches"), "skip_mm_profiling")
+    return [
+        (name, memory.unless_off.reading(amount=name, is_off=setting)) for name, setting in (graphs | images).items()
+    ]
+
+
 def _blocks(end: str) -> Again:
     """What the pool holds where it comes out at an end of its band."""
     kept = {f"{name}_{end}": name for name in ("kv_tokens", "max_concurrency")}
@@ -74,6 +93,7 @@ DEPLOYMENT = Program(
             speed.network_bytes_per_second.reading(least_network_gbps="network_gbps"),
             ("state_blocks", kv_cache.kept_state_blocks),
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
+            *_left_off(),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
             *quantities.SPEED_BANDS,
@@ -231,7 +251,7 @@ def _put_fewest_gpus(grid: Grid) -> None:
     trials = []
     for size in TENSOR_PARALLEL_SIZES:
         # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
-        trial = grid.again(
+        trial = _measured_at(size, grid).again(
             {
                 "tensor_parallel_size": size,
                 "pipeline_parallel_size": 1,
@@ -250,6 +270,16 @@ def _put_fewest_gpus(grid: Grid) -> None:
         best_size = numpy.where((gpus <= best) | numpy.isnan(best) & (gpus > 0), size, best_size)
         best = numpy.fmin(best, gpus)
     grid.put(axes, {"min_gpus": best, "min_gpus_tensor_parallel_size": best_size})
+
+
+def _measured_at(size: int, grid: Grid) -> Grid:
+    """The grid with pools as start-up logs have them at this tensor-parallel size without stages, else as predicted."""
+    of_size = grid.again({})
+    for name in MEASURED_POOL:
+        if numpy.any(grid.read(name, ROW)):
+            reads = (name, "tensor_parallel_size", "pipeline_parallel_size")
+            of_size.combine(name, lambda more, tp, pp: numpy.where((tp == size) & (pp == 1), more, 0), reads, ROW)
+    return of_size
 
 
 FEWEST_GPUS: tuple[Named, ...] = (

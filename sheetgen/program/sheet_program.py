@@ -33,7 +33,10 @@ AXES = (
 OF_CHANCE = {"memory": "memory", "tpot": "time per token", "ttft": "first token"}  # what has a chance of its own
 RATE = "requests_per_second"  # a fact of loads, where some are rates
 MEASURED = "measured_models"  # a fact of measurements, where there are some
-FACTORS = ("tpot", "ttft", "request")  # that runs of a deployment set
+OF_MEASUREMENTS = {  # what runs and start-up logs of a deployment set, and by measurement
+    **{f"measured_{name}_factor": f"measured_{name}_factors" for name in ("tpot", "ttft", "request")},
+    **{f"measured_pool_{name}_bytes": f"measured_pools_{name}_bytes" for name in ("more", "less", "error")},
+}
 ON_REPLICA = {"concurrent_requests": "running_requests"}  # the fullest replica has no more requests than run
 
 
@@ -95,8 +98,8 @@ SHEET = Program(
             "measured",
             ("model", "profile"),
             tuple(
-                (f"measured_{name}_factor", speed.measured_factor.reading(factors=f"measured_{name}_factors"))
-                for name in FACTORS
+                (name, replace(speed.of_measurements.reading(measured=measured), label=name.replace("_", " ")))
+                for name, measured in OF_MEASUREMENTS.items()
             ),
             rows="measurement",
             where=MEASURED,
@@ -131,6 +134,7 @@ SHEET = Program(
                 same_as("activation_bytes_per_gpu", "profile_peak_bytes"),
                 ("weights_bytes_per_gpu", weights.rank_weights_bytes),
                 ("loaded_weights_bytes_per_gpu", weights.rank_weights_bytes),
+                memory.cuda_graph_bytes_per_gpu,
                 memory.overhead_bytes_per_gpu,
                 memory.stage_overhead_bytes,
                 memory.kv_budget_bytes_per_gpu,

@@ -468,12 +468,18 @@ DEFINITIONS = {
     "kinds_base": 2,  # of measured_kinds: each kind a digit
     "n_model_kinds": len(MODEL_KINDS),  # as speed_kind counts them
     "anchored_scope": SPEED_SCOPES.index("anchored"),
+    "largest_graph": 512,  # requests in the largest batch that vLLM captures a CUDA graph of
+    "largest_dense_graph": 256,  # up to which graphs are a step apart; twice that above
+    "graph_step": 8,
     "most_z": 2.4,  # standard deviations up to which a chance is searched: 99 %
     "band_end_z": 1.2816,  # standard deviations to an end of an 80 % band
     **STAGES_IN_ORDER,
 }
-# What runs of a deployment set; 0 where none was given.
-UNMEASURED = {"measured_tpot_factor": 0, "measured_ttft_factor": 0, "measured_request_factor": 0}
+# What runs and start-up logs of a deployment set; 0 where none was given.
+UNMEASURED_POOL = {"measured_pool_more_bytes": 0, "measured_pool_less_bytes": 0, "measured_pool_error_bytes": 0}
+UNMEASURED = {
+    "measured_tpot_factor": 0, "measured_ttft_factor": 0, "measured_request_factor": 0, **UNMEASURED_POOL,
+}  # fmt: skip
 
 
 OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
@@ -762,6 +768,8 @@ def _named_columns(names: Resolved) -> Columns:
         "gpu_memory_bytes": memory,
         "measured_kinds": 0 if names.draft else names.speed.measured_kinds(engine.engine, gpu),
         "is_older_gpu": int(engine.is_older(gpu.architecture)),
+        "has_heavier_graphs": int(engine.has_heavier_graphs(gpu.architecture)),
+        "shares_host_memory": int(gpu.memory.shared_with_host),
         "runs_sparse_attention": int(engine.runs_sparse_attention(gpu.architecture)),
         "plain_fp8_latent": int(engine.keeps_plain_fp8_latents(gpu.architecture)),
         **{OWN + name: value for name, value in own.items()},

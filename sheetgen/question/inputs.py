@@ -930,6 +930,20 @@ INPUTS: tuple[Input, ...] = (
         Option("caches", "0|1", "0 where prefixes are not kept: recurrent layers then take one block less."),
     ),
     Input(
+        "enforce_eager",
+        FLAG,
+        0,
+        Option("caches", "0|1", "1 where the engine runs without CUDA graphs and compiles nothing: it keeps neither."),
+    ),
+    Input(
+        "skip_mm_profiling",
+        FLAG,
+        0,
+        Option(
+            "caches", "0|1", "1 where the engine keeps nothing back for images: as --skip-mm-profiling, or of text."
+        ),
+    ),
+    Input(
         "requests_per_second",
         Kind(low=0, high=1_000_000, decimal=True),
         0.0,
@@ -959,8 +973,8 @@ INPUTS: tuple[Input, ...] = (
             "measured",
             "FILE",
             "A benchmark's result, which sets the times of its model, GPU, engine and layout: of vllm bench serve, "
-            "SGLang's bench_serving, GuideLLM or AIPerf. What it does not say stands behind it: "
-            "result.json,gpu=h100,tp=2. Several: repeat it.",
+            "SGLang's bench_serving, GuideLLM or AIPerf; or a start-up log, which sets their KV pool. What it does "
+            "not say stands behind it: result.json,gpu=h100,tp=2. Several: repeat it.",
             repeated=True,
         ),
     ),
@@ -1125,6 +1139,8 @@ OF_A_POINT = tuple(
         "kv_allocation",
         "hybrid_kv_manager",
         "enable_prefix_caching",
+        "enforce_eager",
+        "skip_mm_profiling",
         "requests_per_second",
         "requests_per_day",
         "tokens_per_day",

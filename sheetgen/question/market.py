@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,7 @@ class Candidate:
     nvlink_domain_gpus: int = 0  # of a rack that joins machines by NVLink, this one among them; 0: its own alone
     tries_ranks: bool = True  # data-parallel layouts too: not where the GPU's links are not made for them
     prices: tuple[ClassPrice, ...] = ()
+    by_region: tuple[tuple[str, float], ...] = ()  # $ an hour in each region of the area asked for
     passed_over: tuple[str, ...] = ()  # classes in which another with the same GPUs of its provider is the candidate
     brought: bool = False  # whether its row is of the user's own catalogs
 
@@ -91,6 +93,18 @@ class Candidate:
         if purchase == self.purchase and self.usd_per_hour:
             return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind, self.region)
         return next((p for p in self.prices if p.purchase == purchase), None)
+
+    def usd_in(self, region: str) -> float:
+        """$ an hour in that region of the area asked for; not a number where it has no price there, or where its own
+        was typed, which is of one region."""
+        usd = dict(self.by_region)
+        if region == self.region or usd.get(self.region) != self.usd_per_hour:
+            return self.usd_per_hour if region == self.region else math.nan
+        return usd.get(region, math.nan)
+
+    def in_region(self, region: str) -> Candidate:
+        """The same at its price there."""
+        return replace(self, region=region, usd_per_hour=self.usd_in(region))
 
 
 @dataclass(frozen=True)
@@ -322,6 +336,7 @@ class _Asked:
                     ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "", row.region_of(p.purchase))
                     for p in row.offered
                 ),
+                by_region=tuple((at, p.usd_per_hour * times) for at, p in row.prices_by_region(price.purchase).items()),
                 brought=row.id in self.catalog.brought,
             )
 

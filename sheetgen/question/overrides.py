@@ -40,6 +40,7 @@ _WHOLE = (
 )  # fmt: skip
 _PARTS = (  # of a model's shape, any number from 0
     "intermediate_size", "expert_intermediate_size", "encoder_item_tokens", "encoder_item_elements",
+    "encoder_item_patches", "encoder_hidden_size", "encoder_ffn_elements",
     "rope_table_elements", "full_kv_width", "windowed_kv_width", "mla_width", "mla_fp8_entry_bytes",
     "mla_absorbed_elements", "attention_elements", "windowed_attention_elements", "other_elements_per_token",
     "other_bytes_per_token", "conv_bytes_per_state_layer", "state_elements_per_layer", "state_element_bytes",
@@ -75,7 +76,10 @@ TABLES: dict[str, dict[str, Kind]] = {
         **dict.fromkeys(("max_num_seqs", "max_num_batched_tokens"), COUNT),
         **dict.fromkeys(("pool_error_bytes_measured_low", "pool_error_bytes_elsewhere_low"), Kind(low=-1e13, high=0)),
         **dict.fromkeys(("pool_error_bytes_measured_high", "pool_error_bytes_elsewhere_high"), Kind(low=0, high=1e13)),
-        **dict.fromkeys(("is_older_gpu", "runs_sparse_attention", "plain_fp8_latent"), FLAG),
+        **dict.fromkeys(
+            ("is_older_gpu", "has_heavier_graphs", "shares_host_memory", "runs_sparse_attention", "plain_fp8_latent"),
+            FLAG,
+        ),
         "measured_kinds": Kind("whole", 0, 2 ** len(MODEL_KINDS) - 1),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},

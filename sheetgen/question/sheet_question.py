@@ -18,15 +18,14 @@ from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.measured.measured_point import MeasuredPoint
-from sheetgen.measured.read_measured import read_measured
+from sheetgen.measured.read_measured import read_measured, written_out
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
-from sheetgen.question.measured_speed import (
+from sheetgen.question.measurements import (
     NOTHING_MEASURED,
     Measurements,
     Served,
@@ -572,14 +571,14 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
 
 
 def _measured(question: Question, catalog: Catalog) -> Question:
-    """`question` with what measured points set, as it carries them: each written out, whatever file it was read of.
+    """`question` with what was measured, as it carries it: each point written out, whatever file it was read of.
 
     Raises ScenarioError for a file that cannot be read, and for a point whose deployment nobody says.
     """
-    readings = read_measured(question.options.get(MEASURED))
+    readings = read_measured(question.options.get(MEASURED), catalog)
     if not readings:
         return question
-    refuse_factors(question.options)
+    refuse_factors(question.options, readings)
     engine, settings = question.engine, question.settings
     of_candidates = dict.fromkeys(one.gpu.id for one in question.candidates)
     deployments = [
@@ -592,15 +591,14 @@ def _measured(question: Question, catalog: Catalog) -> Question:
     if settings.kv_cache_dtype != "auto":
         settled["kv_cache_dtype"] = settings.kv_cache_dtype
     found = measurements_of(readings, asked_once(deployments), settled, catalog)
-    # What differs in the weights' precision alone sets the times of answers at that precision.
+    # What differs in the weights' precision alone sets times and memory of answers at that precision.
     used = {one for one in deployments if found.of(one)}
     known = {one._replace(weight_dtype="") for one in deployments}
-    kept = tuple(one for one in found.speeds if one.served._replace(weight_dtype="") in known)
-    points = [point.stated for point in readings if isinstance(point, MeasuredPoint)]
+    kept = tuple(one for one in found.deployments if one.served._replace(weight_dtype="") in known)
     return replace(
         question,
-        measurements=replace(split_used(found, used, deployments), speeds=kept),
-        options={**question.options, MEASURED: points},
+        measurements=replace(split_used(found, used, deployments), deployments=kept),
+        options={**question.options, MEASURED: written_out(readings)},
     )
 
 

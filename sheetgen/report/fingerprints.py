@@ -151,7 +151,7 @@ def _helps(
         has_share = flag is not None or question.engine.gpu_memory_utilization < 1
         return has_share and (fix.direction != "raise" or question.settings.gpu_memory_utilization < 1)
     if setting == "cuda_graphs":
-        return question.engine.cuda_graph_gib > 0
+        return question.engine.keeps_graphs
     if setting in ("kv_cache_dtype", "weight_dtype"):
         asked = DTYPES.get(fix.value or "")
         models = [m for m in question.models if m.model.id == numbers.get("model", m.model.id)]

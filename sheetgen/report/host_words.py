@@ -4,6 +4,7 @@ a host does not give."""
 from __future__ import annotations
 
 from sheetgen.answer.answer_record import CellRecord, HostedRecord
+from sheetgen.errors import shown
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, HostedFacts, joined, words
@@ -35,6 +36,7 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     at = joined(", ", [_host(*one) for one in zip(names, cell.hosted, strict=True)])
     unknown = [name for name, one in zip(names, cell.hosted, strict=True) if one.precision is None]
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
+    region = f", the region {shown(question.filters.region)} (our list states none)" if question.filters.region else ""
     first = cell.hosted[0]
     above = first.cheaper_above.get(ON_DEMAND)
     even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any use"
@@ -52,7 +54,7 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
             file.origin,
         ),
         hosts_rent=_renting(names[0], first),
-        not_given=f"weights of your own, data at home{precision}",
+        not_given=f"weights of your own, data at home{precision}{region}",
     )
 
 

@@ -1,40 +1,62 @@
-"""What measured points say beside their predictions, and why others say nothing, in lines."""
+"""What was measured beside its prediction, and why other files say nothing, in lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from sheetgen.question.measured_speed import MeasuredSpeed, Measurements
-from sheetgen.units import rate_places
+from sheetgen.measured.measured_point import Unusable
+from sheetgen.question.measurements import MeasuredDeployment, Measurements
+from sheetgen.units import GIB, rate_places
 
 
 def measured_lines(found: Measurements) -> Iterator[str]:
-    """The points of each deployment beside their predictions, what they set, and which set nothing."""
-    for speed in found.speeds:
-        yield from _lines(speed)
-    for one in found.unused:
+    """Points and start-up logs of each deployment beside their predictions, what they set, and which set nothing."""
+    for measured in found.deployments:
+        yield from _of_runs(measured)
+        yield from _of_starts(measured)
+    yield from unused_lines(found.unused)
+
+
+def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
+    """What was read and set nothing, each with its reason."""
+    for one in unused:
         yield f"Read and not used, {one.source}: {one.reason}."
 
 
-def _lines(speed: MeasuredSpeed) -> Iterator[str]:
-    for run in speed.runs:
+def _of_runs(measured: MeasuredDeployment) -> Iterator[str]:
+    for run in measured.runs:
         times = ", ".join(
-            f"{figure} {_time(measured)} measured, {_time(predicted)} predicted"
-            for figure, measured, predicted in (
+            f"{figure} {_time(seconds)} measured, {_time(predicted)} predicted"
+            for figure, seconds, predicted in (
                 ("TPOT", run.point.tpot_seconds, run.predicted_tpot_seconds),
                 ("TTFT", run.point.ttft_seconds, run.predicted_ttft_seconds),
             )
-            if measured is not None
+            if seconds is not None
         )
         waits = f"; {run.waiting_requests:,.0f} of them wait, by the prediction" if run.waiting_requests else ""
         yield f"Measured, {run.point.source}: {run.point.load_words}{waits}: {times}."
-    served = speed.served
+    if measured.runs:
+        factors = [f"TPOT x {measured.tpot_factor:,.4g}"]
+        factors += [f"what each request adds x {measured.request_factor:,.4g} more"] if measured.request_factor else []
+        factors += [f"TTFT x {measured.ttft_factor:,.4g}"] if measured.ttft_factor else []
+        yield f"Times of {_deployment(measured)} are as measured there: {', '.join(factors)}."
+
+
+def _of_starts(measured: MeasuredDeployment) -> Iterator[str]:
+    for start in measured.starts:
+        pool, predicted = (f"{size / GIB:,.2f} GiB" for size in (start.kv_pool_bytes, start.predicted_kv_pool_bytes))
+        tokens = f" ({start.pool.kv_tokens:,} tokens)" if start.pool.kv_tokens else ""
+        yield f"Measured, {start.pool.source}: KV pool of a GPU {pool}{tokens} measured, {predicted} predicted."
+    if measured.starts:
+        band = f", within {measured.pool_error_bytes / GIB:.2g} either way" if measured.pool_error_bytes else ""
+        more = f"{measured.pool_more_bytes / GIB:+,.2f} GiB a GPU"
+        yield f"Memory of {_deployment(measured)} is as measured there: KV pool {more}{band}."
+
+
+def _deployment(measured: MeasuredDeployment) -> str:
+    served = measured.served
     n_gpus = served.tensor_parallel_size * served.pipeline_parallel_size * served.data_parallel_size
-    factors = [f"TPOT x {speed.tpot_factor:,.4g}"]
-    factors += [f"what each request adds x {speed.request_factor:,.4g} more"] if speed.request_factor else []
-    factors += [f"TTFT x {speed.ttft_factor:,.4g}"] if speed.ttft_factor else []
-    deployment = f"{served.model} ({served.weight_dtype}) on {n_gpus}x {served.gpu}, {served.engine}"
-    yield f"Times of {deployment} are as measured there: {', '.join(factors)}."
+    return f"{served.model} ({served.weight_dtype}) on {n_gpus}x {served.gpu}, {served.engine}"
 
 
 def _time(seconds: float) -> str:

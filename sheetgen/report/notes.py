@@ -187,6 +187,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
         yield f"KV pool checked on {of_version:,} starts under the rules of {named}"
     elif seen:
         yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
+    yield from _as_measured(question)
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(record, question):
@@ -196,6 +197,26 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
+
+
+def _as_measured(question: Question) -> Iterator[str]:
+    """Whose times and memory are as measured, and by which file."""
+    models = {model.model.id: model.model.name for model in question.models}
+    gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
+    for measured in question.measurements.deployments:
+        served = measured.served
+        n_gpus = served.tensor_parallel_size * served.data_parallel_size
+        where = f"{models[served.model]} ({served.weight_dtype}) on {n_gpus}× {gpus[served.gpu]}"
+        if measured.runs:
+            yield f"Times of {where} as measured: {_file(measured.runs[-1].point.source)}"
+        for start in measured.starts[-1:]:
+            pool = wording.named_size(start.kv_pool_bytes, question.settings.units)
+            yield f"KV pool of {where} as measured: {pool} a GPU, {_file(start.pool.source)}"
+
+
+def _file(source: str) -> str:
+    """A source without its folder."""
+    return source.rpartition("/")[2]
 
 
 def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
@@ -255,12 +276,14 @@ def most_assumed(question: Question) -> Iterator[str]:
 def _constants(engine: Engine) -> str:
     """The engine's constants beside the shapes; what it does not have is not said."""
     logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
+    layer = engine.cuda_graph_layer_mib
     shapes = "Activations from shapes"
     if logit:
         shapes += f" (sampler: {wording.plain(logit)} B a logit beside the logits)"
     ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
     fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
     fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
+    fixed[-1:] = [f"{fixed[-1]} and {wording.plain(layer)} MiB a layer and size"] if layer else fixed[-1:]
     return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
 
 

@@ -21,6 +21,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.kv_cache import pool_for, windows_of_stages
+from sheetgen.sizing.memory import narrowed
 from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, TWO_DECIMALS, WHOLE
@@ -69,12 +70,20 @@ def pool_level_bytes(
 
 
 @formula("Pool that may be counted on")
-def counted_kv_budget_bytes(kv_budget_bytes_per_gpu: Quantity, pool_level_bytes: Quantity) -> Any:
-    """What one GPU has for the cache with the chance in force, in bytes.
+def counted_kv_budget_bytes(
+    kv_budget_bytes_per_gpu: Quantity,
+    pool_level_bytes: Quantity,
+    measured_pool_error_bytes: Quantity,
+    level_z: Quantity,
+    band_end_z: Quantity,
+) -> Any:
+    """What one GPU has for the cache with the chance in force, in bytes; where start-up logs of this deployment were
+    given, by their error.
 
-    Source: pool_level_bytes.
+    Source: pool_level_bytes; --measured.
     """
-    return kv_budget_bytes_per_gpu + pool_level_bytes
+    most = measured_pool_error_bytes * largest(level_z, -level_z) / band_end_z
+    return kv_budget_bytes_per_gpu + narrowed(pool_level_bytes, measured_pool_error_bytes, most)
 
 
 @formula("Left for layers that may be counted on")
@@ -207,14 +216,19 @@ def memory_z(
     pool_room_bytes: Quantity,
     kv_pool_error_bytes_low: Quantity,
     kv_pool_error_bytes_high: Quantity,
+    measured_pool_error_bytes: Quantity,
+    pipeline_stages: Quantity,
     band_end_z: Quantity,
 ) -> Any:
     """By how many standard deviations of its error the pool of the fullest rank is larger than what its requests take;
-    below 0 where it is smaller. Without an error as many as it has bytes too many, and one.
+    below 0 where it is smaller. Without an error as many as it has bytes too many, and one. Start-up logs that were
+    given are of deployments without pipeline stages.
 
-    Source: pool_level_bytes, solved for z.
+    Source: pool_level_bytes, counted_kv_budget_bytes, solved for z.
     """
-    end = where(pool_room_bytes >= 0, -kv_pool_error_bytes_low, kv_pool_error_bytes_high)
+    predicted = where(pool_room_bytes >= 0, -kv_pool_error_bytes_low, kv_pool_error_bytes_high)
+    measured = where(pipeline_stages == 1, measured_pool_error_bytes, 0)
+    end = narrowed(predicted, measured, measured_pool_error_bytes)
     return band_end_z * ratio(pool_room_bytes, end, pool_room_bytes + 1)
 
 

@@ -268,19 +268,25 @@ def growing_block_tokens(
     other_bytes_per_token: Quantity,
     n_full_layers: Quantity,
     n_mla_layers: Quantity,
+    state_checkpoint_tokens: Quantity,
+    checkpoint_blocks: Quantity,
 ) -> Any:
     """Tokens that one block of a growing layer holds, after all kinds were given one page size.
 
     The block grows until it is as large as a windowed layer's, or until its keys and values alone, without index keys
-    and a draft's, are as large as one layer's state.
+    and a draft's, are as large as one layer's state. Where a prompt leaves states in the prefix cache from within it,
+    the block is a whole number of the tokens between these.
 
-    Source: vLLM hybrid KV cache manager; platforms/interface.py (_align_hybrid_block_size).
-    Check:  Qwen3.6-27B in bf16 at TP 1 is 784; Qwen3.8-Flash-Next with three drafted tokens 1,600, as in four logs.
+    Source: vLLM hybrid KV cache manager; platforms/interface.py (_align_hybrid_block_size), from 0.33 on with
+            get_mamba_prefill_checkpoint_alignment (model_executor/layers/mamba/abstract.py).
+    Check:  Qwen3.6-27B in bf16 at TP 1 is 784, in 0.33 on a Hopper GPU 832; Qwen3.8-Flash-Next with three drafted
+            tokens 1,600, as in four logs.
     """
     windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
     own = ratio(shard_kv_bytes_per_token - other_bytes_per_token, n_full_layers + n_mla_layers)
-    states = round_up(ratio(shard_state_bytes_per_layer, own * block_size))
-    return block_size * largest(1, windows, states)
+    step = largest(block_size, where(checkpoint_blocks > 0, state_checkpoint_tokens, 0))
+    states = round_up(ratio(shard_state_bytes_per_layer, own * step))
+    return largest(block_size * largest(1, windows), step * states)
 
 
 @formula("Tokens in a block of windowed layers")
@@ -449,6 +455,7 @@ def kv_blocks_per_sequence(
     n_state_groups: Quantity,
     state_blocks: Quantity,
     checkpoint_blocks: Quantity,
+    state_checkpoint_tokens: Quantity,
     side_blocks: Quantity,
     shares_pages: Quantity,
     block_size: Quantity,
@@ -464,11 +471,11 @@ def kv_blocks_per_sequence(
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
     a state takes one block, or two in releases that align states with the prefix cache and keep one, and one more in
-    those that leave the prefix cache a state from within a prompt. What a model keeps beside these in groups of their
-    own (raw keys of a pool of tokens that is not full yet, an n-gram's convolution) takes whole blocks, too. Where an
-    engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number of blocks of the
-    growing one. Where these pools are cut by ratio, a sequence takes the share of the whole that it takes of the pool
-    which it fills first: of the tokens, windows in their ratio beside them, or of the states.
+    those that leave the prefix cache a state from within a prompt, of layers that can. What a model keeps beside these
+    in groups of its own (raw keys of a pool of tokens that is not full yet, an n-gram's convolution) takes whole
+    blocks, too. Where an engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number
+    of blocks of the growing one. Where these pools are cut by ratio, a sequence takes the share of the whole that it
+    takes of the pool which it fills first: of the tokens, windows in their ratio beside them, or of the states.
 
     Source: reference engine_rules.md (admission rule), models.md section 4; SGLang 0.5.23, kv_cache_configurator.py.
     """
@@ -476,7 +483,7 @@ def kv_blocks_per_sequence(
     shared = (
         n_growing_groups * round_up(admitted_tokens / growing_block_tokens)
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
-        + n_state_groups * (state_blocks + checkpoint_blocks)
+        + n_state_groups * (state_blocks + where(state_checkpoint_tokens > 0, checkpoint_blocks, 0))
         + side_blocks
     )
     by_ratio = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)

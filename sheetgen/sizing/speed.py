@@ -28,10 +28,10 @@ from sheetgen.formula import (
 )
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
-# What the runs of `measured_factor` are of, whole columns of it.
+# What the runs and logs of `of_measurements` are of, and what they set: whole columns of it.
 MEASUREMENTS = (
     "measured_models", "measured_weight_dtypes", "measured_gpus", "measured_tensor_parallel_sizes",
-    "measured_data_parallel_sizes", "factors",
+    "measured_data_parallel_sizes", "measured",
 )  # fmt: skip
 
 # What a model makes a step read and compute ---------------------------------------------------------
@@ -403,8 +403,8 @@ def _where_measured(factor: Quantity) -> Any:
     return where(factor > 0, factor, 1)
 
 
-@formula("Measured / predicted, of a deployment that was measured", FACTOR, rows=MEASUREMENTS)
-def measured_factor(
+@formula("What was measured of a deployment", FACTOR, rows=MEASUREMENTS)
+def of_measurements(
     model_name: Quantity,
     weight_dtype_row: Quantity,
     gpu_name: Quantity,
@@ -415,10 +415,12 @@ def measured_factor(
     measured_gpus: Quantity,
     measured_tensor_parallel_sizes: Quantity,
     measured_data_parallel_sizes: Quantity,
-    factors: Quantity,
+    measured: Quantity,
 ) -> Any:
-    """The factor on predicted times that the runs of this model, precision, GPU and layout set; 0 where none was given.
+    """What the runs or start-up logs of this model, precision, GPU and layout set: a factor on predicted times, or
+    bytes of the pool; 0 where none was given.
 
+    In:     measured, by deployment what its runs or logs set.
     Source: --measured.
     """
 
@@ -427,7 +429,7 @@ def measured_factor(
         return names * (tensor == tensor_parallel_size) * (data == data_parallel_size) == 1
 
     return greatest_of_places(
-        factors,
+        measured,
         is_of_runs,
         measured_models,
         measured_weight_dtypes,

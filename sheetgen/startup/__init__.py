@@ -1,9 +1,9 @@
-"""Start-up logs of serving engines: what the engine measured, and the prediction beside it.
+"""Start-up logs of serving engines: what the engine was given and what it measured.
 
 lines     a file, a pipe or a .gz as clean lines, in bounded memory
 words     arguments read without evaluating them, and the engines' words for our inputs
 read      the texts that engines print, as a table; lines -> StartupLog: engine, version, arguments, figures by rank
-compare   the prediction beside the measured figures, and what the log does not state
+inputs    its arguments in our words, and what it does not state or is not sized
 
 Log text is data: it is never evaluated, never becomes a path, and holds no control characters once read.
 """

@@ -403,9 +403,10 @@ def read_lines(lines: Iterable[Line], devices: Devices, n_runs: Callable[[], int
 # What is compared, in the order of the table; all but the last three in bytes per GPU.
 QUANTITIES = {
     "gpu_memory_bytes": "memory that the engine sees", "weights_bytes_per_gpu": "weights",
-    "activation_bytes_per_gpu": "activation peak", "non_torch_bytes_per_gpu": "non-torch (NCCL, CUDA)",
-    "cuda_graph_bytes_per_gpu": "CUDA graphs", "kv_pool_bytes_per_gpu": "KV pool", "kv_tokens": "KV tokens",
-    "n_gpu_blocks": "KV blocks", "max_concurrency": "maximum concurrency",
+    "consumed_bytes_per_gpu": "weights and non-torch", "activation_bytes_per_gpu": "activation peak",
+    "non_torch_bytes_per_gpu": "non-torch (NCCL, CUDA)", "cuda_graph_bytes_per_gpu": "CUDA graphs",
+    "kv_pool_bytes_per_gpu": "KV pool", "kv_tokens": "KV tokens", "n_gpu_blocks": "KV blocks",
+    "max_concurrency": "maximum concurrency",
 }  # fmt: skip
 _SMALLEST = ("kv_pool_bytes_per_gpu", "kv_tokens", "n_gpu_blocks", "max_concurrency", "gpu_memory_bytes")
 

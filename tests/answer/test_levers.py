@@ -59,6 +59,7 @@ def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str
     assert asked >= 6
 
 
+@pytest.mark.long
 def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
     solved = answered(THREE)
     terms, asked = terms_at_fp8(solved, every(THREE)), 0
@@ -94,7 +95,7 @@ def test_fp8_on_a_term_is_unknown_where_the_term_has_no_price() -> None:
         assert after is None or found["on-demand"].monthly_usd == pytest.approx(after.monthly_usd)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [{}, {"gpus": "h100,h200"}, {"kv_allocation": "reserved"}])
 def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) -> None:
     solved = answered("70b", workloads="rag", tiers="1,32", **options)
@@ -102,6 +103,7 @@ def test_a_sheet_has_the_levers_of_each_of_its_loads(options: dict[str, Any]) ->
     assert [levers_of_sheet(solved, (row,))[row] for row in range(2)] == list(together)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("models", [THREE, FAMILIES])
 def test_asking_for_less_never_costs_more(models: str) -> None:
     less = ("half-context", "shorter-context", "fewer-users", "users-for-less", "prefix-cache")

@@ -148,6 +148,7 @@ def test_the_workbook_has_every_lever_as_values(book: Path) -> None:
     assert not formulas and "do not follow edits" in str(values["A2"])
 
 
+@pytest.mark.long
 def test_a_workbook_as_built_says_so_and_an_edit_is_seen(book: Path, tmp_path: Path) -> None:
     values = sheet_of(book)
     now = column(values, "This load now")

@@ -38,7 +38,7 @@ def steps(model: str, context: str, users: int, options: dict[str, Any]) -> list
     return [one for one in levers_of_sheet(load(model, context, users, **options))[0] if one.family == "speed"]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model,context,users,options", LOADS)
 def test_a_step_is_the_answer_with_that_target(model: str, context: str, users: int, options: dict[str, Any]) -> None:
     tokens = {"4k": 4096, "16k": 16384, "128k": 131072}[context]
@@ -87,6 +87,7 @@ def test_the_known_steps_of_405b() -> None:
     assert of_both["slower-and-later"].words == "70 ms a token, the first in 8 s"
 
 
+@pytest.mark.long
 def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
     for model, context, users, options in LOADS:
         alone_ = [one for one in steps(model, context, users, options) if one.id == "slower-tokens" and one.after]

@@ -9,6 +9,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 sys.path[:0] = sys.argv[2:]
@@ -32,6 +34,7 @@ def test_two_builds_are_byte_identical(tmp_path: Path) -> None:
     assert hashlib.sha256(one).hexdigest() == hashlib.sha256(other).hexdigest()
 
 
+@pytest.mark.long
 def test_no_part_carries_the_time_of_the_build(small_book: tuple[Path, object]) -> None:
     with zipfile.ZipFile(small_book[0]) as package:
         assert {item.date_time for item in package.infolist()} == {(1980, 1, 1, 0, 0, 0)}

@@ -40,6 +40,7 @@ def test_an_edit_gives_what_the_option_gives(
     assert books.expected(solved) != books.expected(solve(ask(books.catalog(), {**options, "discount_fraction": "0"})))
 
 
+@pytest.mark.long
 def test_what_is_in_force_is_what_python_says(tmp_path: Path) -> None:
     """Beside a provider of the reader's own, who has what holds for all others."""
     option = "0.05,aws=0.1,spot=0.2,aws:spot=0"

@@ -48,6 +48,7 @@ def test_libreoffice_recalculates_every_formula(book: Path, tmp_path: Path) -> N
     assert_recalculates(book, tmp_path)
 
 
+@pytest.mark.long
 def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
     reads = {path: [one for one in formulas(path) if "draft" in one.formula] for path in (book, plain)}
@@ -67,6 +68,7 @@ def test_the_page_says_which_draft_and_what_it_adds() -> None:
         assert b.note == "32.0 KiB of it the draft's" and not a.note  # 16 layers x 8 heads x 128 x 2 bytes
 
 
+@pytest.mark.long
 def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path: Path) -> None:
     """The draft's cache follows the KV precision that a reader types."""
     pulled = pull(book, books.catalog())

@@ -492,9 +492,9 @@ def test_there_are_twenty_different_inputs_on_every_sheet_that_has_inputs(lean_b
 def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
     book: str, start: Mapping[str, Any], edits: list[Edit], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Every fourteenth edit, of which LibreOffice takes the first: it opens a workbook slowly, and tests/fuzz holds
-    both to many edits at once. All of them in --long."""
-    edits = edits[:: amount(14, 1)]
+    """Every twentieth edit, of which LibreOffice takes the first: it opens a workbook slowly, and tests/fuzz holds both
+    to many edits at once. All of them in --long."""
+    edits = edits[:: amount(20, 1)]
     path, question = request.getfixturevalue(book)
     sheets = Sheets(path)
     poison(path, tmp_path / "poisoned.xlsx")

@@ -36,6 +36,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any
     return {what: done.get(what) or values_after(book, changes) for what, changes in typed.items()}
 
 
+@pytest.mark.some(1)
 @needs_libreoffice
 @pytest.mark.parametrize("what", list(EDITS))
 def test_the_checks_see_it(answers: dict[str, dict[Any, Any]], what: str) -> None:

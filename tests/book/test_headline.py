@@ -145,6 +145,7 @@ def test_what_is_no_number_leaves_the_load_as_built_and_says_so(book: Path, type
     assert marked(found) == 32 and found["chk_all"] == "CHECK"
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("typed", "headline"), [("rate", "chat"), (7, "chat:7"), (32, "long-doc:32")])
 def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: str) -> None:
@@ -153,6 +154,7 @@ def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: st
     agree(found, answers({**RATE, "headline": headline}))
 
 
+@pytest.mark.long
 def test_a_number_of_no_tier_is_built_and_has_its_row(tmp_path: Path) -> None:
     path, question = books.build(tmp_path, "typed", {**SMALL, "headline": "chat:200"}, with_what_if=False)
     found = values(path)

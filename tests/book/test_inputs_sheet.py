@@ -33,6 +33,7 @@ def sheet(path: Path) -> Any:
     return books.opened(path)["Inputs"]
 
 
+@pytest.mark.long
 def test_sections_come_in_the_order_of_their_use_and_the_last_is_folded(sheet: Any) -> None:
     bars = [(c.row, c.value) for (c,) in sheet.iter_rows(max_col=1) if c.fill.fill_type and c.value]
     titles = [str(title) for _, title in bars]
@@ -87,6 +88,7 @@ def test_a_price_is_three_clicks_from_the_first_sheet(path: Path) -> None:
         assert source and str(money.cell(link.row, 2).value).endswith(source)
 
 
+@pytest.mark.long
 def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Path) -> None:
     typed = {"in_together": "yes", "in_money_model": "All models together"}
     found = values_after(path, typed)

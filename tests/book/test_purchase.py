@@ -86,6 +86,7 @@ def test_libreoffice_says_so_too(book: Path, tmp_path: Path) -> None:
     assert not unlike(values(convert_all([file], tmp_path)[0]), answered("spot"))
 
 
+@pytest.mark.long
 def test_a_workbook_built_of_another_class_switches_back(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "spot", {**LEAN, "purchase": "spot"})
     found = values_after(path, {"in_purchase": "on-demand"})
@@ -98,6 +99,7 @@ def test_no_class_is_no_price_and_a_check_says_so(book: Path) -> None:
     assert found["chk_all"] == "CHECK" and not [k for k, v in found.items() if isinstance(v, ErrorValue)]
 
 
+@pytest.mark.long
 def test_pull_carries_the_class_and_prices_stay_with_theirs(tmp_path: Path) -> None:
     """A price typed in a column of a class is of that class, whichever is in use."""
     instances = "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g,gcp/a3-megagpu-8g"

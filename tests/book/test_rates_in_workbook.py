@@ -100,6 +100,8 @@ def test_as_built_it_is_what_python_says(book: Path) -> None:
     assert any(choice.served_at_target != int(choice.served_at_target) for choice in solved.choices)
 
 
+@pytest.mark.long
+@pytest.mark.some(1)
 @pytest.mark.parametrize("stated", [{"users": "600"}, {"tokens_per_day": "30M"}])
 def test_what_is_stated_by_the_day_is_a_rate_of_each_workload(stated: dict[str, str], tmp_path: Path) -> None:
     of_both = {name: OPTIONS[name] for name in ("models", "instances", "as_of")} | {"workloads": "chat,long-doc"}
@@ -138,6 +140,7 @@ def test_libreoffice_gives_the_same(book: Path, tmp_path: Path) -> None:
     assert unlike(asked(BY_DAY), values(recalculate(broken, tmp_path)), heads_of(book)) == []
 
 
+@pytest.mark.long
 def test_what_was_typed_is_carried_back(book: Path, tmp_path: Path) -> None:
     edited = tmp_path / "edited.xlsx"
     typed, options = EDITS[BY_DAY]

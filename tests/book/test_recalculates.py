@@ -120,6 +120,7 @@ def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
     assert any(choice.offer is not None for choice in books.solve(question).choices)
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> None:
     """A live flag on GPUs: where it is set to 1, the cheaper A100 are rented. Beside it a hybrid with an index."""
@@ -138,6 +139,7 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
     assert wanted.candidate(wanted.choices[0].offer or 0).instance == "aws/p4de.24xlarge"
 
 
+@pytest.mark.long
 @needs_libreoffice
 def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
     """By the order of its layers: the shares of each number of stages are values on Models. Beside it one with windows,

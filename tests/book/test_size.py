@@ -26,6 +26,7 @@ MIXTURES = "deepseek-v3,gpt-oss-120b"
 LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, beside its name
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     "models,providers,n_columns,at_most_formulas,at_most_bytes",

@@ -30,6 +30,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(folder, "recommended", {**ASKED, "weight_dtype": "recommended"}, with_what_if=False)[0]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("word", ["recommended", "published", "auto", "fp8"])
 def test_the_workbook_says_what_python_says(book: Path, word: str) -> None:
     found, solved = values_after(book, {"in_weight_dtype": word}), answered(word)

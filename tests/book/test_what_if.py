@@ -96,7 +96,8 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.some(2)
+@pytest.mark.long
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "picked,words",
     [
@@ -152,6 +153,7 @@ def test_the_longest_context_on_stages_is_that_of_size(
     assert found["What-if", at[LONGEST]] == of_size["max_context_tokens_that_fit"] > 10_000
 
 
+@pytest.mark.long
 def test_a_sheet_without_a_target_is_built_and_agrees(tmp_path: Path) -> None:
     path, _ = books.build(tmp_path, "off", {**OPTIONS, "tpot_ms": "off"})
     assert values(path)["chk_all"] == "OK"

@@ -48,6 +48,7 @@ def squeezed(pdf: bytes) -> str:
     return text_of(pdf).replace(" ", "")
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("n_models", "paper", "name"), PAGES)
 def test_the_page_is_whole(n_models: int, paper: str, name: str) -> None:
@@ -123,6 +124,7 @@ def test_the_logo_is_said_in_words_and_the_author_is_the_company() -> None:
     assert metadata is not None and metadata.author == "Acme GmbH"
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize("words", ["{{ 7 * 7 }}{% raw %}", '"><img src=file:///etc/passwd>', "a & b &amp; c", "'); x"])
 def test_words_of_a_brand_are_text(words: str) -> None:

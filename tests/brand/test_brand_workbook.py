@@ -44,6 +44,7 @@ def read(data: bytes) -> Any:
         return openpyxl.load_workbook(io.BytesIO(data))
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("brand", "models"),
@@ -73,6 +74,7 @@ def _xml(text: str, quotes: bool = True) -> str:
     return text.replace('"', "&quot;") if quotes else text
 
 
+@pytest.mark.long
 def test_every_value_and_formula_is_the_one_without_a_brand() -> None:
     plain, branded = read(workbook("none")), read(workbook("example"))
     for one, other in zip(plain.worksheets, branded.worksheets, strict=True):
@@ -105,6 +107,7 @@ def test_the_colours_are_the_brands_and_what_means_something_keeps_its_own() -> 
     assert set(BRANDED) == {"title", "section", "answer"} and STATUS.keys() == {"fits", "none fits", "over limit"}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("brand", ["none", "example", "wide", "codes", "unbroken"])
 def test_every_printed_page_has_name_and_line(brand: str) -> None:
     wanted = named(brand)
@@ -164,6 +167,7 @@ def test_the_longest_foot_is_within_what_excel_holds() -> None:
     book.close()
 
 
+@pytest.mark.long
 def test_the_same_bytes_each_time() -> None:
     one = workbook("example")
     workbook.cache_clear()

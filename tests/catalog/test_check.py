@@ -309,7 +309,7 @@ def test_read_yaml(catalog: Catalog) -> None:
         ("engines/vllm.yaml", "min_memory_gib: 0,", "min_memory_gib: 50,", "must end with a row for every GPU"),
         ("engines/vllm.yaml", "tp1: 0.25", "tp1: -5.0", "vllm.yaml:"),
         ("engines/vllm.yaml", "gpu_memory_utilization: 0.90", "gpu_memory_utilization: 90.0", "vllm.yaml:"),
-        ("engines/vllm.yaml", "from_version: 0.21.0", "from_version: foo", "is no version"),
+        ("engines/vllm.yaml", "from_version: 0.24.0", "from_version: foo", "is no version"),
         ("workloads.yaml", "id: rag", "id: chat", "chat is given twice"),
         ("tiers.yaml", "requests: 128", "requests: 32", "32 requests is given twice"),
         ("instances/aws.yaml", "as_of: '2026-07-20'", "as_of: '2026-02-31'", "no day of the calendar"),

@@ -133,6 +133,7 @@ def test_each_sizes_every_kind_of_model(engine: str, model: str) -> None:
     assert 0.5 * found["gpu_memory_bytes"] < bills <= found["gpu_memory_bytes"]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_more_utilization_never_shrinks_the_pool(engine: str) -> None:
     shares = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
@@ -142,7 +143,7 @@ def test_more_utilization_never_shrinks_the_pool(engine: str) -> None:
     assert pools == sorted(pools) and pools[-1] > pools[0]
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("limit", ["max_num_seqs", "max_num_batched_tokens"])
 def test_larger_batches_never_grow_the_pool(engine: str, limit: str) -> None:

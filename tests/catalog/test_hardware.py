@@ -121,9 +121,11 @@ def test_prices(catalog: Catalog) -> None:
     reserved = p5.price("reserved-3yr")
     assert reserved is not None and reserved.kind == "Standard RI, No Upfront"
     assert p5.price("spot") is None and p5.price("reserved-1yr") is None
-    block = catalog.instance("p5e.48xlarge (Capacity Block)")
-    assert [p.purchase for p in block.prices] == ["capacity-block"]
-    assert catalog.instance("aws/p5e.48xlarge").prices == ()
+    (block,) = catalog.instance("p5e.48xlarge").prices
+    assert (block.purchase, block.usd_per_hour, block.history[0].usd_per_hour) == ("capacity-block", 47.76, 39.8)
+    assert catalog.instance("p6e-gb200.36xlarge").prices == ()  # sold in whole UltraServers
+    of_racks = [catalog.instance(f"u-p6e-gb200x{n}").offered[0].usd_per_hour / n for n in (36, 72)]
+    assert of_racks == pytest.approx([10.582, 10.582], rel=1e-12)  # by the GPU, as the list has it
     hyperstack = catalog.instance("hyperstack/B200")  # its reserved price has no term: no price
     assert [p.purchase for p in hyperstack.prices] == ["on-demand"]
 

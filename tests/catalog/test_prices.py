@@ -164,16 +164,12 @@ def test_lists_with_days_of_their_own_come_in_any_order(catalog: Catalog, tmp_pa
 
 
 def test_a_date_that_says_only_the_year_is_its_first_day(catalog: Catalog, tmp_path: Path) -> None:
-    row = catalog.instance("gcp/a3-ultragpu-8g")
-    assert [p.as_of for p in row.prices] == ["2025"]
-    head = "region,machine_type,on_demand_usd_hr,spot_usd_hr,month_1y_cud_usd,month_3y_cud_usd"
-    place = a_list(tmp_path, "us-central1,a3-ultragpu-8g,80,,73000,", head=head)
-    assert counts(read(catalog, place, as_of="2024-12-31")) == {"older": 1, "added": 1}
-    after = read(catalog, place, as_of="2025-01-02").changed[0]
-    assert [(p.purchase, p.usd_per_hour, len(p.history)) for p in after.prices] == [
-        ("on-demand", 80, 1),
-        ("reserved-1yr", 100, 0),
-    ]
+    row = next(one for one in catalog.instances() if [price.as_of for price in one.prices] == ["2026"])
+    head = "provider,instance_type,region,purchase,usd_per_hour,kind"
+    place = a_list(tmp_path, f"{row.provider},{row.type},{row.region},on-demand,80,", head=head)
+    assert counts(read(catalog, place, as_of="2025-12-31")) == {"older": 1}
+    (price,) = read(catalog, place, as_of="2026-01-02").changed[0].prices
+    assert (price.usd_per_hour, len(price.history)) == (80, 1)
 
 
 def test_history_is_bounded_and_in_order(catalog: Catalog) -> None:
@@ -211,7 +207,7 @@ def test_rows_are_priced_in_their_own_region(catalog: Catalog, tmp_path: Path) -
     place = a_list(tmp_path, "us-west-2,p5.48xlarge,70,8,h100", "US-EAST-1,P5.48XLARGE,71,8,h100")
     found = read(catalog, place, as_of="2026-11-20")
     assert [(one.instance, one.new_usd) for one in found.changes] == [("aws/p5.48xlarge", 71)]
-    assert found.n_other_regions == 1
+    assert [(one.new_region, one.new_usd) for one in found.of_regions] == [("us-west-2", 70)]
 
 
 def test_another_region_takes_the_row_with_it(catalog: Catalog, tmp_path: Path) -> None:
@@ -404,7 +400,7 @@ def test_nothing_but_prices_regions_and_sources_changes(catalog: Catalog, tmp_pa
         assert new.source.endswith(old.source) or new.source.startswith("price list") or old == new
 
 
-# Lines of aws_gpu_regions.csv, aws_capacity_blocks_2026-07-22.csv and commitments.csv.
+# Lines of aws_gpu_regions.csv, aws_capacity_blocks_2026-07-22.csv and commitments.csv; of these two at a later day.
 FORMS = {
     "region,instance_type,on_demand_usd_hr,accelerator_count,accelerator_name,reserved_1yr_no_upfront_usd_hr\n"
     "us-east-1,g5.12xlarge,5.672,4,a10g,3.57336\n"
@@ -412,17 +408,17 @@ FORMS = {
         ("aws/g5.12xlarge", "reserved-1yr", 3.57336, "2026-12-01", "Standard RI, No Upfront"),
     ],
     "instance_type,region,accelerator,accelerator_count,capacity_block_usd_hr,source_date\n"
-    "p5.48xlarge,us-east-1,H100,8,41.528,2026-07-22\n"
-    "p5.48xlarge,eu-north-1,H100,8,37.76,2026-07-22\n": [
-        ("aws/p5.48xlarge", "capacity-block", 41.528, "2026-07-22", None)
+    "p5.48xlarge,us-east-1,H100,8,41.528,2026-12-01\n"
+    "p5.48xlarge,eu-north-1,H100,8,37.76,2026-12-01\n": [
+        ("aws/p5.48xlarge", "capacity-block", 41.528, "2026-12-01", None)
     ],
     "provider,instance_type,region,purchase,usd_per_hour,kind,source_date\n"
-    'azure,Standard_ND96isr_H100_v5,eastus,reserved-1yr,62.928,"reservation, 1 year (month / 760)",2026-09-19\n'
-    'azure,Standard_ND96isr_H100_v5,eastus,reserved-3yr,43.16,"reservation, 3 years (month / 760)",2026-09-19\n'
+    'azure,Standard_ND96isr_H100_v5,eastus,reserved-1yr,62.928,"reservation, 1 year (month / 760)",2026-12-01\n'
+    'azure,Standard_ND96isr_H100_v5,eastus,reserved-3yr,43.16,"reservation, 3 years (month / 760)",2026-12-01\n'
     "aws,p5en.48xlarge,us-east-1,reserved-1yr,,none sold,2026-09-19\n"
     "hyperstack,L40,mixed,reserved (term not stated),0.7,a GPU,2026-09-19\n": [
-        ("azure/Standard_ND96isr_H100_v5", "reserved-1yr", 62.928, "2026-09-19", "reservation, 1 year (month / 760)"),
-        ("azure/Standard_ND96isr_H100_v5", "reserved-3yr", 43.16, "2026-09-19", "reservation, 3 years (month / 760)"),
+        ("azure/Standard_ND96isr_H100_v5", "reserved-1yr", 62.928, "2026-12-01", "reservation, 1 year (month / 760)"),
+        ("azure/Standard_ND96isr_H100_v5", "reserved-3yr", 43.16, "2026-12-01", "reservation, 3 years (month / 760)"),
     ],
 }
 

@@ -76,6 +76,32 @@ CHEAPEST: dict[str, dict[str, tuple[str, float, str] | None]] = {
         "swedencentral": ("swedencentral", 114.688, "2026-09-19"),  # 110.272 on 2026-06-18
     },
 }
+# Of 70B for 200 people, by class and area: the machine, and its $ an hour in every region of the area that the lists
+# have: aws_gpu_regions.csv, gcp_accelerator_regions.csv (21,759.84 a month), the row of Azure,
+# aws_capacity_blocks_2026-07-22.csv.
+IN_A_CLASS: list[tuple[str, str, str, dict[str, float]]] = [
+    ("reserved-1yr", "eu", "aws/p4d.24xlarge", {"eu-west-1": 15.08188, "eu-central-1": 17.392445}),
+    ("reserved-1yr", "uk", "gcp/g4-standard-384", {"europe-west2": 29.808}),
+    (
+        "reserved-1yr",
+        "ap",
+        "aws/p4d.24xlarge",
+        {
+            "ap-southeast-1": 16.705312, "ap-south-1": 17.02575, "ap-southeast-2": 18.097419,
+            "ap-northeast-2": 19.280046, "ap-northeast-1": 19.579678,
+        },
+    ),
+    ("reserved-1yr", "us", "azure/Standard_NC80adis_H100_v5", {"eastus": 11.6133}),
+    ("capacity-block", "eu", "aws/p5.48xlarge", {"eu-north-1": 37.76, "eu-west-2": 37.76}),
+    ("capacity-block", "uk", "aws/p5.48xlarge", {"eu-west-2": 37.76}),
+    (
+        "capacity-block",
+        "ap",
+        "aws/p5.48xlarge",
+        dict.fromkeys(("ap-northeast-1", "ap-south-1", "ap-southeast-2", "ap-southeast-3"), 37.76),
+    ),
+    ("capacity-block", "us", "aws/p4d.24xlarge", dict.fromkeys(("us-east-1", "us-east-2", "us-west-2"), 11.8)),
+]  # fmt: skip
 # $ an hour in other classes: aws_capacity_blocks_2026-07-22.csv, commitments.csv, gcp_a3ultra_a4.csv.
 OTHER_CLASSES = [
     ("aws/p5.48xlarge", "capacity-block", "eu", 37.76),
@@ -107,6 +133,7 @@ def problem(**options: Any) -> str:
     return "\n".join(raised.value.problems)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("area", NC80)
 def test_70b_for_200_people_in_four_areas_by_hand(area: str) -> None:
     """The machine is the brute force's (test_choice_brute_force); its price is worked out from the list's rows here."""
@@ -118,6 +145,24 @@ def test_70b_for_200_people_in_four_areas_by_hand(area: str) -> None:
     assert cell["price_as_of"] == "2026-06-18"
 
 
+@pytest.mark.parametrize(("purchase", "area", "instance", "prices"), IN_A_CLASS)
+def test_70b_for_200_people_in_a_class_by_hand(
+    purchase: str, area: str, instance: str, prices: dict[str, float]
+) -> None:
+    """Where the class costs no less than on demand it is no answer, and its month is told beside that of NC80."""
+    least, (_, on_demand) = min(prices.values()), NC80[area]
+    (cell,) = recommended(area, purchase=purchase)["cells"]
+    if 730 * least < on_demand:
+        assert (cell["purchase"], cell["instance"], cell["n_instances"]) == (purchase, instance, 1)
+        assert cell["hourly_usd"] == least == prices[cell["region"]]
+        assert cell["monthly_usd"] == pytest.approx(730 * least, rel=1e-12)
+    else:
+        assert (cell["purchase"], cell["monthly_usd"]) == ("on-demand", pytest.approx(on_demand, rel=1e-12))
+        assert cell["declined"]["monthly_usd"] == pytest.approx(730 * least, rel=1e-12)
+        assert purchase == "reserved-1yr" or cell["by_purchase"][purchase]["instance"] == instance
+
+
+@pytest.mark.some(6)
 @pytest.mark.parametrize(("instance", "area"), [(name, area) for name, areas in CHEAPEST.items() for area in areas])
 def test_a_type_stands_once_at_its_cheapest_price_of_the_area(instance: str, area: str) -> None:
     taking_part = recommended(area, instances=instance)["candidates"] if CHEAPEST[instance][area] else []
@@ -181,6 +226,7 @@ def test_an_unknown_region_is_refused_with_areas_and_regions() -> None:
     assert " Areas: af, ap, ca, eu, europe, me, mx, sa, uk, us, us-gov." in words and "Did you mean us-" in words
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("purchase", PURCHASES)
 def test_an_answer_in_a_class_is_that_of_the_class_asked_for(purchase: str) -> None:
     told = recommended("eu")["cells"][0]["by_purchase"][purchase]

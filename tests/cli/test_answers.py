@@ -64,6 +64,7 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     assert all(w["instance"] in everything and w["reason"] in everything for w in answer["why_not"])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -89,6 +90,7 @@ def test_one_is_not_plural_elsewhere(run, here: Path) -> None:  # type: ignore[n
         assert not re.findall(rf"(?<![\w.,-])1 {noun}\b(?!/)", said)
 
 
+@pytest.mark.long
 def test_quiet_is_the_answer_alone(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "8b", "--gpus", "h100")
     whole = run(*asked).stdout
@@ -103,7 +105,7 @@ def test_a_missing_choice_is_listed_without_tabs(run) -> None:  # type: ignore[n
     assert "a\\tb" in run("size", "--model", "a\tb").stderr
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", ["gemma-3-27b", "gpt-oss-120b", "llama-4-scout-17b-16e", "mistral-7b-v0.1"])
 def test_recommend_says_what_the_gate_of_0_19_asks_of_windows(model: str, run) -> None:  # type: ignore[no-untyped-def]
     def names_the_flag(model: str, *more: str) -> bool:
@@ -134,6 +136,7 @@ def test_size_says_where_the_engine_keeps_fp8(
     assert ("unless told otherwise: --kv-cache-dtype fp8" in run(*asked).stderr) == is_said
 
 
+@pytest.mark.long
 def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "glm-5.2", "--gpus", "h200,b200,b300", "--json")
     said = "vLLM 0.33.0 keeps the KV cache of GLM-5.2 in FP8 on B200 SXM, B300 SXM unless told otherwise"
@@ -141,6 +144,7 @@ def test_recommend_says_where_the_engine_keeps_fp8(run) -> None:  # type: ignore
     assert run(*asked, "--kv-cache-dtype", "fp8").stderr == run(*asked, "--quiet").stderr == ""
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -196,6 +200,7 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
     assert [words for words in useless if words in changes] == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("model", "printed"), [("deepseek-v3", 1), ("70b", 0)])
 def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, printed: int) -> None:  # type: ignore[no-untyped-def]
     arguments = (

@@ -145,7 +145,7 @@ def test_source_date_epoch_is_bounded(run, here: Path, monkeypatch: pytest.Monke
         assert f'"as_of": "{day}"' in run("recommend", "--model", "8b", "--json").stdout
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("arguments", ["size --model 8b", "size --model 8b --json", "list models", "--help"])
 @pytest.mark.parametrize(("stdout", "expected"), [("/dev/full", "No space left on device"), ("&-", "closed")])
 def test_a_stdout_that_takes_nothing(arguments: str, stdout: str, expected: str) -> None:
@@ -155,6 +155,7 @@ def test_a_stdout_that_takes_nothing(arguments: str, stdout: str, expected: str)
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("stderr", ["/dev/full", "&-"])
 def test_a_stderr_that_takes_nothing(stderr: str) -> None:
     for model, code in (("8b", 0), ("zzz", 1)):
@@ -196,6 +197,7 @@ def test_usage_errors_exit_2(arguments: tuple[str, ...], run, here: Path) -> Non
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [("--format", "json"), ("--format", "json", "--name", "x" * 300)])
 def test_unwritable_output(options: tuple[str, ...], run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "taken").write_text("a file, no folder")

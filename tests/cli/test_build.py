@@ -208,6 +208,7 @@ def test_quiet_says_nothing(run, here: Path) -> None:  # type: ignore[no-untyped
     assert result.exit_code == 0 and result.output == "" and (here / "output" / "sizing-sheet.json").exists()
 
 
+@pytest.mark.long
 def test_same_question_same_bytes(here: Path) -> None:
     made = []
     for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo")):
@@ -254,6 +255,7 @@ def no_pango(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
     monkeypatch.setattr(pdf, "write_pdf", refuse)
 
 
+@pytest.mark.long
 def test_without_pango_there_is_a_workbook(run, here: Path, no_pango: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN)
     assert result.exit_code == 0 and result.stderr.startswith("Pango is missing. Install it with: ")
@@ -280,6 +282,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch, drawn_here: None) -> None:
     monkeypatch.setattr(pdf, "write_pdf", refuse)
 
 
+@pytest.mark.long
 def test_where_the_page_cannot_hold_it_there_is_a_workbook(run, here: Path, no_room: None) -> None:  # type: ignore[no-untyped-def]
     result = run("build", *LEAN)
     assert result.exit_code == 0
@@ -293,6 +296,7 @@ def test_where_the_page_cannot_hold_it_what_else_was_asked_for_is_written(run, h
     assert sorted(p.name for p in (here / "output").iterdir()) == ["sizing-sheet.csv", "sizing-sheet.json"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("tiers", "headline", "expected"),
     [

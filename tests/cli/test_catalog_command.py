@@ -153,7 +153,7 @@ def test_what_is_a_hub_id(here: Path) -> None:
 
 
 def test_every_command_takes_a_path(run: Run, folder: Path) -> None:
-    for path in (folder, folder / "config.json", "./My-Qwen"):
+    for path in (folder / "config.json", "./My-Qwen"):
         size = run("size", "--model", path, "--gpu", "h100")
         assert size.exit_code == 0 and size.stdout.startswith("My-Qwen on 1x NVIDIA H100")
     assert "My-Qwen" in run("recommend", "--model", folder, "--context", "16k", "--concurrent-requests", "10").stdout

@@ -165,7 +165,7 @@ def test_json_has_everything(run: Run, here: Path) -> None:
 
 def test_long_lists_are_cut(run: Run, here: Path) -> None:
     head, *lines = (LISTS / "aws_gpu_on_demand.csv").read_text().splitlines()
-    cells = [line.split(",") for line in lines]
+    cells = [line.split(",") for line in lines if line.startswith("us-east-1,")]
     dearer = [",".join([c[0], c[1], str(4 * float(c[2])) if c[2] else "", *c[3:]]) for c in cells]
     (here / "aws.csv").write_text("\n".join([head, *dearer]))
     shown = run("catalog", "prices", "aws.csv", *DAY).stdout

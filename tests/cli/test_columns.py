@@ -86,7 +86,7 @@ def too_long(text: str, columns: int) -> list[str]:
     return [line for line in lines if len(line.split()) > 1 and not re.match(r"\s+(sheetgen |-\S+ .*\\$)", line)]
 
 
-@pytest.mark.some(22)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("command", (*COMMANDS, *helps(main)))
 def test_no_line_is_wider_than_the_terminal(command: str, here: Path) -> None:
     assert too_long(ran(command, 80), 80) == []

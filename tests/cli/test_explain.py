@@ -423,3 +423,11 @@ def test_the_list_of_quantities(run) -> None:  # type: ignore[no-untyped-def]
 def test_spaces() -> None:
     assert spaced("IF(a<=b,-1,c-2)*(x<>y)") == "IF(a <= b, -1, c - 2) * (x <> y)"
     assert spaced('IF(a="x,y",1,2)') == 'IF(a = "x,y", 1, 2)'
+
+
+def test_a_price_of_another_region_is_cited_from_its_file(run) -> None:  # type: ignore[no-untyped-def]
+    asked = ("explain", "monthly_usd", "--model", "70b", "--users", "200")
+    place = "catalogs/regions/azure.yaml, azure/Standard_NC80adis_H100_v5, in uksouth, on-demand, read 2026-06-18"
+    assert f"price_usd_per_hour = 17.45 [catalog] {place}" in " ".join(run(*asked, "--region", "uk").stdout.split())
+    plain = " ".join(run(*asked).stdout.split())
+    assert "price_usd_per_hour = 13.96 [catalog] catalogs/instances/azure.yaml, " in plain

@@ -86,6 +86,7 @@ def test_ranks_are_launched_as_ranks() -> None:
     assert f"--max-num-seqs {of_rank} " in text
 
 
+@pytest.mark.long
 def test_the_page_has_the_command_of_each_answer() -> None:
     """Those of all models are worked out together, and are what each gives by itself; no row where nothing holds it."""
     answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))
@@ -156,6 +157,7 @@ def test_an_engine_without_flags_is_told(command: tuple[str, ...], run) -> None:
     assert result.exit_code == 1 and "Did you mean vllm?" in result.stderr
 
 
+@pytest.mark.long
 def test_build_has_them_in_json_and_below_its_text(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     (here / "s.yaml").write_text("models: [8b, 70b]\nworkloads: rag\ntiers: [8, 32]\nflags: [vllm, sglang]\n")
     asked = ("build", "--scenario", "s.yaml", "--as-of", "2026-11-20", "--format", "json,md")

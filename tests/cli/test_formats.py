@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
+
 FEW = ("--instances", "aws/g6e.xlarge,aws/p5.48xlarge,gcp/a3-highgpu-8g", "--as-of", "2026-11-20")
 ASKED = ("--models", "8b", "--workloads", "chat", "--tiers", "1,32", "--headline", "chat:32", *FEW)
 
@@ -20,6 +22,7 @@ def test_build_writes_each_format_once(run, here: Path) -> None:  # type: ignore
         assert [row["tier"] for row in csv.DictReader(lines)] == ["1", "32"]
 
 
+@pytest.mark.long
 def test_pull_writes_them_too(run, here: Path) -> None:  # type: ignore[no-untyped-def]
     assert run("build", *ASKED, "--format", "xlsx,html,csv", "--out", "o").exit_code == 0
     result = run("pull", "o/sizing-sheet.xlsx", "--format", "html,csv", "--out", "p")

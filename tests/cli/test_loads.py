@@ -13,7 +13,7 @@ RECOMMEND = ("recommend", "--model", "70b", "--context", "16k")
 SIZE = ("size", "--model", "70b", "--gpu", "h100", "--tensor-parallel-size", "4", "--context", "16k")
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("command", [RECOMMEND, SIZE])
 @pytest.mark.parametrize(
     "load,said",
@@ -41,6 +41,7 @@ def test_what_a_load_means_is_said(command: tuple[str, ...], load: tuple[str, ..
     assert result.exit_code == 0 and re.search(said, " ".join(result.stdout.split()))
 
 
+@pytest.mark.long
 def test_how_the_answer_s_length_sets_the_price_is_said(run: Any) -> None:
     asked = (*RECOMMEND, "--confidence", "0.5", "--weight-dtype", "published", "--ttft-ms", "5000")
     loop = run(*asked, "--concurrent-requests", "32", "--details").stdout
@@ -71,6 +72,7 @@ def test_a_load_is_one_of_them(arguments: tuple[str, ...], said: str, run: Any) 
     assert said in result.stderr and "each is a load by itself. Keep one." in result.stderr
 
 
+@pytest.mark.long
 def test_more_that_wait_than_asked_are_said_plainly(run: Any) -> None:
     answer = json.loads(run(*RECOMMEND, "--requests-per-second", "0.01", "--json").stdout)
     rate = ("--requests-per-second", str(answer["served_at_target"]))
@@ -92,7 +94,7 @@ def test_what_would_be_ignored_is_refused(arguments: tuple[str, ...], said: str,
     assert result.exit_code == 1 and result.stdout == "" and said in result.stderr
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "load,head",
     [
@@ -110,6 +112,7 @@ def test_money_is_per_user_unless_no_target_says_how_many_there_are(load: tuple[
     assert [float(one.replace(",", "")) for one in said] == [pytest.approx(answer["monthly_usd"] / people, abs=0.51)]
 
 
+@pytest.mark.long
 def test_a_rate_has_no_band_of_tokens(run: Any) -> None:
     arguments = (*RECOMMEND, "--requests-per-day", "20k")
     answer, text = json.loads(run(*arguments, "--json").stdout), run(*arguments, "--details").stdout
@@ -186,6 +189,7 @@ def test_build_takes_a_load_of_ones_own(run, tmp_path) -> None:  # type: ignore[
         assert (refused.exit_code, says in refused.output) == (1, True)
 
 
+@pytest.mark.long
 def test_a_page_of_one_large_rate_has_room_for_what_to_rent(run, tmp_path) -> None:  # type: ignore[no-untyped-def]
     """Its head with the rate, and a region's long name, took the place of the name of what to rent."""
     run(

@@ -27,7 +27,8 @@ def test_recommend_in_words(run) -> None:  # type: ignore[no-untyped-def]
     text = run(*P5).output
     assert "\n1x aws/p5.48xlarge, $40,179 a month, $482,150 a year\n" in text
     assert "\n  reserved-3yr: 1x aws/p5.48xlarge, $17,357 a month\n" in text
-    assert "\n  no price, or none that holds it: reserved-1yr, spot, capacity-block\n" in text
+    assert "\n  capacity-block: 1x aws/p5.48xlarge, $30,315 a month\n" in text
+    assert "\n  no price, or none that holds it: reserved-1yr, spot\n" in text
     assert "  $87.35 per user and month; $" in text  # 460 people
     assert "answer per million tokens at 70% utiliz" in text
     above = "cheaper than renting on demand above 24% of the hours (22% to 29%)\n"

@@ -33,9 +33,12 @@ def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-
         max_model_len=131072,
         context_tokens=131072,
     )
-    for name, predicted in found["predicted"].items():
-        if name != "n_gpu_blocks":
-            assert predicted == sized[name], name
+    parts = ("gpu_memory", "weights", "activation", "non_torch", "cuda_graph")
+    for name in (f"{part}_bytes{'' if part == 'gpu_memory' else '_per_gpu'}" for part in parts):
+        assert found["predicted"][name] == sized[name], name
+    # The log states all parts of the budget, and its pool follows from them: 0.92 x 79.25 - 15.26 - 1.44 GiB.
+    assert found["predicted"]["kv_pool_bytes_per_gpu"] == pytest.approx((0.92 * 79.25 - 15.26 - 1.44) * GIB, rel=2e-4)
+    assert found["notes"][0].startswith("The KV pool is predicted with what the log states: weights and memory outside")
     assert found["measured"]["kv_pool_bytes_per_gpu"] == round(56.21 * GIB)
     assert found["measured"]["kv_tokens"] == 460_496
     for name, difference in found["difference"].items():
@@ -45,6 +48,73 @@ def test_a_log_that_states_its_figures(run) -> None:  # type: ignore[no-untyped-
     assert "tensor_parallel_size is not in the log; 1 was taken." in found["not_stated"]
     assert found["not_stated"][0].startswith("gpu is not in the log; nvidia-a100-sxm4-80gb was taken by its memory")
     assert found["evidence"]["kv_tokens"]["line_number"] == 10
+
+
+START = """\
+(APIServer pid=1) INFO 05-03 17:10:31 [utils.py:299]   █▄█▀ █     █     █     █  version {version}
+(APIServer pid=1) INFO 05-03 17:10:31 [u.py:233] non-default args: {{'model': '{model}', 'max_model_len': 8192{more}}}
+"""
+
+
+def start(folder: Path, *lines: str, version: str = "0.30.0", model: str = "Qwen/Qwen3.5-9B", more: str = "") -> Path:
+    log = folder / "server.log"
+    log.write_text(START.format(version=version, model=model, more=more) + "".join(f"{line}\n" for line in lines))
+    return log
+
+
+def test_what_a_log_states_beats_what_is_predicted(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Weights, graphs and the card's memory one by one: the pool moves by as much as the log states otherwise."""
+    options = ("--gpu", "l40s", "--json")
+
+    def pool(*lines: str) -> float:
+        found = json.loads(run("size", "--from-log", start(tmp_path, *lines), *options).output)
+        return float(found["predicted"]["kv_pool_bytes_per_gpu"]) / GIB
+
+    plain = json.loads(run("size", "--from-log", start(tmp_path, "Using max model len 8192"), *options).output)
+    of_nothing = plain["predicted"]["kv_pool_bytes_per_gpu"] / GIB
+    weights, graphs = (plain["predicted"][f"{part}_bytes_per_gpu"] / GIB for part in ("weights", "cuda_graph"))
+    assert not [note for note in plain["notes"] if "with what the log states" in note]
+    for line, less in (
+        ("Model loading took 20.00 GiB memory and 3 seconds", 20 - weights),
+        ("Estimated CUDA graph memory: 5.00 GiB total", 5 - graphs),
+        (
+            "Free memory on device (43.0/46.42 GiB) on startup",
+            -0.92 * (46.42 - plain["predicted"]["gpu_memory_bytes"] / GIB),
+        ),
+    ):
+        assert pool(line) == pytest.approx(of_nothing - less, abs=1e-6), line
+
+
+def test_a_log_without_graphs_or_images(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """An eager engine keeps no graphs; one that profiles no image has the encoder's memory for its pool."""
+    asked = {"model": "qwen3.5-9b", "gpu": "l40s", "engine_version": "0.20.0", "max_model_len": 8192, "context": 8192}
+    for argument, setting in (("enforce_eager", "enforce_eager"), ("language_model_only", "skip_mm_profiling")):
+        log = start(tmp_path, version="0.20.0", more=f", '{argument}': True")
+        found = json.loads(run("size", "--from-log", log, "--gpu", "l40s", "--json").output)
+        sized, whole = sheetgen.size(**asked, **{setting: 1}), sheetgen.size(**asked)
+        assert found["predicted"]["kv_pool_bytes_per_gpu"] == sized["kv_pool_bytes_per_gpu"]
+        assert sized["kv_pool_bytes_per_gpu"] > whole["kv_pool_bytes_per_gpu"]
+    assert sheetgen.size(**asked, enforce_eager=1)["cuda_graph_bytes_per_gpu"] == 0
+
+
+def test_a_named_model_keeps_the_precision_of_the_log(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    log = start(tmp_path, model="RedHatAI/Qwen3.6-35B-A3B-NVFP4")
+    named, asked, other = (
+        json.loads(run("size", "--from-log", log, "--gpu", "rtx-5090", "--json", *options).output)["inputs"]
+        for options in ((), ("--model", "qwen3.5-35b-a3b"), ("--model", "8b"))
+    )
+    assert (named["weight_dtype"], asked["weight_dtype"], other["weight_dtype"]) == ("nvfp4", "nvfp4", "bf16")
+    unknown = start(tmp_path, model="somebody/their-own-9b-AWQ")
+    found = json.loads(run("size", "--from-log", unknown, "--gpu", "l40s", "--model", "qwen3.5-9b", "--json").output)
+    assert found["inputs"]["weight_dtype"] == "int4"
+
+
+def test_a_build_without_tags_is_the_newest(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    log = start(tmp_path, version="0.1.dev19754+g3a0914114.d20260816")
+    found = json.loads(run("size", "--from-log", log, "--gpu", "l40s", "--json").output)
+    newest = sheetgen.size(model="qwen3.5-9b", gpu="l40s", max_model_len=8192, context=8192)
+    assert found["predicted"]["kv_tokens"] == newest["kv_tokens"]
+    assert any(note.startswith("vLLM 0.1.dev19754") and "newest rules known" in note for note in found["notes"])
 
 
 def test_what_cannot_be_is_remarked_on(run) -> None:  # type: ignore[no-untyped-def]

@@ -33,6 +33,7 @@ def built(run: Any, here: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("target", ["200", "off", "50"])
 def test_recommend_says_what_was_bought(target: str, run) -> None:  # type: ignore[no-untyped-def]
     text = " ".join(run(*TPOT, "--tpot-ms", target, "--details").stdout.split())
@@ -64,7 +65,7 @@ def test_the_first_token_is_asked_for_by_its_own_option(run) -> None:  # type: i
     assert "\n  without the target of the first token: 1x aws/p6-b200.48xlarge, $83,171 a month\n" in text
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "asked", [("--tpot-ms", "2"), ("--tpot-ms", "off", "--ttft-ms", "20"), ("--tpot-ms", "2", "--survive", "replica")]
 )
@@ -96,6 +97,7 @@ def test_of_what_is_too_slow_the_nearest_stands_first(asked: tuple[str, ...], ru
     assert len(set(times)) > 5 and times == sorted(times) and lacks == sorted(lacks)
 
 
+@pytest.mark.long
 def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ignore[no-untyped-def]
     plain, scaled = (
         json.loads(run(*TPOT, "--tpot-ms", "off", *more, "--json").stdout)
@@ -111,7 +113,7 @@ def test_factors_of_a_measured_point_scale_every_time(run) -> None:  # type: ign
     assert slow["n_replicas"] > fast["n_replicas"], "what is slower than predicted takes more of it"
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [

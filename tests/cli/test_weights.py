@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import sheetgen
 
 
+@pytest.mark.long
 def test_every_format_says_whose_weights_and_what_the_published_ones_cost(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     asked = ("--model", "70b", "--context", "16k", "--concurrent-requests", "16", "--weight-dtype", "recommended")
     text = run("recommend", *asked).stdout

@@ -179,7 +179,7 @@ def test_a_prediction_that_fits_is_told_first(name: str, model: str, gpu: str, t
     assert found.replayed is not None and found.replayed.answer["fits"]
     page = text(found)
     first = page.partition("REPLAYED\n")[2].splitlines()[0]
-    assert first.startswith("  Our prediction says this fits; the engine " + short)
+    assert re.match(rf"  Our prediction says this fits \(.*% sure\); the engine {short}", first), first
     assert "predicted: fits" in page
     record = found.record()
     assert short in record["replay"]["contradiction"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -268,12 +269,13 @@ def narrow(rules: tuple[Signature, ...]) -> list[str]:
     """Rules whose word has one case of a letter of which their pattern takes both, and nothing that has the other."""
     found = []
     for rule in rules:
-        pattern = re.sub(r"\[ [^\]]*\]\??", " ", rule.match or "")
+        pattern = re.sub(r"\[ [^\]]*\]\??", " ", " ".join(rule.match))
         cases = [re.sub(r"\[([A-Z])([a-z])\]", lambda m, i=i: str(m[i]), pattern) for i in (1, 2)]  # type: ignore[misc]
-        for one, other in (cases, cases[::-1]):
-            if rule.word in one and rule.word not in other:
-                spelt = other[one.index(rule.word) :][: len(rule.word)]
-                same = [r.word for r in rules if (r.kind, r.says) == (rule.kind, rule.says) and r.word in spelt]
+        for (one, other), word in itertools.product((cases, cases[::-1]), rule.word):
+            if word in one and word not in other:
+                spelt = other[one.index(word) :][: len(word)]
+                alike = [r for r in rules if (r.kind, r.says) == (rule.kind, rule.says)]
+                same = [w for r in alike for w in r.word if w in spelt]
                 found += [] if same else [rule.id]
     return found
 
@@ -281,8 +283,8 @@ def narrow(rules: tuple[Signature, ...]) -> list[str]:
 def test_no_word_is_narrower_than_its_pattern() -> None:
     """The word is looked for first, so that its case decides what the pattern was written to take."""
     assert narrow(signatures()) == []
-    bind = next(s for s in signatures() if s.word == "ddress already in use")
-    assert narrow((bind.model_copy(update={"word": "Address already", "match": "[Aa]ddress already in use"}),))
+    bind = next(s for s in signatures() if s.word == ("ddress already in use",))
+    assert narrow((bind.model_copy(update={"word": ("Address already",), "match": ("[Aa]ddress already in use",)}),))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A trial types some edits into a copy of a workbook, lets a spreadsheet calculate it, and holds every formula against
 the book that Python makes of the same inputs, and that book against `solve`. SHEETGEN_FUZZ_EDITS says how many edits
-at least (40, with --long 1,000), and there are more until all verdicts were seen; a tenth of them in LibreOffice too.
+at least (20, with --long 1,000), and there are more until all verdicts were seen; a tenth of them in LibreOffice too.
 The seed is fixed; SHEETGEN_FUZZ_SEED names another one. What fails is shrunk to the fewest edits.
 """
 
@@ -26,7 +26,7 @@ from workbook_trials import After, Refused, Workbook, n_edits, reached, shrunk
 
 from sheetgen.readback.audit import AS_BUILT
 
-N_EDITS = int(os.environ.get("SHEETGEN_FUZZ_EDITS") or amount(40, 1000))
+N_EDITS = int(os.environ.get("SHEETGEN_FUZZ_EDITS") or amount(20, 1000))
 SEED = int(os.environ.get("SHEETGEN_FUZZ_SEED") or 20_261_120)
 TINY = {**books.SMALL, "models": "8b,gemma-3-27b,gpt-oss-20b", "tiers": "1,64", "headline": "chat:64"}
 DEFAULT = {"models": books.DEFAULT, "as_of": books.AS_OF}

@@ -85,6 +85,7 @@ def _write_experts(model: Model, text: Config) -> None:
             text[key] = model.experts.top_k
 
 
+@pytest.mark.some(100)
 @pytest.mark.parametrize("model_id", [i for i in WITH_CONFIG if i not in SAID_OTHERWISE])
 def test_facts_come_back(catalog: Catalog, model_id: str) -> None:
     entry = catalog.model(model_id)

@@ -15,7 +15,7 @@ from sheetgen.importer.families import FAMILIES, WRAPPERS
 from sheetgen.importer.model_entry import import_config
 
 ANY = st.one_of(dense(), sparse(), latent(), hybrid())
-MANY = settings(max_examples=amount(75, 150), deadline=None)
+MANY = settings(max_examples=amount(40, 150), deadline=None)
 
 
 @given(ANY)

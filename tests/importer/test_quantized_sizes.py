@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from test_real_configs import FILES, FOLDER
 
+import sheetgen
 from sheetgen.catalog import Catalog, Model
 from sheetgen.errors import CatalogError
 from sheetgen.importer.config_reader import Fields
@@ -258,6 +259,7 @@ def test_deepseek_v4_flash_to_the_element() -> None:
     assert elements_of_v4_flash() == 158_069_433_298  # github:AlexsJones/llmfit@4d3ab0e5015f hf_models.json
 
 
+@pytest.mark.some(100)
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_every_quantizable_element_is_in_a_named_matrix(file: Path) -> None:
     """Else an exception could not be read against it."""
@@ -443,3 +445,33 @@ def test_by_name_and_by_path_alike(catalog: Catalog, tmp_path: Path) -> None:
         assert (dtype or named.weight_dtype) == ours.weight_dtype, row.hf_id
         assert named.checkpoint_bytes(ours.weight_dtype) == ours.checkpoint_bytes(ours.weight_dtype), row.hf_id
         assert named.kv_cache_dtype == ours.kv_cache_dtype == row.kv, row.hf_id
+
+
+TWELVE = (
+    "nvidia/Llama-3.1-70B-Instruct-FP8",
+    "nvidia/Gemma-4-31B-IT-NVFP4",
+    "deepseek-ai/DeepSeek-V4-Flash",
+    "moonshotai/Kimi-K2.5",
+    "nvidia/MiniMax-M2.5-NVFP4",
+    "zai-org/GLM-5-FP8",
+    "Qwen/Qwen3-235B-A22B-FP8",
+    "deepseek-ai/DeepSeek-V3.2",
+    "MiniMaxAI/MiniMax-M2.7",
+    "mistralai/Mistral-Small-4-119B-2603",
+    "openai/gpt-oss-120b",
+    "openai/gpt-oss-20b",
+)
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("hf_id", TWELVE)
+def test_by_name_and_by_path_at_the_same_price(hf_id: str, tmp_path: Path) -> None:
+    """Bytes, KV cache, machine and month of twelve checkpoints, which are named by their id and by their folder."""
+    row = next(one for one in PUBLISHED if one.hf_id == hf_id)
+    sized(row, tmp_path)
+    folder = QUANTIZED / row.folder if row.folder else tmp_path
+    load = {"context": 8192, "concurrent_requests": 8, "as_of": "2026-11-20"}
+    by_name, by_path = (sheetgen.recommend(model=str(model), **load)["cells"][0] for model in (hf_id, folder))
+    same = ("weight_dtype", "kv_cache_dtype", "weights_bytes", "kv_bytes", "instance", "n_instances", "monthly_usd")
+    assert {name: by_path[name] for name in same} == {name: by_name[name] for name in same}
+    assert by_name["monthly_usd"] > 0 and by_name["weights_bytes"] == pytest.approx(row.size_bytes, rel=0.02)

@@ -60,6 +60,7 @@ def test_a_draft_has_what_build_writes(built: Path, empty_folder: Path) -> None:
     assert found["X-Unsent"] == "1" and found["To"] == "vp@acme.com"
 
 
+@pytest.mark.long
 def test_a_workbook_that_is_there_is_attached_as_it_is(built: Path, empty_folder: Path) -> None:
     result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--json")
     assert result.exit_code == 0, result.stderr
@@ -73,6 +74,7 @@ def test_a_workbook_that_is_there_is_attached_as_it_is(built: Path, empty_folder
     assert attached["q3.xlsx"] == (built / "q3.xlsx").read_bytes() and attached["q3.pdf"].startswith(b"%PDF-")
 
 
+@pytest.mark.long
 def test_without_pango_a_workbook_goes_out_alone(
     built: Path, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +94,7 @@ def test_without_pango_a_workbook_goes_out_alone(
         assert body is not None and ".pdf" not in body.get_content() and "q3.xlsx" in body.get_content()
 
 
+@pytest.mark.long
 def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_folder: Path) -> None:
     edit(built / "q3.xlsx", Path("edited.xlsx"), {"in_tier_1": 512})
     result = run("mail", "edited.xlsx", "--to", "vp@acme.com")
@@ -99,6 +102,7 @@ def test_a_workbook_that_was_not_recalculated_is_refused(built: Path, empty_fold
     assert len(result.stderr.splitlines()) == 1 and [p.name for p in empty_folder.iterdir()] == ["edited.xlsx"]
 
 
+@pytest.mark.long
 def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, empty_folder: Path) -> None:
     """A cell that no name is of: the results agree, and the page in the attachment would not."""
 
@@ -114,6 +118,7 @@ def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, em
     assert [p.name for p in empty_folder.iterdir()] == ["over.xlsx"]
 
 
+@pytest.mark.long
 def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path) -> None:
     """Facts are read from the workbook, names from the catalog: together they would say what is not so."""
     result = run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--models", "70b")
@@ -123,6 +128,7 @@ def test_a_workbook_is_sent_under_no_other_name(built: Path, empty_folder: Path)
     assert run("mail", built / "q3.xlsx", "--to", "vp@acme.com", "--models", "8b").exit_code == 0
 
 
+@pytest.mark.long
 def test_a_dry_run_leaves_nothing(empty_folder: Path) -> None:
     send = ("--from", "me@acme.com", "--smtp", f"{HOST}:{free_port()}", "--dry-run")
     result = run("mail", "--to", "vp@acme.com", *SHEET, *send, SHEETGEN_SMTP_USER=USER, SHEETGEN_SMTP_PASSWORD=SECRET)
@@ -151,6 +157,7 @@ def test_sent_and_partly_refused(post_office: Callable[..., Post], trusted: None
     assert list(empty_folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_wrong_password_in_one_line(post_office: Callable[..., Post], trusted: None, empty_folder: Path) -> None:
     post = post_office("starttls")
     path = empty_folder / "login"
@@ -194,6 +201,7 @@ BAD: dict[str, tuple[tuple[str, ...], int, str]] = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_wrong_is_told_in_a_line(case: str, empty_folder: Path) -> None:
     arguments, code, expected = BAD[case]

@@ -21,7 +21,7 @@ from workbook_cells import cells, names
 DAY_ZERO = datetime.datetime(1899, 12, 30)
 
 
-@pytest.fixture(params=("three models", "hostile", "plan"))
+@pytest.fixture(params=(pytest.param("three models", marks=pytest.mark.long), "hostile", "plan"))
 def read_book(request: pytest.FixtureRequest, built: dict[str, Path]) -> Path:
     """A large workbook, one whose texts are hostile, and that of a plan."""
     if request.param == "hostile":
@@ -93,7 +93,7 @@ def test_calamine_reads_every_value(read_book: Path) -> None:
     assert not _unlike(read_book, _grids(rows))[:5]
 
 
-@pytest.mark.parametrize("engine", ("openpyxl", "calamine"))
+@pytest.mark.parametrize("engine", (pytest.param("openpyxl", marks=pytest.mark.long), "calamine"))
 def test_pandas_reads_every_value(engine: str, least: Path) -> None:
     import pandas
 
@@ -139,7 +139,11 @@ def _with_text(one: Mismatch, shared: Mapping[tuple[str, str], tuple[str, str]])
 
 
 @needs_gnumeric
-@pytest.mark.parametrize("read_book", ["three models", "hostile", "plan", "mixture"], indirect=True)
+@pytest.mark.parametrize(
+    "read_book",
+    [*(pytest.param(key, marks=pytest.mark.long) for key in ("three models", "plan")), "hostile", "mixture"],
+    indirect=True,
+)
 def test_gnumeric_recalculates_every_formula(read_book: Path, tmp_path: Path) -> None:
     poisoned, out = tmp_path / "poisoned.xlsx", tmp_path / "gnumeric.xlsx"
     assert poison(read_book, poisoned) > 1_000

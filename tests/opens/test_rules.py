@@ -22,7 +22,7 @@ FAULTS = (*faults_package.FAULTS, *faults_cells.FAULTS, *faults_features.FAULTS)
 RULES = (*rules_package.RULES, *rules_workbook.RULES, *rules_cells.RULES, *rules_features.RULES)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_excel_has_nothing_to_repair(book: Path) -> None:
     package = Package.read(book)
     found = {rule.__name__: list(rule(package)) for rule in RULES}
@@ -36,6 +36,7 @@ def as_built(least_parts: dict[str, bytes]) -> Callable[[Any], list[Any]]:
     return functools.cache(lambda rule: list(rule(Package(least_parts))))
 
 
+@pytest.mark.some(70)
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_every_rule_finds_what_it_is_for(
     fault: Fault, least_parts: dict[str, bytes], as_built: Callable[[Any], list[Any]]

@@ -12,7 +12,7 @@ from package import Package
 from readers import OFFICE_VERSIONS, needs_sdk, validated
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @needs_sdk
 @pytest.mark.parametrize(
     "book", [pytest.param(key, marks=pytest.mark.long) if key == "large" else key for key in BOOKS], indirect=True
@@ -21,6 +21,7 @@ def test_the_open_xml_sdk_finds_nothing(book: Path) -> None:
     assert not validated(book)
 
 
+@pytest.mark.long
 @needs_sdk
 def test_nothing_is_newer_than_excel_2007(least: Path) -> None:
     assert not validated(least, OFFICE_VERSIONS[0])

@@ -35,6 +35,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return run
 
 
+@pytest.mark.long
 def test_the_workbook_inside_is_the_one_beside(build: Any) -> None:
     done = build(*LEAST, "--name", "fleet", "--attach")
     assert done.exit_code == 0, done.stderr
@@ -91,6 +92,7 @@ def test_a_process_that_dies_gives_nothing(process: PdfProcess) -> None:
     assert process.fetch() is None
 
 
+@pytest.mark.long
 def test_a_build_from_the_shell_writes_the_same_pdf(build: Any, tmp_path: Path) -> None:
     """There it is drawn apart; here, where WeasyPrint is loaded, it is not."""
     command = [sys.executable, "-m", "sheetgen", "build", *LEAST, "--out", str(tmp_path / "there")]

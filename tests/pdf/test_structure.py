@@ -68,6 +68,7 @@ def test_every_head_has_a_scope_and_every_picture_words() -> None:
             assert len(str(element["/Alt"])) > 10
 
 
+@pytest.mark.long
 def test_bookmarks_name_the_sections() -> None:
     top, first, engineers, behind = _reader(pdf_of()).outline
     assert (top["/Title"], engineers["/Title"]) == (page_of().title, "For engineers")
@@ -76,6 +77,7 @@ def test_bookmarks_name_the_sections() -> None:
     assert all(len(name) < 40 for name in names)
 
 
+@pytest.mark.long
 def test_the_metadata_say_which_catalogs_and_which_version() -> None:
     stream = _reader(pdf_of("8b", archive=Archive(catalog_sha256=HASH))).trailer["/Root"]["/Metadata"]
     import xml.etree.ElementTree as ElementTree

@@ -57,6 +57,7 @@ FLAT: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("service", "options", "more"), FLAT)
 def test_one_flat_service_costs_what_recommend_says(
     service: dict[str, Any], options: dict[str, Any], more: dict[str, Any]
@@ -103,7 +104,7 @@ def test_quantiles_are_in_order() -> None:
 ONE_TYPE = {"supply": {"allowed": {"instances": ["aws/p5.48xlarge"]}}}
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=amount(5, 12), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     demands=st.lists(st.floats(0.1, 40), min_size=1, max_size=3),
     release=st.integers(0, 2),
@@ -185,11 +186,12 @@ def with_moves_usd(answer: Answer) -> float:
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("supply", [lambda rng, data: data, with_supply], ids=["rented", "some is there"])
 def test_double_the_demand_never_costs_less_whatever_the_machines(supply: Any) -> None:
     """Which is chosen with all services in view, and by money alone; a near tie is what `near_tie_fraction` says."""
     rng, n = random.Random(4), 0
-    for _ in range(amount(8, 400)):
+    for _ in range(amount(5, 400)):
         data = supply(rng, several(rng, near_tie_fraction=0))
         once, twice = (solved_plan(times(data, factor), timed=False) for factor in (1, 2))
         if not twice.hardware.nothing:
@@ -198,7 +200,7 @@ def test_double_the_demand_never_costs_less_whatever_the_machines(supply: Any) -
             once, twice = (solved_plan(times(near, factor), timed=False) for factor in (1, 2))
             assert with_moves_usd(once) <= with_moves_usd(twice) * 1.05, data
             n += 1
-    assert n > amount(3, 200)
+    assert n > amount(1, 200)
 
 
 def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +208,7 @@ def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.M
     an answer where it is the only one, and none beside others: here it is none."""
     monkeypatch.setattr("sheetgen.answer.solve.in_force", lambda grid, _: grid)
     rng, n = random.Random(1), 0
-    for _ in range(amount(4, 100)):
+    for _ in range(amount(2, 100)):
         data = several(rng, near_tie_fraction=0, moving_cost_usd=0)
         data["services"] = data["services"][:3]
         found = solved_plan(times(data, 1), timed=False)
@@ -220,7 +222,7 @@ def test_no_way_of_putting_services_on_machines_costs_less(monkeypatch: pytest.M
             if not way.hardware.nothing:
                 assert spend_of(found) <= spend_of(way) * (1 + 1e-12), (data, types)
                 n += 1
-    assert n > amount(20, 500)
+    assert n > amount(8, 500)
 
 
 def test_a_service_goes_to_what_another_fills_half() -> None:

@@ -167,6 +167,7 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     assert found["since"]["now_p50_usd"] - found["since"]["p50_usd"] == pytest.approx(found["bridge"][0]["usd"])
 
 
+@pytest.mark.long
 def test_loads_that_are_kept_give_the_same_plans() -> None:
     """Every mixture of two plans costs the same with what other mixtures left, on owned and committed machines too."""
     dice = random.Random(29)

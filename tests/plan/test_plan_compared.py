@@ -81,6 +81,7 @@ def test_a_plan_and_what_is_none(folder: Path) -> None:
         read_record(folder / "deep.json")
 
 
+@pytest.mark.long
 def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     made = run("mail", folder / "new.yaml", "--to", "vp@acme.com", "--since", folder / "old.json", "--out", tmp_path)
     assert made.exit_code == 0, made.output
@@ -101,6 +102,7 @@ def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     assert len(found["Subject"]) <= USUAL_CHARACTERS
 
 
+@pytest.mark.long
 def test_a_dry_run_of_the_json(folder: Path) -> None:
     told = json.loads(run("mail", folder / "new.json", "--to", "vp@acme.com", "--dry-run", "--json").stdout)
     assert told["status"] == "dry run" and set(told["attachments"]) == {"new.pdf", "new.docx"}

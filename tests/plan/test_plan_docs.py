@@ -25,6 +25,7 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
+@pytest.mark.long
 def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In their order, in a folder that is empty but for what stands in the page. In the gate no PDF and no Word file is
     drawn, and of two drafts that are mailed one (test_plan_documents, pull/test_pull_plan)."""

@@ -34,6 +34,7 @@ OPTIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: options[2])
 def test_a_plan_of_an_answer_costs_what_it_says(options: tuple[str, ...], tmp_path: Path) -> None:
     text = run(*options, "--json")
@@ -43,6 +44,7 @@ def test_a_plan_of_an_answer_costs_what_it_says(options: tuple[str, ...], tmp_pa
     assert found == {f"{answer['instance']} {answer['n_instances']}": pytest.approx(answer["monthly_usd"])}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("models", ["70b", "8b,70b"])
 def test_a_plan_of_a_workbook(models: str, tmp_path: Path) -> None:
     """A model by itself costs what the sheet says; two may share machines, and then cost less."""

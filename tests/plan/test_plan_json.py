@@ -141,6 +141,7 @@ def test_years_and_owners(found: dict[str, Any]) -> None:
     assert all(one["owners"] for one in found["decisions"])
 
 
+@pytest.mark.long
 def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     euros, rate = deepcopy(DATA), 0.92
     euros["plan"] |= {"currency": "EUR", "fx_rate": rate}

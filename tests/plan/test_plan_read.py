@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from amounts import amount
 from click.testing import CliRunner
 from plan_books import decided
 
@@ -16,6 +17,8 @@ from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import read_plan
+from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.tables import commitment_month_usd
 
 HEAD = "plan: {start: 2027-Q1, quarters: 4}\n"
 SERVICE = "  - {id: chat, demand: {in_flight: 32}, model: llama-3.1-8b}\n"
@@ -88,13 +91,14 @@ supply:
     assert any("unknown field modell. Did you mean model?" in x for x in found)
 
 
-def test_two_hundred_services_with_three_faults_each(tmp_path: Path, catalog: Catalog) -> None:
+def test_many_services_with_three_faults_each(tmp_path: Path, catalog: Catalog) -> None:
     """All of them in one run; a band out of order hid what else was wrong with its service."""
     band = "{{p10: 5, p50: 3, p90: 9}}"
     one = f"  - {{{{id: s{{}}, demand: {{{{in_flight: {band}}}}}, launch: 2029-Q1, model: lama-3.1-8b}}}}\n"
-    found = problems(HEAD + "services:\n" + "".join(map(one.format, range(200))), tmp_path, catalog)
-    assert len(found) == 3 * 200
-    for i in range(200):
+    n = amount(40, 200)
+    found = problems(HEAD + "services:\n" + "".join(map(one.format, range(n))), tmp_path, catalog)
+    assert len(found) == 3 * n
+    for i in range(n):
         mine = [line for line in found if line.startswith(f"{i + 3}: ")]
         said = zip(("out of order", "after the plan's end", "Did you mean llama-3.1-8b?"), mine, strict=True)
         assert all(words in line for words, line in said), mine
@@ -223,6 +227,7 @@ def test_a_bad_plan_writes_nothing(tmp_path: Path) -> None:
     assert "services must be a list" in run.output
 
 
+@pytest.mark.long
 def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
     """Every number of a document is of the JSON, as its display has it; and no text can be markup or a formula."""
     run, file = CliRunner(), tmp_path / "plan.yaml"
@@ -243,3 +248,40 @@ def test_the_plan_as_markdown_and_csv(tmp_path: Path) -> None:
     assert len(rows) == len(record["services"]) == 4 * 6 * 3
     for row, one in zip(rows, record["services"], strict=True):
         assert row == {name: "" if one.get(name) is None else str(one.get(name)) for name in row}
+
+
+PLACES = """\
+plan: {{start: 2027-Q1, quarters: 2, as_of: 2026-11-20}}
+supply: {{allowed: {{region: {region}}}, committed: [{committed}]}}
+services:
+  - {{id: chat, demand: {{users: 200}}, model: 70b}}
+  - {{id: other, demand: {{users: 200}}, model: 70b, allowed: {{region: {other}}}}}
+"""
+COMMITTED = "{id: c, type: aws/p5.48xlarge, count: 1, until: 2027-12-31}"
+
+
+def test_a_plan_is_of_one_region_and_at_its_prices(tmp_path: Path, catalog: Catalog) -> None:
+    """In the United Kingdom p5 is sold in eu-west-2 at 71.552, not at 55.04."""
+    (tmp_path / "plan.yaml").write_text(PLACES.format(region="uk", other="UK", committed=COMMITTED))
+    answer = solved_plan(read_plan(tmp_path / "plan.yaml", catalog))
+    places = {(one.instance, one.candidate.region) for one in answer.hardware.placed.values()}
+    assert places <= {("aws/p5.48xlarge", "eu-west-2"), ("azure/Standard_NC80adis_H100_v5", "uksouth")}
+    (committed,) = answer.plan.supply.committed
+    assert commitment_month_usd(answer.plan, committed) == pytest.approx(730 * 71.552, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("region", "other", "committed", "told"),
+    [
+        ("eu", "uk", "", "5: other asks for region 'uk', chat for region 'eu': all machines of a plan stand in"),
+        ("eu", "null", "", None),
+        ("null", "uk", "", "5: other asks for region 'uk', chat for no region: all machines of a plan stand in one"),
+        ("uk", "uk", COMMITTED.replace("p5", "p5en"), "2: aws/p5en.48xlarge has no price for on-demand"),
+        ("mars", "mars", "", "4: no instance is left in region 'mars'"),
+    ],
+)  # fmt: skip
+def test_services_of_two_regions_are_refused(
+    region: str, other: str, committed: str, told: str | None, tmp_path: Path, catalog: Catalog
+) -> None:
+    found = problems(PLACES.format(region=region, other=other, committed=committed), tmp_path, catalog)
+    assert [line[: len(told)] for line in found[:1]] == [told] if told else not found

@@ -12,7 +12,7 @@ from typing import Any
 
 import books
 import pytest
-from amounts import IN_LONG
+from amounts import IN_LONG, amount
 from answers import document, recommend_json
 from markdown_it import MarkdownIt
 from packages import TINY, area_of, cell_of, with_cell
@@ -189,7 +189,7 @@ ONE_CHANGE: dict[str, tuple[Any, str, str, str]] = {  # what is typed, the secti
 }
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("what", ONE_CHANGE)
 def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Path, edited: Edited) -> None:
     *typed, section, name, words = ONE_CHANGE[what]
@@ -205,12 +205,14 @@ def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Pat
     assert found[section][0]["words"].startswith(words), found[section][0]["words"]
 
 
+@pytest.mark.long
 def test_numbers_that_are_equal_to_a_billionth_are_equal(sheetgen: Any, book: Path, edited: Edited) -> None:
     nearly = edited({"in_gpu_memory_utilization": 0.92 * (1 + 1e-12)})
     assert diff(sheetgen, book, nearly)["equal"]
     assert not diff(sheetgen, book, edited({"in_gpu_memory_utilization": 0.92 * (1 + 1e-6)}))["equal"]
 
 
+@pytest.mark.long
 def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: Path, edited: Edited) -> None:
     n = len(facts_of(book).offers)
     typed = {
@@ -348,6 +350,7 @@ def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
     assert sum(back.values()) == pytest.approx(-sum(want))
 
 
+@pytest.mark.long
 def test_a_single_cause_has_all_of_it(sheetgen: Any, book: Path, edited: Edited) -> None:
     found = diff(sheetgen, book, edited({"in_tier_2": 64, "in_headline_tier": 64}))
     for one in found["bridge"]:
@@ -377,7 +380,7 @@ def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, 
     }
     asked = {"tiers": "64,32", "contexts": "chat=8192", "kv_cache_dtype": "fp8", "typed": overrides}
     fresh = books.build(tmp_path, "fresh", {**TINY, **asked}, with_what_if=IN_LONG)[0]
-    for before, after in ((book, path), (path, book), (path, fresh)):
+    for before, after in ((book, path), (path, book), (path, fresh))[: amount(1, 3)]:
         found = diff(sheetgen, before, after)
         want = diff(sheetgen, *(fresh if one == path else one for one in (before, after)))
         assert {k: v for k, v in found.items() if k not in ("a", "b")} == {
@@ -413,6 +416,7 @@ def budgeted(book: Path) -> dict[Any, Any]:
     }
 
 
+@pytest.mark.long
 def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, edited: Edited) -> None:
     b = edited(budgeted(whole), whole)
     ran, block = sheetgen("diff", whole, b).out, sheetgen("diff", whole, b, "--block", "md").out
@@ -424,6 +428,7 @@ def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, ed
     assert "What-if" not in block and "Change log" not in block
 
 
+@pytest.mark.long
 def test_contingency_alone_moves_no_dollars(sheetgen: Any, book: Path, edited: Edited) -> None:
     found = diff(sheetgen, book, edited({"in_contingency_fraction": 0.15}))
     assert {one["how"] for one in found["bridge"]} == {"unchanged"}
@@ -437,6 +442,7 @@ def is_the_discount_alone(found: Mapping[str, Any]) -> None:
         assert one["after_usd"] == pytest.approx(0.8 * one["before_usd"]) and one["how"] == "one cause"
 
 
+@pytest.mark.long
 def test_a_discount_is_one_setting_and_no_change_of_every_price(sheetgen: Any, book: Path, edited: Edited) -> None:
     b = edited({"in_discount_fraction": 0.2})
     is_the_discount_alone(diff(sheetgen, book, b))
@@ -446,6 +452,7 @@ def test_a_discount_is_one_setting_and_no_change_of_every_price(sheetgen: Any, b
     assert diff(sheetgen, b, b)["equal"]
 
 
+@pytest.mark.long
 def test_a_discount_in_json_is_no_change_of_prices(
     sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
 ) -> None:
@@ -461,6 +468,7 @@ def test_a_discount_in_json_is_no_change_of_prices(
     assert not diff(sheetgen, edited({"in_discount_fraction": 0.2}), less)["prices"]
 
 
+@pytest.mark.long
 def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
     sheetgen: Any, book: Path, edited: Edited, json_of: Callable[..., Path]
 ) -> None:
@@ -473,6 +481,7 @@ def test_discounts_by_provider_and_class_are_named_in_a_workbook_and_in_json(
     assert diff(sheetgen, b, b)["equal"] and not diff(sheetgen, b, less)["inputs"]
 
 
+@pytest.mark.long
 def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited: Edited) -> None:
     """Solved again: prices, the discount among them, make their own step."""
     b = edited({"in_discount_fraction": 0.2, "in_tier_2": 64, "in_headline_tier": 64})
@@ -483,6 +492,7 @@ def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited:
         assert one["before_usd"] + sum(steps.values()) == pytest.approx(one["after_usd"])
 
 
+@pytest.mark.long
 def test_no_name_of_a_program_is_told(sheetgen: Any, whole: Path, edited: Edited) -> None:
     """What-if's figures have names that stand nowhere on its page, and a sheet of workings behind it."""
     b = edited(budgeted(whole), whole)
@@ -493,6 +503,7 @@ def test_no_name_of_a_program_is_told(sheetgen: Any, whole: Path, edited: Edited
     assert "  Change log, line 1, what: blank -> x\n" in told
 
 
+@pytest.mark.long
 def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
     """Prices, load, settings and the budget; What-if moves no answer, and the answer itself stands above."""
     from sheetgen.cli.diff_text import changes_since
@@ -513,6 +524,7 @@ def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
     assert any(f" → 1x {HERE}; prices " in one.why for one in found.money)
 
 
+@pytest.mark.long
 def test_many_prices_hide_no_setting(book: Path, edited: Edited) -> None:
     from sheetgen.cli.diff_text import SHOWN_IN_MAIL, changes_since
 
@@ -568,7 +580,7 @@ HOSTILE = (
 )
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("evil", HOSTILE)
 def test_hostile_names_are_text_wherever_they_are_told(
     evil: str, sheetgen: Any, book: Path, edited: Edited, tmp_path: Path

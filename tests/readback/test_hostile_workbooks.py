@@ -94,6 +94,7 @@ def test_a_folder_a_missing_file_and_a_device(tmp_path: Path) -> None:
     one_line(Path("/dev/zero"), "is not a file")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("share", (0.001, 0.1, 0.5, 0.9, 0.9999))
 def test_a_download_that_was_cut_short(share: float, book: Path, tmp_path: Path) -> None:
     data = book.read_bytes()
@@ -275,7 +276,7 @@ print(json.dumps([said, used.ru_utime + used.ru_stime, peak / 1024, time.monoton
 """
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("what", HEAVY)
 def test_a_heavy_file_takes_little_time_and_memory(what: str, book: Path, tmp_path: Path) -> None:
     make, text = HEAVY[what]
@@ -288,6 +289,7 @@ def test_a_heavy_file_takes_little_time_and_memory(what: str, book: Path, tmp_pa
     assert all(len(line) < 600 and line.isprintable() and line.startswith(str(path)) for line in said)
 
 
+@pytest.mark.long
 def test_formulas_that_libreoffice_writes_out_are_read(book: Path, tmp_path: Path) -> None:
     """Its Candidates of three models have 50 MB: each formula stands in full in every cell."""
     long = "+".join(map(str, range(10_000_000, 12_900_000)))
@@ -357,6 +359,7 @@ BROKEN: dict[str, tuple[Make, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_name_or_sheet_is_told_by_name(what: str, book: Path, tmp_path: Path) -> None:
     make, said = BROKEN[what]
@@ -424,6 +427,7 @@ BAD_CELLS = [
 ]
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(("name", "xml", "said"), BAD_CELLS)
 def test_a_cell_that_no_input_can_hold_is_told_with_its_place(
     name: str, xml: str, said: tuple[str, ...], book: Path, tmp_path: Path
@@ -473,12 +477,14 @@ BAD_RECORDS = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("what", BAD_RECORDS)
 def test_a_record_that_was_tampered_with_is_told(what: str, book: Path, tmp_path: Path) -> None:
     path = with_cell(book, tmp_path / "record.xlsx", "meta_record_1", BAD_RECORDS[what])
     one_line(path, "the record that it carries is damaged (", "Start from a fresh build.")
 
 
+@pytest.mark.long
 def test_a_letter_of_the_record_cannot_be_changed_unseen(book: Path, tmp_path: Path) -> None:
     (text,) = re.findall(r"<t>(/Td6WFo[^<]*)</t>", zipfile.ZipFile(book).read("xl/sharedStrings.xml").decode())
     for at in range(20, len(text), len(text) // 7):

@@ -35,6 +35,7 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return Catalog(base=base)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
@@ -59,6 +60,7 @@ def test_what_the_workbook_says_wins_over_todays_catalog(
     assert again(pulled, today) == document(pulled.solved)
 
 
+@pytest.mark.long
 def test_a_gpu_that_no_instance_of_today_has_is_rented_as_the_workbook_says(today: Catalog, tmp_path: Path) -> None:
     few = {**TINY, "instances": "aws/g6e.12xlarge,aws/p5.4xlarge,aws/p5.48xlarge"}
     path, _ = books.build(tmp_path, "old", few)

@@ -42,6 +42,7 @@ def run(*arguments: object) -> Result:
     return result
 
 
+@pytest.mark.long
 def test_it_writes_the_pdf_and_a_scenario_that_builds_the_same(edited: Path, tmp_path: Path) -> None:
     before, out = edited.read_bytes(), tmp_path / "out"
     result = run("pull", edited, "--out", out, "--format", "json")
@@ -76,6 +77,7 @@ def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -
     assert found["files"] == [str(tmp_path / f"x.{ending}") for ending in ("pdf", "scenario.yaml")]
 
 
+@pytest.mark.long
 def test_it_never_writes_over_the_workbook(edited: Path) -> None:
     before = edited.read_bytes()
     result = run("pull", edited, "--out", edited.parent, "--format", "xlsx")
@@ -91,6 +93,7 @@ def test_what_is_no_workbook_is_told_in_one_line(tmp_path: Path) -> None:
     assert str(tmp_path / "plan.xlsx") in result.stderr and not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_workbook_of_a_model_from_a_file_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workbook comes from anybody's mail: it does not say which files of this machine are read."""
     config = {

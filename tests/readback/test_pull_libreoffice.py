@@ -84,6 +84,7 @@ def down(place: tuple[str, str], rows: int) -> tuple[str, str]:
     return place[0], f"{letters}{int(place[1][len(letters) :]) + rows}"
 
 
+@pytest.mark.long
 @needs_uno
 def test_rows_inserted_a_price_changed_and_a_row_added_are_read_right(places: Places, saved: list[Pulled]) -> None:
     pulled, price = saved[0], price_of(places)

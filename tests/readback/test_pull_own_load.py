@@ -51,6 +51,7 @@ def test_its_answer_is_that_of_the_load_that_recommend_is_asked_for() -> None:
     assert (choice.monthly_usd, choice.ttft_seconds) == answer()
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("cells", "as_asked"),

@@ -171,6 +171,7 @@ def test_the_workbook_of_the_last_plan(path: Path) -> None:
     assert last.said_usd == pytest.approx(sum(one["p50_usd"] for one in example_record()["money"]))
 
 
+@pytest.mark.long
 def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path: Path) -> None:
     edited = edit(path, tmp_path / "edited.xlsx", {"in_headroom_fraction": 0.5})
     run = CliRunner().invoke
@@ -267,6 +268,7 @@ def test_what_was_written_in_short_is_written_out(shorthand: Any, name: str, val
     assert plan_of(Document("plan.yaml", found, {}), CATALOG).prices.discount_fraction == 0.2
 
 
+@pytest.mark.long
 def test_the_commands(path: Path, tmp_path: Path) -> None:
     edited = edit(path, tmp_path / "edited.xlsx", {"in_headroom_fraction": 0.3})
     pulled = CliRunner().invoke(main, ["pull", str(edited), "--format", "md", "--out", str(tmp_path), "--name", "q1"])
@@ -294,6 +296,7 @@ def test_the_commands(path: Path, tmp_path: Path) -> None:
     assert refused.exit_code == 1 and not [*tmp_path.glob("no*")]
 
 
+@pytest.mark.long
 def test_without_pango_pull_writes_what_there_is(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> bytes:
         raise MissingLibraryError("Pango is missing.")

@@ -97,6 +97,7 @@ def test_random_edits_come_back_and_give_what_the_workbook_says(book: Path, plac
     print(f"{N_RANDOM} edited workbooks pulled: {n_changes} changes read, {n_results} results equal")
 
 
+@pytest.mark.long
 def test_a_tier_changed_under_the_first_sheet_is_told_there_and_agrees(
     book: Path, as_built: Pulled, tmp_path: Path
 ) -> None:
@@ -126,7 +127,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         assert [change.name for change in pulled.changed] == changed
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "typed", "problem"),
     [
@@ -156,6 +157,7 @@ def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp
         pull(edit(book, tmp_path / "edited.xlsx", {"in_headline_tier": typed}), books.catalog())
 
 
+@pytest.mark.long
 def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, places: Places, tmp_path: Path) -> None:
     price = places.rows("instances")["aws/p5.48xlarge"]["price_usd_per_hour"]
     typed = {"in_context_chat": 8192, price: 10.0}
@@ -195,7 +197,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return books.build(tmp_path_factory.mktemp("quick"), "quick", QUICK)[0]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("cells", "options"), TYPED_OVER, ids=lambda one: ",".join(one))
 def test_a_cell_typed_over_is_the_option(
     cells: dict[str, Any], options: dict[str, str], quick: Path, tmp_path: Path
@@ -211,6 +213,7 @@ def test_a_cell_typed_over_is_the_option(
     assert as_asked != document(solve(ask(books.catalog(), QUICK)))["cells"]
 
 
+@pytest.mark.long
 def test_a_target_that_follows_its_context_is_not_stated_by_what_it_held_before(quick: Path, tmp_path: Path) -> None:
     """Of a workbook that was not recalculated."""
     typed = edit(quick, tmp_path / "typed.xlsx", {"in_context_chat": 40_000, "in_tpot_ms_long_doc": 200})
@@ -283,6 +286,7 @@ def test_a_discount_of_a_provider_that_the_sheet_does_not_have_is_kept(tmp_path:
     assert pulled.options["discount_fraction"] == "0,aws=0.2,oci=0.1"
 
 
+@pytest.mark.long
 def test_what_the_choice_reads_comes_back(book: Path, places: Places, tmp_path: Path) -> None:
     """Near ties, what spans machines, the targets of the first token: by options. Of rows: the network, what runs."""
     gpus, machine = places.rows("gpus"), places.rows("instances")["aws/p5.48xlarge"]
@@ -368,7 +372,7 @@ def test_every_yellow_cell_is_an_option_or_can_be_typed(as_built: Pulled) -> Non
         assert not set(next(iter(rows.values())).cells) - set(TABLES[table]), table
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("cells", "problem"),
     [
@@ -407,6 +411,7 @@ def test_a_cell_of_a_table_out_of_range_is_told_with_its_place(book: Path, place
     assert f"'{spare['type'][0]}'!{spare['type'][1]}: own_instances has a row without type." in second
 
 
+@pytest.mark.long
 def test_an_unknown_gpu_and_more_gpus_than_built_are_remarked(book: Path, places: Places, tmp_path: Path) -> None:
     rows = places.rows("instances")
     cells = {rows["aws/p5.48xlarge"]["instance_gpu"]: "nvidia-h1000", rows["aws/g6.xlarge"]["gpu_count"]: 4}
@@ -450,6 +455,7 @@ def test_links_raised_for_ranks_are_remarked_and_followed_by_what_is_built_anew(
     assert pull(rebuilt, books.catalog()).solved.choices == anew.choices
 
 
+@pytest.mark.long
 def test_a_fixed_figure_that_was_changed_is_told_and_not_followed(book: Path, tmp_path: Path) -> None:
     pulled = pull(edited(book, tmp_path, {"in_hours_in_a_month": 700}), books.catalog())
     (one,) = pulled.fixed

@@ -178,6 +178,7 @@ def test_shared_and_array_formulas_are_seen_as_formulas(book: Path, tmp_path: Pa
         assert read_workbook(path).cells["in_tier_1"].is_formula
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("name", "xml", "want"),
     [
@@ -205,6 +206,7 @@ def test_days_that_are_counted_from_1904(book: Path, tmp_path: Path) -> None:
     assert got.inputs["as_of"] == datetime.date.fromisoformat(books.AS_OF) + datetime.timedelta(1462)
 
 
+@pytest.mark.long
 def test_a_file_whose_formulas_nobody_calculated_still_has_its_inputs(book: Path, tmp_path: Path) -> None:
     """As openpyxl saves it: no value beside any formula."""
     path = tmp_path / "openpyxl.xlsx"

@@ -33,6 +33,7 @@ def page(**more: Any) -> Page:
     return page_for(solve(ask(Catalog(), ASKED | more)))
 
 
+@pytest.mark.long
 def test_the_model_to_approve_stands_alone() -> None:
     found = page(ask="70b", owner="Platform", approver="CFO", valid_until="2026-12-31", title="Serving <RAG>")
     (one,) = found.asks
@@ -51,6 +52,7 @@ def test_the_model_to_approve_stands_alone() -> None:
     assert [one.subject for one in page().asks] == ["Llama 3.1 8B", "Llama 3.1 70B"]  # without one, each
 
 
+@pytest.mark.long
 def test_the_cheapest_way_of_all_is_named_where_it_is_fp8_on_a_term() -> None:
     (one,) = page(ask="8b").asks
     both, fp8, term = "$1,174 with FP8 on a 3-year term on 2 × g6e.xlarge", "$2,455 with FP8", "$2,935 on a 3-year"
@@ -58,6 +60,7 @@ def test_the_cheapest_way_of_all_is_named_where_it_is_fp8_on_a_term() -> None:
     assert "FP8 on a" not in str(page(ask="8b", weight_dtype="fp8", kv_cache_dtype="fp8").asks[0].sentence)
 
 
+@pytest.mark.long
 def test_a_spare_machine_has_its_price_until_a_loss_is_survived() -> None:
     def spare(**more: Any) -> list[str]:
         return [str(one) for one in page(models="405b", **more).risks if "spare machine" in str(one)]
@@ -82,6 +85,7 @@ def test_models_that_are_meant_together_add_up(tmp_path: Path) -> None:
     assert none.total is not None and not none.total.monthly  # no sum where one of them has no answer
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("of", [{"ask": "70b"}, {"together": "yes"}, {}])
 def test_what_is_to_be_approved_has_the_contingency_in_it_and_the_rent_beside(of: dict[str, str]) -> None:
     """The ask is what Money says is to be budgeted, in those words; the table under it is of rents, and says so."""
@@ -116,6 +120,7 @@ def test_what_cannot_be_is_refused_in_a_line(option: str, value: str, words: str
     assert words in line
 
 
+@pytest.mark.long
 def test_confidence_is_of_the_version_and_of_the_prices_that_are_answered_with() -> None:
     """Not of all versions, nor of the day of the sheet."""
     catalog = Catalog()
@@ -150,6 +155,7 @@ def test_logs_are_counted_as_the_page_of_engines_has_them() -> None:
 HEAD = {"owner": "Ann Lee", "approver": "Bo Chen", "valid_until": "2027-03-31", "title": "Serving RAG"}
 
 
+@pytest.mark.long
 def test_the_workbook_says_who_asks_whom_on_its_first_sheet_and_in_its_properties(tmp_path: Path) -> None:
     solved = solve(ask(Catalog(), ASKED | {"models": "8b", **HEAD}))
     book = book_for(solved)
@@ -184,6 +190,7 @@ def test_a_rate_is_no_number_of_requests_at_once() -> None:
     assert page().is_rate is False and glance(page()).columns[-1].head == "Serves at once"
 
 
+@pytest.mark.long
 def test_the_speed_is_said_at_the_load_it_is_of() -> None:
     """Not beside the most that is served, at which a token takes the whole target."""
     found = page(ask="70b")

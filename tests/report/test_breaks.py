@@ -28,6 +28,7 @@ def breaks_of(one: Solution) -> list[Breaks]:
     return [breaks(one.question, cell) for cell in record_for(one, ()).headline_cells]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"survive": "machine"}]
 )
@@ -53,6 +54,7 @@ def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
         assert at >= found.asked.requests and (longest == limit or beyond < found.asked.requests)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("context", [3_000, 16_384, 50_000, 131_072])
 def test_size_says_the_same(context: int) -> None:
     """`size`, which takes predictions at their word, holds as many on the same GPUs, where it is not capped."""

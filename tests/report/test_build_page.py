@@ -38,6 +38,7 @@ def headline_bars(page: Page) -> list[Bar]:
     return [next(bar for bar in bars if bar.headline) for bars in page.bars]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("models", [THREE, FIVE])
 def test_every_row_is_there(models: str) -> None:
     n, drawn = len(models.split(",")), page(models)
@@ -86,6 +87,7 @@ def test_card_of_the_headline() -> None:
     )
 
 
+@pytest.mark.long
 def test_runner_up_costs_more_and_stages_are_said() -> None:
     drawn, memory = page(THREE), page(THREE, **MEMORY)
     assert not any("PP" in c.hardware for c in (*drawn.cards, *memory.cards)), "one machine holds each replica"
@@ -112,6 +114,7 @@ def test_bars_hold_what_is_on_the_gpus(asked: dict[str, str]) -> None:
     assert headline_bars(drawn)[1].capacity == "349.6 GiB on 4× RTX PRO 6000" or not asked
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", [MEMORY, {}], ids=str)
 def test_an_mla_cache_is_copied_to_every_rank(asked: dict[str, str]) -> None:
     drawn = page("deepseek-v3", **asked)
@@ -121,6 +124,7 @@ def test_an_mla_cache_is_copied_to_every_rank(asked: dict[str, str]) -> None:
     assert drawn.models[0].attention == "MLA, 576 wide" and drawn.models[0].full_attention_per_token == "–"
 
 
+@pytest.mark.long
 def test_units_are_named_and_differ() -> None:
     gib, gb = page("70b", **MEMORY), page("70b", units="gb", **MEMORY)
     assert (gib.unit, gb.unit) == ("GiB", "GB")
@@ -141,6 +145,7 @@ def test_money_is_short_in_the_matrix_and_whole_on_the_cards() -> None:
     assert all(re.fullmatch(r"\$\d{1,3}(,\d{3})*", c.monthly) for c in drawn.cards)
 
 
+@pytest.mark.long
 def test_families_say_their_attention() -> None:
     drawn = page("8b,qwen3.6-27b,gpt-oss-120b,llama-2-7b,llama-4-scout-17b-16e,falcon-7b")
     assert [m.attention for m in drawn.models] == [
@@ -157,6 +162,7 @@ def test_families_say_their_attention() -> None:
     assert [m.weights_used for m in drawn.models][2] == "mxfp4"
 
 
+@pytest.mark.long
 def test_a_context_over_the_limit_says_so() -> None:
     drawn = page("llama-2-7b,8b")
     cells = [r.cells[0] for b in drawn.matrix for r in b.rows]
@@ -217,6 +223,7 @@ def test_a_lever_of_the_page_is_the_answer_with_that_option() -> None:
     assert page("8b", gpus="l40s", **options).cards[0].rent == line.rent
 
 
+@pytest.mark.long
 def test_eight_bits_are_no_lever_where_they_are_in_use() -> None:
     drawn = page("70b", weight_dtype="fp8", kv_cache_dtype="fp8")
     assert drawn.levers and not [line for line in drawn.levers if "FP8" in line.change]
@@ -245,6 +252,7 @@ def test_prices_are_stale_after_180_days(day: str, stale: bool) -> None:
     assert row.stale is stale
 
 
+@pytest.mark.long
 def test_the_banner_has_the_oldest_date_of_all_candidates() -> None:
     drawn = page(THREE, providers="aws")
     assert drawn.price_banner == "on-demand prices, the oldest of 2026-07-20"
@@ -289,6 +297,7 @@ def test_left_out_adds_up() -> None:
     assert f": {len(question.candidates)} candidates" in sentence
 
 
+@pytest.mark.long
 def test_assumptions_have_the_values_in_use() -> None:
     usual = " ".join(page("70b").assumptions)
     for words in ("vLLM 0.33.0", "utilization 0.92", "blocks of 16", "730 hours", "charged 100%", "hits: 0%"):
@@ -317,6 +326,7 @@ def test_assumptions_have_the_values_in_use() -> None:
         assert words in other
 
 
+@pytest.mark.long
 def test_sources_link_only_to_the_web() -> None:
     drawn = page("8b,c4ai-command-r7b-12-2024")
     links = [s.url for s in drawn.sources if s.url]
@@ -325,6 +335,7 @@ def test_sources_link_only_to_the_web() -> None:
     assert any("AWS prices: " in s.text for s in drawn.sources)
 
 
+@pytest.mark.long
 def test_the_same_answer_gives_the_same_page() -> None:
     solved: Solution = answered(THREE)
     again: Solution = answered.__wrapped__(THREE)
@@ -366,6 +377,7 @@ def test_other_hardware_is_named_once_and_only_where_it_differs() -> None:
     assert "of AWS, GCP and Azure, with GPUs of NVIDIA" in drawn.left_out
 
 
+@pytest.mark.long
 def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
     cell = cell_of(answered())
     chosen = cell.answer

@@ -53,7 +53,7 @@ def foreign(engine: str) -> re.Pattern[str]:
     return re.compile("|".join(rf"(?<![\w-]){re.escape(n)}(?![\w-])" for n in names))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_flag_of_another_engine(engine: str) -> None:
     pattern = foreign(engine)
@@ -71,6 +71,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
         assert not pattern.search(said), (name, pattern.search(said))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "engine,words",
     [
@@ -114,6 +115,7 @@ def test_no_constant_is_0_and_no_range_has_one_value(engine: str) -> None:
     assert all(low != high for low, high in re.findall(r"([\d.]+) to ([\d.]+)", line))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("gpu,asked", [("nvidia-h100-sxm5-80gb", {**MEMORY, "gpus": "h100"}), ("", {})])
 def test_graphs_are_told_of_what_is_left_out(gpu: str, asked: dict[str, str]) -> None:
     """Where the share is one of what is free, what is left out is what is free and not in the pool."""
@@ -189,6 +191,7 @@ def test_a_quoted_message_stands_in_a_log_line_of_the_engine(engine: str) -> Non
         assert any(all(piece in line for piece in pieces) for line in found.log_lines), found.looks_like
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("gpus", ["", "l4", "h100"])
 def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
@@ -204,6 +207,7 @@ def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
             assert 0 < int(fix.value or "") < int(one.numbers[key]), (one.label, fix)
 
 
+@pytest.mark.long
 def test_a_value_that_is_met_is_halved_or_left_out() -> None:
     found = deaths("llama.cpp", **MEMORY)
     assert [fix.short for fix in found[PREFILL].fixes] == ["ubatch_size ↓ 256", "ctx_size ↑"]
@@ -220,6 +224,7 @@ def test_a_value_that_is_met_is_halved_or_left_out() -> None:
     assert small[SAMPLER].fixes[0].short == "max_num_seqs ↓ 128"
 
 
+@pytest.mark.long
 def test_a_precision_or_a_share_in_use_is_not_suggested() -> None:
     bf16, fp8 = deaths("vllm", "70b"), deaths("vllm", "70b", weight_dtype="fp8", kv_cache_dtype="fp8")
     for label in (SPIKE, POOL, "long_completion"):
@@ -252,6 +257,7 @@ def test_a_request_that_waits_is_told_by_the_engines_limit() -> None:
     assert unnamed[SPIKE].here.endswith("holds 128; request 129 waits (128 at most)")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_row_has_something_to_change(engine: str) -> None:
     for models, options in ((MODELS, {}), ("qwen3.8-2.4t-a95b", {"gpus": "l4"})):

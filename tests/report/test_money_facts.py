@@ -34,7 +34,7 @@ def test_a_model_by_hand() -> None:
         "reserved-1yr": NONE,
         "reserved-3yr": "$17,357",
         "spot": NONE,
-        "capacity-block": NONE,
+        "capacity-block": "$30,315",
     }
     assert str(one.per_year) == "$482,150 a year" and str(one.per_user) == "$87.35 per user"  # of 460 people
     assert one.owned == "8× H100 SXM: $8,640 to $11,720" and not one.capex_is_old

@@ -84,6 +84,7 @@ EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]]
         {
             "gpu_memory": 95.01,
             "weights": 55.19,
+            "consumed": 56.89,
             "activation": 0.76,
             "non_torch": 56.89 - 55.19,
             "cuda_graph": 0.32,
@@ -99,6 +100,7 @@ EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]]
         {
             "gpu_memory": 79.25,
             "weights": 15.0,
+            "consumed": 15.26,
             "activation": 1.44,
             "non_torch": 0.26,
             "cuda_graph": 0.23,

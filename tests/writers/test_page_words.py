@@ -57,6 +57,7 @@ def test_budgets_leave_the_page_whole(n_models: int, paper: str) -> None:
     assert text_of(pdf).count("EUR 40,554 a month") == n_models
 
 
+@pytest.mark.long
 def test_a_verdict_has_the_width_of_its_missing_sum() -> None:
     page = page_of(3)
     dead = dataclasses.replace(page.cards[1], fits=False, rent="no count meets the target", monthly="–")
@@ -93,6 +94,7 @@ def test_an_axis_beyond_a_million() -> None:
     assert ">1M<" in drawn and ">100k<" in drawn and "000k" not in drawn
 
 
+@pytest.mark.long
 def test_no_line_begins_with_a_dot() -> None:
     html = render_html(page_of(8, "letter"), templates=TEMPLATES, spacing=SPACINGS[-1])
     body = html.partition("<body>")[2]
@@ -102,6 +104,7 @@ def test_no_line_begins_with_a_dot() -> None:
 MANY = words("{} × {}", "100,002", "g7e.2xlarge")
 
 
+@pytest.mark.long
 def test_dollars_never_break_within() -> None:
     """Many dollars of many instances in a narrow column: on a line of their own, and whole."""
     page = page_of(8, "letter")
@@ -137,6 +140,7 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
         assert [one for one in wanted if not all(word in text for word in one.split())] == []
 
 
+@pytest.mark.long
 def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
     page = built(models="405b", gpus="a10g")
     assert page.paid == () and "How to pay" not in text_of(lay_out(page, templates=TEMPLATES).pdf())

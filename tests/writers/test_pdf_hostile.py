@@ -134,6 +134,7 @@ def test_any_name_is_drawn_in_the_bundled_fonts(name: str) -> None:
     assert outside(pdf, "a4") == []
 
 
+@pytest.mark.long
 def test_a_long_name_lacks_its_middle_and_a_text_without_end_is_named() -> None:
     names = {"Llama 3.1 8B": "first" + "x" * 3_000 + "last"}
     text = text_of(drawn(little(names)))

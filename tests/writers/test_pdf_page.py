@@ -94,6 +94,7 @@ def test_the_page_is_whole(n_models: int, paper: str, long: bool) -> None:
     assert_whole(drawn(n_models, paper, long), page_of(n_models, paper, LONG if long else None), layout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("models", "paper", "has_loads"),
     [
@@ -115,7 +116,7 @@ def test_real_models(models: str, paper: str, has_loads: bool) -> None:
     assert ("Cost by workload and load" in read(pdf)[0].text) == has_loads
 
 
-@pytest.mark.parametrize("n_models", [3, 8])
+@pytest.mark.parametrize("n_models", [3, pytest.param(8, marks=pytest.mark.long)])
 def test_one_page_is_enough(n_models: int) -> None:
     """`--pages 1` leaves out what is for engineers; the loads of many models stay."""
     page, found = page_of(n_models), read(without_engineers(n_models))
@@ -124,6 +125,7 @@ def test_one_page_is_enough(n_models: int) -> None:
     assert all(block.workload in " ".join(one.text for one in found) for block in page.matrix)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("n_models", "paper"), [(1, "a4"), (3, "a4"), pytest.param(8, "letter", marks=pytest.mark.long)]
 )
@@ -140,6 +142,7 @@ FAULTS = {  # what is put before the end of the sheet: what the gates then say
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_on_the_page_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def faulty(*args: Any, **options: Any) -> str:
@@ -159,6 +162,7 @@ def test_a_first_part_of_two_pages_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert not _lay_out(page_of(1), TEMPLATES, SPACINGS[0]).is_whole
 
 
+@pytest.mark.long
 def test_a_fault_in_a_picture_or_a_font_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the walk over the boxes cannot see: words inside a picture, and fonts."""
 
@@ -227,6 +231,7 @@ def test_links_are_web_addresses() -> None:
     assert links and all(re.match(r"https?://", link) for link in links)
 
 
+@pytest.mark.long
 def test_the_same_bytes_whatever_the_hash_seed_and_the_time_zone(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from page_sample import page_of; from sheetgen.writers.pdf import *;"

@@ -53,7 +53,7 @@ def sample(n: int, seed: int) -> list[tuple[str, str, str, str, int]]:
     ]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("models", "workloads", "tiers", "paper", "step"), sample(amount(5, 8), seed=20261120))
 def test_nothing_is_wider_than_its_place(models: str, workloads: str, tiers: str, paper: str, step: int) -> None:
     layout = _lay_out(asked(models, workloads, tiers, paper), TEMPLATES, SPACINGS[step])
@@ -67,6 +67,7 @@ def test_short_figures_have_room_for_the_weights(models: str, workloads: str, ti
     assert _lay_out(page, TEMPLATES, SPACINGS[-1]).problems == []
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("models", "paper"), [("8b", "a4"), ("8b,70b,405b", "letter")])
 def test_the_smallest_question_has_its_page(models: str, paper: str) -> None:
     page = asked(models, "rag", "32", paper)

@@ -85,6 +85,7 @@ def test_the_brand_is_on_it() -> None:
     assert "&lt;b&gt;Acme" in web_of(page_of(1), Brand("<b>Acme", "Mine & ours"))
 
 
+@pytest.mark.long
 @pytest.mark.some(1)
 @pytest.mark.parametrize("width", [390, 720])
 def test_no_word_of_the_tables_of_a_narrow_page_is_broken(width: int) -> None:

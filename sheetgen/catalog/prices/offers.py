@@ -31,7 +31,7 @@ class Format:
     optional: tuple[str, ...]
     prices: dict[str, tuple[str, int]]
     region: str | None = "region"
-    date: str | None = None
+    date: str = "source_date"
     names: dict[str, str] = field(default_factory=dict)
     amounts: dict[str, tuple[str, float]] = field(default_factory=dict)
     type_starts: str = ""
@@ -48,7 +48,7 @@ AWS = Format(
     required=("region", "instance_type", "on_demand_usd_hr", "accelerator_count", "accelerator_name"),
     optional=(
         *("accelerator_memory_mib", "vcpu", "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"),
-        "reserved_1yr_no_upfront_usd_hr",
+        *("reserved_1yr_no_upfront_usd_hr", "source", "source_date"),
     ),
     prices={"on-demand": ("on_demand_usd_hr", 1), "reserved-1yr": ("reserved_1yr_no_upfront_usd_hr", 1)},
     terms={"reserved-1yr": "Standard RI, No Upfront"},
@@ -67,7 +67,7 @@ AZURE = Format(
     provider="azure",
     name="instance_type",
     required=("region", "instance_type", "on_demand_usd_hr"),
-    optional=(),
+    optional=("source", "source_date"),
     prices={"on-demand": ("on_demand_usd_hr", 1)},
     type_starts="Standard_",  # an AWS list that lost columns would look like one of Azure
 )
@@ -75,7 +75,7 @@ GCP = Format(
     title="GCP accelerators",
     provider="gcp",
     name="machine_type",
-    optional=("month_usd", "month_spot_usd"),
+    optional=("month_usd", "month_spot_usd", "source", "source_date"),
     required=("region", "machine_type", "on_demand_usd_hr", "spot_usd_hr", "month_1y_cud_usd", "month_3y_cud_usd"),
     prices={
         "on-demand": ("on_demand_usd_hr", 1),
@@ -90,9 +90,8 @@ CAPACITY_BLOCKS = Format(
     title="AWS Capacity Blocks",
     provider="aws",
     name="instance_type",
-    date="source_date",
     required=("region", "instance_type", "capacity_block_usd_hr"),
-    optional=("accelerator", "accelerator_count", "usd_per_accelerator_hr", "source_date"),
+    optional=("accelerator", "accelerator_count", "usd_per_accelerator_hr", "source", "source_date"),
     prices={"capacity-block": ("capacity_block_usd_hr", 1)},
     names={"gpu": "accelerator"},
     amounts={"gpu_count": ("accelerator_count", 1)},
@@ -101,9 +100,8 @@ COMMITMENTS = Format(
     title="commitments",
     provider=None,
     name="instance_type",
-    date="source_date",
     required=("provider", "instance_type", "region", "purchase", "usd_per_hour", "kind"),
-    optional=("source_date",),
+    optional=("source", "source_date"),
     prices={purchase: ("usd_per_hour", 1) for purchase in PURCHASES},
     purchase="purchase",
 )
@@ -167,6 +165,7 @@ class Offer:
     ram_gib: float | None = None
     local_nvme_gb: float | None = None
     network_gbps: float | None = None
+    source: str = ""  # as the line states it
     kinds: dict[str, str] = field(default_factory=dict)
     is_own: bool = False  # of a list of the user's own form, which may bring providers and machines
     has_gpu_column: bool = False
@@ -200,6 +199,7 @@ def read_offers(table: Lines, where: str, cited: str, known: Format) -> tuple[tu
 LEAST_USD, MOST_USD = 1e-4, 1e6  # an hour: what the catalogs' schema takes
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]*")
+_DAY = re.compile(r"([0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)([T ]|$)", re.ASCII)
 _YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -260,20 +260,22 @@ class _Cells:
             self.wrong.append(f"{column} is {shown(text)!r}, {what}.")
         return text
 
-    def label(self, column: str) -> str:
+    def label(self, column: str, most: int = 120) -> str:
         """A few words for a catalog row; nothing of longer ones or of what a page could not show."""
         text = " ".join(self._cells.get(column, "").split())
-        return text if len(text) <= 120 and text.isprintable() and not set("<>") & set(text) else ""
+        return text if len(text) <= most and text.isprintable() and not set("<>") & set(text) else ""
 
     def day(self, column: str) -> str:
-        """The day of 2026-05-24 or of 2026-05-24T12:00:00Z."""
+        """The day of 2026-05-24, of 2026-05-24T12:00:00Z, or of a day with a remark after it; of a line that states
+        less, its month or year."""
         text = self._cells.get(column, "")
+        stated = _DAY.match(text)
         try:
-            found = datetime.date.fromisoformat(text[:10])
+            day = datetime.date.fromisoformat(f"{stated[1]}-01-01"[:10]) if stated else None
         except ValueError:
-            found = None
-        if found is not None and text[10:11] in ("", "T", " ") and 2000 <= found.year <= 2100:
-            return found.isoformat()
+            day = None
+        if stated and day and 2000 <= day.year <= 2100:
+            return stated[1]
         if text:
             self._refuse(column, "a day such as 2026-05-24")
         return ""
@@ -299,15 +301,15 @@ def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
         for purchase, usd in read.items()
         if usd is not None
     }
-    name = row.name(known.name)
+    name = row.name(known.name) if columns else row.label(known.name)
     if not name.startswith(known.type_starts) and not row.wrong:
         row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
     fields |= {field: row.amount(*how) for field, how in known.amounts.items()}
     fields["provider"] = known.provider or row.name(known.provider_column)
     if known.region:
         fields["region"] = row.name(known.region, optional=not prices)  # a type without a price may have none
-    if known.date:
-        fields["as_of"] = row.day(known.date)
+    fields["as_of"] = row.day(known.date)
+    fields["source"] = row.label("source", most=400).replace(";", ",")
     fields |= {field: row.name(column, optional=True) for field, column in known.names.items()}
     kinds = (
         {purchase: row.label("kind") for purchase in columns if row.label("kind")} if known.purchase else known.terms

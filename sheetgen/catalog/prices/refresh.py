@@ -20,6 +20,7 @@ from sheetgen.catalog.prices.offers import Offer
 from sheetgen.catalog.prices.own_list import Stated
 from sheetgen.catalog.prices.own_rows import lay_own
 from sheetgen.catalog.prices.price_lists import PriceList, read_prices
+from sheetgen.catalog.prices.region_prices import RegionPrice, prices_of_regions
 from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, changed_row, match, new_rows
 from sheetgen.errors import CatalogError, Problems, did_you_mean, shown
 from sheetgen.units import count
@@ -40,9 +41,10 @@ class Refresh:
     skipped: tuple[Fault, ...]
     not_in_lists: tuple[str, ...]  # rows of the lists' providers that the lists do not price
     dropped: tuple[str, ...]  # prices of a row's old region that the lists do not have in its new one
-    n_other_regions: int
+    n_other_regions: int  # lines, left out where one region was asked for
+    of_regions: tuple[RegionPrice, ...]  # in other regions than the rows' own, unchanged ones too
     doubts: tuple[str, ...]  # implausible prices of changes, each with the reason
-    new_doubts: tuple[str, ...]  # and those of new rows
+    new_doubts: tuple[str, ...]  # and those of new rows and of new pairs of type and region
 
 
 def read_lists(
@@ -81,7 +83,12 @@ def refresh(
     offers, undated, dateless = _dated(lists, as_of)
     own = lay_own([offer for offer in offers if offer.is_own], rows, gpus, region)
     others = [offer for offer in offers if not offer.is_own]
-    matched, unmatched, n_other_regions = match([*others, *own.of_rows], rows, gpus, region)
+    matched, unmatched = match([*others, *own.of_rows], rows, gpus)
+    n_other_regions = 0
+    if region is not None:
+        n_read = len({reading.offer.at for reading in matched})
+        matched = [reading for reading in matched if reading.offer.region.lower() in ("", region.lower())]
+        n_other_regions = n_read - len({reading.offer.at for reading in matched})
     readings, at_odds = _agreeing(matched)
     faults = [*(fault for one in lists for fault in one.faults), *undated, *at_odds]
     if dateless or (faults and not skip_broken):
@@ -90,8 +97,11 @@ def refresh(
     if left_of_own and not (own.of_rows or own.new):
         raise CatalogError(*_unusable(lists, left_of_own))
     of_row: dict[str, list[Reading]] = defaultdict(list)
+    elsewhere: list[Reading] = []
     for reading in readings:
-        of_row[reading.row.id].append(reading)
+        in_own = region is not None or reading.offer.region.lower() in ("", reading.row.region.lower())
+        (of_row[reading.row.id] if in_own else elsewhere).append(reading)
+    of_regions, unlisted = prices_of_regions(elsewhere, catalog.regions)
     changes: list[Change] = []
     changed: list[Instance] = []
     dropped: list[str] = []
@@ -107,22 +117,27 @@ def refresh(
     plausible = Plausible(catalog)
     of_forms = [reading for reading in readings if not reading.offer.is_own]  # lists that have all that is sold
     providers = {reading.row.provider for reading in of_forms} | {one.provider for one in unmatched}
+    priced = {reading.row.id for reading in readings}
     return Refresh(
         lists=tuple(lists),
         changes=tuple(changes),
         changed=tuple(changed),
         new=tuple(new),
         brought=tuple(own.new),
-        left=(*left, *left_of_own),
+        left=(*left, *left_of_own, *unlisted),
         skipped=tuple(faults),
-        not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in of_row),
+        not_in_lists=tuple(r.id for r in rows if r.provider in providers and r.id not in priced),
         dropped=tuple(dropped),
         n_other_regions=n_other_regions,
+        of_regions=tuple(of_regions),
         doubts=(
-            *_doubts(changes, {row.id: row for row in rows}, plausible),
+            *_doubts([*changes, *(one for one in of_regions if not one.is_new_pair)], catalog, plausible),
             *(doubt for row in own.new for _, doubt in plausible.doubts_of(row)),
         ),
-        new_doubts=tuple(doubt for row in new for _, doubt in plausible.doubts_of(row)),
+        new_doubts=(
+            *(doubt for row in new for _, doubt in plausible.doubts_of(row)),
+            *_doubts((one for one in of_regions if one.is_new_pair), catalog, plausible),
+        ),
     )
 
 
@@ -132,13 +147,14 @@ def _in_region(offers: Sequence[Offer], region: str) -> Iterator[Offer]:
     return (replace(one, region=region) if one.is_own and not names_regions else one for one in offers)
 
 
-def _doubts(changes: Iterable[Change], rows: Mapping[str, Instance], plausible: Plausible) -> Iterator[str]:
+def _doubts(changes: Iterable[Change], catalog: Catalog, plausible: Plausible) -> Iterator[str]:
     for one in changes:
-        row = rows[one.instance]
+        row = catalog.instance(one.instance)
         if one.what in ("changed", "added", "moved") and (
             why := plausible.doubt(row.gpu, row.gpu_count, one.purchase, one.new_usd, one.old_usd)
         ):
-            yield f"{one.at}: {one.instance} {one.purchase} is {one.new_usd:,.6g} $/h, {why}"
+            place = f" in {one.new_region}" if one.new_region != row.region else ""
+            yield f"{one.at}: {one.instance} {one.purchase}{place} is {one.new_usd:,.6g} $/h, {why}"
 
 
 def files(catalog: Catalog, to: Path, rows: Iterable[Instance]) -> dict[Path, str]:
@@ -190,16 +206,20 @@ def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], 
 
 def _agreeing(readings: Iterable[Reading]) -> tuple[list[Reading], list[Fault]]:
     """The readings less those that price one row in one class on one day differently, which two lists can."""
-    by_price: dict[tuple[str, str, str], list[Reading]] = defaultdict(list)
+    by_price: dict[tuple[str, str, str, str], list[Reading]] = defaultdict(list)
     for reading in readings:
-        by_price[reading.row.id, reading.purchase, reading.offer.as_of].append(reading)
+        offer = reading.offer
+        by_price[reading.row.id, offer.region.lower(), reading.purchase, offer.as_of].append(reading)
     kept: list[Reading] = []
     faults: list[Fault] = []
-    for (row, purchase, day), (first, *others) in by_price.items():
+    for (row, region, purchase, day), (first, *others) in by_price.items():
         at_odds = [one for one in others if one.usd_per_hour != first.usd_per_hour]
         kept += [] if at_odds else [first, *others]
         for one in at_odds:
-            what = f"{row} {purchase} is {one.usd_per_hour:g} here and {first.usd_per_hour:g} in {first.offer.at}"
+            priced = (
+                f"{row} {purchase}" if region in ("", first.row.region.lower()) else f"{row} {purchase} in {region}"
+            )
+            what = f"{priced} is {one.usd_per_hour:g} here and {first.usd_per_hour:g} in {first.offer.at}"
             faults.append(Fault(one.offer.where, one.offer.line, f"{what}, both of {day}. Keep one.", is_pair=True))
     return kept, faults
 
@@ -256,7 +276,12 @@ def file_text(provider: str, order: int, rows: Sequence[InstanceRow], where: str
 
 def yaml_text(fields: Mapping[str, object], where: str, comment: str = "") -> str:
     """A catalog file of these fields, below a comment. Raises CatalogError for more than one may hold."""
-    text = comment + "".join(f"{line}\n" for name, value in fields.items() for line in _yaml_lines(name, value))
+    lines = (line for name, value in fields.items() for line in _yaml_lines(name, value))
+    return bounded(comment + "".join(f"{line}\n" for line in lines), where)
+
+
+def bounded(text: str, where: str) -> str:
+    """`text`. Raises CatalogError for more than a catalog file may hold."""
     if len(text.encode()) > MAX_FILE_BYTES:
         raise CatalogError(f"{where}: would be larger than {MAX_FILE_BYTES:,} bytes, the most a catalog file may have.")
     return text
@@ -265,11 +290,11 @@ def yaml_text(fields: Mapping[str, object], where: str, comment: str = "") -> st
 def _yaml_lines(name: str, value: object) -> list[str]:
     """A field as YAML: a list under its name, an entry of one on one line unless it has a list of its own."""
     if not isinstance(value, (list, tuple)):
-        return [f"{name}: {_scalar(name, value)}"]
+        return [f"{name}: {yaml_scalar(name, value)}"]
     out = [f"{name}:" if value else f"{name}: []"]
     for item in value:
         if not isinstance(item, dict):
-            out.append(f"  - {_scalar(name, item)}")
+            out.append(f"  - {yaml_scalar(name, item)}")
         elif any(isinstance(part, (list, tuple)) for part in item.values()):
             first, *rest = (line for field in item.items() for line in _yaml_lines(*field))
             out += [f"  - {first}", *(f"    {line}" for line in rest)]
@@ -278,7 +303,8 @@ def _yaml_lines(name: str, value: object) -> list[str]:
     return out
 
 
-def _scalar(name: str, value: object) -> str:
+def yaml_scalar(name: str, value: object) -> str:
+    """A field's value, quoted where YAML would read something else."""
     if name == "as_of" and value is not None:
         return f"'{value}'"
     text = scalar(value, _PLAIN)

@@ -42,17 +42,15 @@ class Unmatched:
     why: str
     provider: str = ""  # as the catalogs spell it; empty where it is in none
     gpu: Gpu | None = None
+    named: str = ""  # what the report calls it; its own name where empty
 
 
 def match(
-    offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gpu], region: str | None
-) -> tuple[list[Reading], list[Unmatched], int]:
-    """Every offer with its row: by type and region, or by provider and GPU where it has no type; and the number of
-    those in other regions. A row is priced in its own region, or in `region` where one is given.
-    """
+    offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gpu]
+) -> tuple[list[Reading], list[Unmatched]]:
+    """Every offer with its row: by type, in whatever region, or by provider and GPU where it has no type."""
     readings: list[Reading] = []
     unmatched: list[Unmatched] = []
-    n_other_regions = 0
     of_types = {(row.provider, row.type.lower()): row for row in rows}
     by_gpu: list[Offer] = []
     for offer in offers:
@@ -61,10 +59,8 @@ def match(
             by_gpu.append(offer)
         elif row is None:
             unmatched.append(Unmatched(offer, NO_ROW, offer.provider))
-        elif offer.region.lower() == (region or row.region).lower():
-            readings += [Reading(row, purchase, usd, offer) for purchase, usd in offer.prices.items()]
         else:
-            n_other_regions += 1
+            readings += [Reading(row, purchase, usd, offer) for purchase, usd in offer.prices.items()]
 
     sold: dict[str, list[Instance]] = defaultdict(list)
     for row in rows:
@@ -103,7 +99,7 @@ def match(
         else:
             why = f"could be {row.id}, which has {len(prices)} prices here: {' and '.join(f'{p:g}' for p in prices)}"
             unmatched += [Unmatched(reading.offer, why, row.provider) for reading in best]
-    return readings, unmatched, n_other_regions
+    return readings, unmatched
 
 
 def letters_of(provider: str) -> str:
@@ -232,7 +228,7 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
     changes: list[Change] = []
     for reading in ordered:
         offer, old = reading.offer, prices.get(reading.purchase)
-        what: What = "moved" if moved and old is None else _what(old, reading)
+        what: What = "moved" if moved and old is None else compared(old, reading)
         if old is not None and what == "older":
             after = _with_past(old, reading.usd_per_hour, offer.as_of, f"price list {offer.cited}")
         elif old is not None and what == "unchanged":
@@ -272,7 +268,8 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
     return row.model_copy(update={"prices": tuple(kept), "source": source, "region": region}), changes
 
 
-def _what(old: InstancePrice | None, reading: Reading) -> What:
+def compared(old: InstancePrice | None, reading: Reading) -> What:
+    """What a reading does to the price before it."""
     if old is None:
         return "added"
     day, old_day = first_day(reading.offer.as_of), first_day(old.as_of)

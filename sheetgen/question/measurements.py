@@ -1,33 +1,51 @@
-"""Measured points beside their predictions: by how much the predicted times of a deployment are set right.
+"""What was measured beside its prediction: by how much the predicted times and KV pool of a deployment are set right.
 
 One point of a deployment (model, precision, GPU, engine, parallel sizes) sets all its times by one factor each. Points
 at different loads set two constants of its time per token: what all of it is multiplied by, and what each request adds
 to a step beside that. Bounded as here, the two predict runs that were left out best of five such pairs
 (tests/test_measured_left_out.py).
+
+A start-up log sets the pool by a difference in bytes, not by a factor: what a prediction errs by is a part of what lies
+beside the pool, and stays where the engine is given more or less memory (tests/test_measured_memory.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy
 
+from sheetgen.catalog import guidance
+from sheetgen.catalog.engines import load_engine, release_of
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.measured.measured_point import NAMES, OF_LOAD, SIZES, MeasuredPoint, Reading, Unusable
+from sheetgen.measured.measured_point import (
+    NAMES,
+    OF_LOAD,
+    SIZES,
+    MeasuredPoint,
+    MeasuredPool,
+    Measurement,
+    Reading,
+    Unusable,
+)
 from sheetgen.program.grid import Columns, Grid
 from sheetgen.program.row_program import ROW, evaluate_deployments
 from sheetgen.question import parse
 from sheetgen.question.deployment import Points, complete
 from sheetgen.question.inputs import BY_NAME
-from sheetgen.units import DTYPES, PUBLISHED
+from sheetgen.startup.log_inputs import contradictions
+from sheetgen.units import DTYPES, GIB, PUBLISHED
 
 REQUEST_FACTORS = (0.7, 1.4)  # beyond, what a few runs say is more noise than news
 NO_REQUEST_FACTOR = 1e-9  # of a step in which requests add nothing
+T = TypeVar("T")
+PRINTED = 0.01 * GIB  # what a log rounds its pool to
+MOST_OFF = 0.1  # of a GPU's memory, by which a pool may be off where its log does not say its share of the memory
 SPELLED = {"tensor_parallel_size": "tp", "pipeline_parallel_size": "pp", "data_parallel_size": "dp"}
 
 
@@ -54,35 +72,74 @@ class Run:
 
 
 @dataclass(frozen=True)
-class MeasuredSpeed:
-    """The factors that the runs of a deployment set; 0 of what they do not say."""
+class Start:
+    """A start-up log beside its prediction, at its own settings; bytes of one GPU."""
+
+    pool: MeasuredPool
+    kv_pool_bytes: float
+    predicted_kv_pool_bytes: float
+
+    @property
+    def more_bytes(self) -> float:
+        return self.kv_pool_bytes - self.predicted_kv_pool_bytes
+
+
+@dataclass(frozen=True)
+class MeasuredDeployment:
+    """What the runs and start-up logs of a deployment set; 0 of what they do not say.
+
+    pool_more_bytes: by which its KV pool is larger than predicted, below 0 smaller. pool_error_bytes: by which it may
+    be off then, where that is known.
+    """
 
     served: Served
-    runs: tuple[Run, ...]
-    tpot_factor: float
-    ttft_factor: float
-    request_factor: float
+    runs: tuple[Run, ...] = ()
+    tpot_factor: float = 0
+    ttft_factor: float = 0
+    request_factor: float = 0
+    starts: tuple[Start, ...] = ()
+    pool_more_bytes: float = 0
+    pool_error_bytes: float = 0
 
     @property
     def columns(self) -> dict[str, float]:
-        """The factors by the names that formulas read."""
+        """What was measured, by the names that formulas read."""
+        return self.factors | self.pool
+
+    @property
+    def factors(self) -> dict[str, float]:
+        """What its runs set."""
         return {
             "measured_tpot_factor": self.tpot_factor,
             "measured_ttft_factor": self.ttft_factor,
             "measured_request_factor": self.request_factor,
         }
 
+    @property
+    def pool(self) -> dict[str, float]:
+        """What its start-up logs set."""
+        return {
+            "measured_pool_more_bytes": max(0.0, self.pool_more_bytes),
+            "measured_pool_less_bytes": max(0.0, -self.pool_more_bytes),
+            "measured_pool_error_bytes": self.pool_error_bytes,
+        }
+
+    @property
+    def sources(self) -> list[str]:
+        """What was read of it."""
+        return [*(run.point.source for run in self.runs), *(start.pool.source for start in self.starts)]
+
 
 @dataclass(frozen=True)
 class Measurements:
     """What measured points set, and those that set nothing, each with its reason."""
 
-    speeds: tuple[MeasuredSpeed, ...] = ()
+    deployments: tuple[MeasuredDeployment, ...] = ()
     unused: tuple[Unusable, ...] = ()
 
-    def of(self, served: Served) -> MeasuredSpeed | None:
+    def of(self, served: Served) -> MeasuredDeployment | None:
         """What was measured of a deployment; None where nothing was."""
-        return next((one for one in self.speeds if one.served == served), None)
+        return next((one for one in self.deployments if one.served == served), None)
 
 
 NOTHING_MEASURED = Measurements()
@@ -94,41 +151,59 @@ def measurements_of(
     settings: Mapping[str, Any],
     catalog: Catalog,
 ) -> Measurements:
-    """The points beside their predictions, by deployment.
+    """The points and start-up logs beside their predictions, by deployment.
 
     asked: what the question has one value of, for points that do not say it. settings: of the deployments, beside
     their names and sizes. Raises ScenarioError for a point whose deployment is not known, or that lies beyond all
     reason.
     """
-    unused = [one for one in readings if isinstance(one, Unusable)]
+    unused = [reading for reading in readings if isinstance(reading, Unusable)]
     problems: list[str] = []
-    by_served: dict[Served, list[MeasuredPoint]] = {}
-    for one in readings:
-        if isinstance(one, MeasuredPoint):
-            try:
-                by_served.setdefault(_served(one, asked, catalog), []).append(one)
-            except SheetgenError as error:
-                problems += (f"{one.source}: {line}" for line in error.problems)
-    speeds: list[MeasuredSpeed] = []
-    for served, points in by_served.items():
+
+    def attempt(source: str, read: Callable[..., T], *arguments: Any) -> T | None:
         try:
-            speeds.append(_speed_of(served, points, settings, catalog))
+            return read(*arguments)
         except SheetgenError as error:
-            problems += (f"{points[0].source}: {line}" for line in error.problems)
+            problems.extend(f"{source}: {line}" for line in error.problems)
+            return None
+
+    points: dict[Served, list[MeasuredPoint]] = {}
+    starts: dict[Served, list[Start]] = {}
+    for reading in readings:
+        if isinstance(reading, Unusable):
+            continue
+        if isinstance(reading, MeasuredPool) and settings.get("draft_model"):
+            unused.append(Unusable(reading.source, "it is of a start without a draft model"))
+            continue
+        served = attempt(reading.source, _served, reading, asked, catalog)
+        if served and isinstance(reading, MeasuredPoint):
+            points.setdefault(served, []).append(reading)
+        elif served and (start := attempt(reading.source, _start, served, reading, catalog)):
+            starts.setdefault(served, []).append(start)
+    deployments: list[MeasuredDeployment] = []
+    for served in {**points, **starts}:
+        measured = MeasuredDeployment(served)
+        if runs := points.get(served):
+            measured = attempt(runs[0].source, _with_runs, measured, runs, settings, catalog) or measured
+        if served in starts:
+            measured = _with_starts(measured, starts[served], settings, catalog)
+        deployments.append(measured)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
-    return Measurements(tuple(speeds), tuple(unused))
+    return Measurements(tuple(deployments), tuple(unused))
 
 
-def refuse_factors(given: Mapping[str, Any]) -> None:
+def refuse_factors(given: Mapping[str, Any], readings: Iterable[Reading]) -> None:
     """Refuse a factor of speed beside measured points, which set it."""
+    if not any(isinstance(one, MeasuredPoint) for one in readings):
+        return
     if twice := [name for name in ("speed_factor", "ttft_factor") if given.get(name) is not None]:
         raise ScenarioError(*(f"{name} is given, and measured sets it. Leave one of them out." for name in twice))
 
 
-def _served(point: MeasuredPoint, asked: Mapping[str, Any], catalog: Catalog) -> Served:
-    """The deployment of a point, in the catalogs' names. Raises ScenarioError for what nobody says."""
-    stated = {name: getattr(point, name) for name in (*NAMES, *SIZES)}
+def _served(measured: Measurement, asked: Mapping[str, Any], catalog: Catalog) -> Served:
+    """The deployment that was measured, in the catalogs' names. Raises ScenarioError for what nobody says."""
+    stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
     known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
     missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if known[name] is None]
     if missing:
@@ -147,12 +222,12 @@ def _served(point: MeasuredPoint, asked: Mapping[str, Any], catalog: Catalog) ->
     )
 
 
-def _speed_of(
-    served: Served, points: Sequence[MeasuredPoint], settings: Mapping[str, Any], catalog: Catalog
-) -> MeasuredSpeed:
-    """The factors of a deployment that its points set."""
+def _with_runs(
+    measured: MeasuredDeployment, points: Sequence[MeasuredPoint], settings: Mapping[str, Any], catalog: Catalog
+) -> MeasuredDeployment:
+    """A deployment with the factors that its points set."""
     n = len(points)
-    deployment = {**settings, **served._asdict()}
+    deployment = {**settings, **measured.served._asdict()}
     context = [one.input_tokens + one.output_tokens for one in points]
     given = {
         **{name: [value] * n for name, value in deployment.items() if value is not None},
@@ -174,17 +249,70 @@ def _speed_of(
     )
     for run in runs:
         _check(run)
-    measured = numpy.array([one.tpot_seconds for one in points])
+    seconds = numpy.array([one.tpot_seconds for one in points])
     if len({one.concurrent_requests for one in points}) > 1:
         without = _predicted(rows.grid, NO_REQUEST_FACTOR)["tpot_seconds"]
-        tpot_factor, request_factor = both_factors(without, plain["tpot_seconds"] - without, measured)
+        tpot_factor, request_factor = both_factors(without, plain["tpot_seconds"] - without, seconds)
     else:
-        tpot_factor, request_factor = _mean_ratio(measured, plain["tpot_seconds"]), 0.0
+        tpot_factor, request_factor = _mean_ratio(seconds, plain["tpot_seconds"]), 0.0
     ttft = _predicted(rows.grid, request_factor)["service_ttft_seconds"]
     answered = [i for i, run in enumerate(runs) if run.point.ttft_seconds and not run.waiting_requests]
     first = numpy.array([points[i].ttft_seconds for i in answered], float)
     ttft_factor = _mean_ratio(first, ttft[answered]) if answered else 0.0
-    return MeasuredSpeed(served, runs, *map(_rounded, (tpot_factor, ttft_factor, request_factor)))
+    tpot_factor, ttft_factor, request_factor = map(_rounded, (tpot_factor, ttft_factor, request_factor))
+    return replace(measured, runs=runs, tpot_factor=tpot_factor, ttft_factor=ttft_factor, request_factor=request_factor)
+
+
+def _with_starts(
+    measured: MeasuredDeployment, starts: Sequence[Start], settings: Mapping[str, Any], catalog: Catalog
+) -> MeasuredDeployment:
+    """A deployment with the pool that its start-up logs set: of several the mean."""
+    more = _rounded(sum(start.more_bytes for start in starts) / len(starts))
+    if catalog.gpu(measured.served.gpu).memory.shared_with_host:  # what is free there moves with all that runs
+        return replace(measured, starts=tuple(starts), pool_more_bytes=more)
+    asked = load_engine(catalog, measured.served.engine, settings.get("engine_version")).default_version
+    releases = {_minor(version) for version in (asked, *(start.pool.engine_version for start in starts))}
+    name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
+    error = guidance.number(guidance.assumptions(catalog), name) * GIB
+    return replace(measured, starts=tuple(starts), pool_more_bytes=more, pool_error_bytes=error)
+
+
+def _minor(version: str | None) -> tuple[int, ...] | None:
+    """0.31 of 0.31.2; none of what is no release."""
+    return (release_of(version or "") or ())[:2] or None
+
+
+OF_START = (
+    "kv_budget_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens", "weights_bytes_per_gpu", "gpu_memory_bytes",
+)  # fmt: skip
+
+
+def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
+    """A start-up log beside its prediction. Raises ScenarioError where it cannot be of that deployment."""
+    longest = pool.max_model_len or catalog.model(served.model).max_context_tokens  # as engines take it
+    told = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
+    rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
+    if refused := rows.errors[0]:
+        raise ScenarioError(*refused.splitlines())
+    evaluate_deployments(rows.grid)
+    predicted = {name: float(rows.grid.spread(name, ROW)[0]) for name in OF_START}
+    printed = pool.kv_pool_bytes_per_gpu
+    if pool.kv_tokens and predicted["kv_tokens"]:  # finer than GiB to two places
+        of_tokens = predicted["kv_pool_bytes_per_gpu"] * pool.kv_tokens / predicted["kv_tokens"]
+        printed = of_tokens if printed is None or abs(of_tokens - printed) < PRINTED else printed
+    if printed is None:
+        raise ScenarioError("it says its tokens alone, and none are predicted to fit. Add kv_pool_gib=... to it.")
+    start = Start(pool, printed, predicted["kv_budget_bytes_per_gpu"])
+    seen = {name: value for name in OF_START if (value := getattr(pool, name, None))}
+    if wrong := list(contradictions(served.model, served.gpu, {**seen, "kv_pool_bytes_per_gpu": printed}, predicted)):
+        raise ScenarioError(*wrong)
+    if pool.gpu_memory_utilization is None and abs(start.more_bytes) > MOST_OFF * predicted["gpu_memory_bytes"]:
+        sizes = (f"{size / GIB:,.2f} GiB" for size in (printed, start.predicted_kv_pool_bytes))
+        raise ScenarioError(
+            "it does not say its gpu_memory_utilization, at whose default {1} are predicted for its KV pool of {0}."
+            " Add it after the file: FILE,gpu_memory_utilization=0.9.".format(*sizes)
+        )
+    return start
 
 
 def _predicted(grid: Grid, request_factor: float) -> Columns:
@@ -240,25 +368,39 @@ def _check(run: Run) -> None:
 
 
 def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, Any]:
-    """A record with its measured points: those that set times, beside what was predicted, and those that do not;
-    as it is where none was given."""
+    """A record with what was measured: the points that set times and the start-up logs that set memory, beside what was
+    predicted, and those that set nothing; as it is where nothing was given."""
     if found == NOTHING_MEASURED:
         return dict(record)
     used = [
         {
             "source": run.point.source,
-            **speed.served._asdict(),
+            **measured.served._asdict(),
             **{name: getattr(run.point, name) for name in OF_LOAD},
             "tpot_seconds": run.point.tpot_seconds,
             "predicted_tpot_seconds": run.predicted_tpot_seconds,
             "ttft_seconds": run.point.ttft_seconds,
             "predicted_ttft_seconds": run.predicted_ttft_seconds,
-            **speed.columns,
+            **measured.factors,
         }
-        for speed in found.speeds
-        for run in speed.runs
+        for measured in found.deployments
+        for run in measured.runs
     ]
-    return {**record, "measured": {"used": used, "unused": [vars(one) for one in found.unused]}}
+    memory = [
+        {
+            "source": start.pool.source,
+            **measured.served._asdict(),
+            **start.pool.settings,
+            "kv_pool_bytes_per_gpu": round(start.kv_pool_bytes),
+            "predicted_kv_pool_bytes_per_gpu": round(start.predicted_kv_pool_bytes),
+            "kv_tokens": start.pool.kv_tokens,
+            **measured.pool,
+        }
+        for measured in found.deployments
+        for start in measured.starts
+    ]
+    unused = [vars(one) for one in found.unused]
+    return {**record, "measured": {"used": used, "memory": memory, "unused": unused}}
 
 
 def served_rows(points: Points) -> Iterator[tuple[int, Served]]:
@@ -281,15 +423,16 @@ def asked_once(served: Sequence[Served]) -> dict[str, Any]:
 
 
 def put_measured(points: Points, found: Measurements) -> Measurements:
-    """Put in the factors of the rows that were measured; gives what sets some row, with the rest among the unused."""
+    """Put in what was measured of the rows; gives what sets some row, with the rest among the unused."""
     columns: dict[str, Any] = {}
     used: set[Served] = set()
     rows = dict(served_rows(points))
     for i, served in rows.items():
-        if speed := found.of(served):
+        if measured := found.of(served):
             used.add(served)
-            for name, factor in speed.columns.items():
-                columns.setdefault(name, numpy.zeros(len(rows)))[i] = factor
+            has_draft = points.names[i].draft is not None
+            for name, value in (measured.factors if has_draft else measured.columns).items():
+                columns.setdefault(name, numpy.zeros(len(rows)))[i] = value
     if columns:
         points.grid.put(ROW, columns)
     return split_used(found, used, list(dict.fromkeys(rows.values())))
@@ -298,14 +441,14 @@ def put_measured(points: Points, found: Measurements) -> Measurements:
 def split_used(found: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
     """The measurements with those that set nothing among the unused, each with what sets it apart."""
     apart = [
-        Unusable(run.point.source, _apart(speed.served, asked))
-        for speed in found.speeds
-        if speed.served not in used
-        for run in speed.runs
+        Unusable(source, _apart(measured.served, asked))
+        for measured in found.deployments
+        if measured.served not in used
+        for source in measured.sources
     ]
     return replace(
         found,
-        speeds=tuple(one for one in found.speeds if one.served in used),
+        deployments=tuple(one for one in found.deployments if one.served in used),
         unused=(*found.unused, *apart),
     )
 

@@ -1,34 +1,28 @@
-"""A start-up log sized: its arguments in our words and the options given, beside what the engine measured."""
+"""What a start-up log and the options given say of a deployment, in our words, and what in it is not sized."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.api import record, sized_point
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model, without_precision
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.report.precision_words import sized_as_words
 from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
-from sheetgen.startup.startup_log import QUANTITIES, Measured, StartupLog, measure
+from sheetgen.startup.startup_log import Measured, StartupLog
 from sheetgen.units import GIB, KV_NOT_SIZED
 
 NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
 FAR = 0.2  # weights or a GPU's memory this far from what was sized are another's: those of real logs lie within 0.05
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
-_NAMED = (
-    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "gpu_memory_utilization",
-    "max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "engine_version",
-)  # fmt: skip
 _NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
 _NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
 NOT_SIZED = {
-    "enforce_eager": _NO_GRAPHS,
     "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
     "num_gpu_blocks_override": "the engine takes these blocks whatever is free",
@@ -44,16 +38,33 @@ NOT_SIZED = {
 
 @dataclass
 class SizingInputs:
-    """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized."""
+    """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized.
+
+    named: the model as the log names it. gpus: those that have the memory that the log states, where it names none.
+    """
 
     inputs: dict[str, Any]
+    named: Model | None = None
+    gpus: tuple[str, ...] = ()
     not_stated: dict[str, str] = field(default_factory=dict)  # by input
     notes: list[str] = field(default_factory=list)
+    not_sized: dict[str, str] = field(default_factory=dict)  # by argument
     problems: list[str] = field(default_factory=list)
 
 
 def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> SizingInputs:
     """Inputs from the options, which win, and the log. Raises ScenarioError where model or GPU cannot be determined."""
+    sized = determined_inputs(log, measured, options, catalog)
+    if sized.problems:
+        raise ScenarioError(*sized.problems)
+    return sized
+
+
+def determined_inputs(
+    log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog
+) -> SizingInputs:
+    """Inputs from the options, which win, and the log, less model or GPU where they cannot be determined: then
+    `problems` says so."""
     given = {name: value for name, value in options.items() if value is not None}
     sized = SizingInputs({"engine": log.engine} | ({"engine_version": log.version} if log.version else {}))
     stated = {name: argument.value for name, argument in log.arguments.items()}
@@ -64,6 +75,8 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
     _parallel(log.engine, stated, sized)
     if "model" not in given:
         _model(stated, catalog, sized)
+    else:
+        _precision(stated, str(given["model"]), catalog, sized)
     how, dtype = (str(stated.get(name) or "").lower() for name in ("quantization", "dtype"))
     if how in QUANTIZATIONS:
         sized.inputs.setdefault("weight_dtype", QUANTIZATIONS[how])
@@ -78,11 +91,11 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
         why = f"is not sized ({KV_NOT_SIZED[cache]})" if cache in KV_NOT_SIZED else "is not known here"
         sized.notes.append(f"kv_cache_dtype is {shown(cache)!r} in the log, which {why}; auto was taken.")
     if any("hisparse" in f"{name} {value}".lower() for name, value in stated.items() if value):
-        sized.notes.append("HiSparse keeps the KV cache in the host's memory; the prediction keeps it on the GPU.")
+        sized.not_sized["hisparse"] = (
+            "HiSparse keeps the KV cache in the host's memory; the prediction keeps it on the GPU."
+        )
     if "gpu" not in given:
         _gpu(log, measured, catalog, sized)
-    if sized.problems:
-        raise ScenarioError(*sized.problems)
     sized.inputs |= given
     if not {"max_model_len", "context", "context_tokens"} & given.keys():
         keep_within_limit(sized, catalog, "taken")
@@ -96,14 +109,15 @@ def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], c
         if name == "speculative_config":
             inner = pairs(str(value))
             value = inner.get("method") or inner.get("model") or value
-        sized.notes.append(f"{name} is {shown(value)} in the log; {why}.")
+        sized.not_sized[name] = f"{name} is {shown(value)} in the log; {why}."
     return sized
 
 
 def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
     """An engine may allow some tokens more than the model's config does: size the model's own limit, and say so."""
     length = sized.inputs.get("max_model_len")
-    limit = resolve_model(str(sized.inputs["model"]), catalog)[0].max_context_tokens if length else None
+    named = sized.inputs.get("model")
+    limit = resolve_model(str(named), catalog)[0].max_context_tokens if length and named else None
     if length and limit and length > limit:
         sized.notes.append(f"max_model_len is {length:,.0f} in the log, over the model's {limit:,}, which was {done}.")
         sized.inputs["max_model_len"] = limit
@@ -111,14 +125,13 @@ def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
 
 def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
     """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
-    names = [n for key in ("model", "model_path", "model_tag", "served_model_name") for n in _names(stated.get(key))]
-    for name in dict.fromkeys(names):
+    names = _stated_names(stated)
+    for name in names:
         try:
             model, dtype = catalog.resolve_model(name)
         except CatalogError:
             continue
-        sized.inputs["model"] = model.id
-        sized.notes += [sized_as_words(model)] if model.sized_as else []
+        sized.inputs["model"], sized.named = model.id, model
         if model.kv_cache_dtype != catalog.model(model.id).kv_cache_dtype:  # the checkpoint's own
             engine = load_engine(catalog, sized.inputs["engine"], sized.inputs.get("engine_version"))
             sized.inputs["kv_cache_dtype"] = engine.auto_kv_dtype(model.kv_cache_dtype)
@@ -131,6 +144,29 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
         return
     named = f"the log's model is {shown(names[0])!r}, which is not in the catalogs." if names else None
     sized.problems.append(f"{named or 'the log does not say which model was loaded.'} Add --model NAME.")
+
+
+def _precision(stated: Mapping[str, Value], given: str, catalog: Catalog, sized: SizingInputs) -> None:
+    """The precisions of the log's checkpoint, for a model given in its place that is of the same shape, or whose name
+    in the log says them alone."""
+    of_log = SizingInputs({name: sized.inputs.get(name) for name in ("engine", "engine_version")})
+    _model(stated, catalog, of_log)
+    try:
+        same = {resolve_model(str(name), catalog)[0].entry_id for name in (given, of_log.inputs.get("model", given))}
+    except SheetgenError:
+        return  # what was given is refused where it is sized
+    if len(same) > 1:
+        return
+    named = next((found[1] for name in _stated_names(stated) if (found := without_precision(name))), None)
+    for name, dtype in (("weight_dtype", named), ("kv_cache_dtype", None)):
+        if (precision := of_log.inputs.get(name, dtype)) is not None:
+            sized.inputs.setdefault(name, precision)
+
+
+def _stated_names(stated: Mapping[str, Value]) -> list[str]:
+    """What the log calls its model, nearest first."""
+    keys = ("model", "model_path", "model_tag", "served_model_name")
+    return list(dict.fromkeys(name for key in keys for name in _names(stated.get(key))))
 
 
 def _names(value: Value) -> Iterator[str]:
@@ -157,6 +193,10 @@ def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> 
         sized.not_stated["tensor_parallel_size"] = words
     if stated.get("enable_prefix_caching") is False:
         sized.inputs["enable_prefix_caching"] = 0
+    if engine == "vllm":
+        sized.inputs |= {name: 1 for name in ("enforce_eager", "skip_mm_profiling") if stated.get(name) is True}
+        if stated.get("language_model_only") is True:
+            sized.inputs["skip_mm_profiling"] = 1
     if stated.get("disable_hybrid_kv_cache_manager") is True:
         sized.inputs["hybrid_kv_manager"] = 0
 
@@ -177,71 +217,18 @@ def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInp
         lacks = f"the log names no GPU, and its {size} are within 1 % of none in the catalogs."
         sized.problems.append(f"{lacks} Add --gpu NAME.")
         return
+    sized.gpus = tuple(near)
     sized.inputs["gpu"], *others = near
     also = f" ({', '.join(others)} would do as well)" if others else ""
     sized.not_stated["gpu"] = f"gpu is not in the log; {near[0]} was taken by its memory of {size}{also}."
 
 
-@dataclass(frozen=True)
-class Compared:
-    """`predicted` is empty where nothing could be sized, for the reasons in `unsized`."""
-
-    log: StartupLog
-    inputs: dict[str, Any]
-    predicted: dict[str, float | int | None]
-    measured: Measured
-    not_stated: tuple[str, ...]
-    notes: tuple[str, ...]
-    unsized: tuple[str, ...] = ()
-
-    def difference(self, name: str) -> tuple[float | int | None, float | None]:
-        """Prediction less measurement, and the same as a percentage of it; None where one of them is missing."""
-        predicted, figure = self.predicted.get(name), self.measured.figures.get(name)
-        if predicted is None or figure is None:
-            return None, None
-        difference = predicted - _plain(name, figure.value)
-        return difference, 100 * difference / figure.value if figure.value else None
-
-
-def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Compared:
-    """Size what the log and the options say, beside the log's own figures.
-
-    An engine without accounting, or a deployment that cannot be sized, leaves the prediction empty. Raises
-    ScenarioError where the engine could be sized but model or GPU cannot be determined.
-    """
-    measured = measure(log)
-    starts = f"the log holds {log.n_starts} starts; the last, from line {log.line_number:,}, was taken."
-    notes = ((starts,) if log.n_starts > 1 else ()) + measured.notes
-    try:
-        stated = inputs_of(log, measured, options, catalog)
-    except SheetgenError:
-        try:
-            load_engine(catalog, str(options.get("engine") or log.engine))
-        except CatalogError as error:
-            return Compared(log, {"engine": log.engine}, {}, measured, (), notes, error.problems[:1])
-        raise
-    notes += tuple(stated.notes)
-    try:
-        sized = sized_point(stated.inputs, catalog)
-    except SheetgenError as error:
-        return Compared(log, stated.inputs, {}, measured, tuple(stated.not_stated.values()), notes, error.problems)
-    answer = record(sized)
-    answer["n_gpu_blocks"] = int(sized.known["n_kv_blocks"][0]) if "n_kv_blocks" in sized.known else None
-    for name in _NAMED:
-        if name not in stated.inputs:
-            stated.not_stated.setdefault(name, f"{name} is not in the log; {answer[name]} was taken.")
-    inputs = {name: answer[name] for name in (*sized.inputs, "model_id", "gpu_id")}
-    predicted = {name: answer[name] for name in QUANTITIES}
-    found = Compared(log, inputs, predicted, measured, tuple(stated.not_stated.values()), notes)
-    return replace(found, notes=(*_cannot_be(found), *notes))
-
-
-def _cannot_be(found: Compared) -> Iterator[str]:
-    """What the log measured that the model and GPU sized cannot have had."""
-    seen = {name: figure.value for name, figure in found.measured.figures.items()}
-    gpu, model = found.inputs["gpu_id"], found.inputs["model_id"]
+def contradictions(
+    model: str, gpu: str, seen: Mapping[str, float], predicted: Mapping[str, float | None]
+) -> Iterator[str]:
+    """What a log measured that the model and GPU sized cannot have had."""
     memory, weights, pool = (
-        (seen.get(f"{name}_bytes{per}"), found.predicted[f"{name}_bytes{per}"] or 0)
+        (seen.get(f"{name}_bytes{per}"), predicted[f"{name}_bytes{per}"] or 0)
         for name, per in (("gpu_memory", ""), ("weights", "_per_gpu"), ("kv_pool", "_per_gpu"))
     )
     if memory[0] and abs(memory[0] / memory[1] - 1) > FAR:
@@ -260,27 +247,3 @@ def _cannot_be(found: Compared) -> Iterator[str]:
             f"the weights of {model} are {weights[1] / GIB:,.2f} GiB a GPU as sized, and {weights[0] / GIB:,.2f} in "
             f"the log: {why}"
         )
-
-
-def _plain(name: str, value: float) -> float | int:
-    return value if name == "max_concurrency" else round(value)
-
-
-def compared_record(compared: Compared) -> dict[str, Any]:
-    """The comparison as plain values: bytes whole, what is missing None; `difference` is predicted less measured."""
-    figures, differences = compared.measured.figures, {name: compared.difference(name) for name in QUANTITIES}
-    return {
-        "engine": compared.log.engine,
-        "engine_version": compared.log.version,
-        "inputs": compared.inputs,
-        "predicted": {name: compared.predicted.get(name) for name in QUANTITIES},
-        "measured": {name: _plain(name, figures[name].value) if name in figures else None for name in QUANTITIES},
-        "difference": {name: difference for name, (difference, _) in differences.items()},
-        "difference_percent": {name: of and round(of, 4) for name, (_, of) in differences.items()},
-        "not_stated": list(compared.not_stated),
-        "notes": list(compared.notes),
-        "not_sized_because": list(compared.unsized),
-        "evidence": {
-            name: {"line_number": f.line_number, "rank": f.rank, "text": f.text} for name, f in figures.items()
-        },
-    }

@@ -1,0 +1,67 @@
+"""Prices of other regions than a row's own: what lists do to those of `regions/PROVIDER.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sheetgen.catalog.base import first_day
+from sheetgen.catalog.prices.rows import Change, Reading, Unmatched, compared
+from sheetgen.catalog.regions import Regions
+
+
+@dataclass(frozen=True)
+class RegionPrice(Change):
+    """What a reading does to the price of a type in one region, which is `old_region` and `new_region`."""
+
+    kind: str | None
+    source: str
+    is_new_pair: bool  # the catalogs have no price of that type in that region, in whatever class
+
+
+def prices_of_regions(readings: Iterable[Reading], regions: Regions) -> tuple[list[RegionPrice], list[Unmatched]]:
+    """The newest reading of each type, region and class beside the catalogs' price, in the order of the lists; and the
+    offers in regions that the catalogs do not list, or in classes in which the type is not sold. The newest price
+    holds; older ones are not kept."""
+    newest: dict[tuple[str, str, str], Reading] = {}
+    left: dict[str, Unmatched] = {}
+    for reading in readings:
+        offer, provider = reading.offer, reading.row.provider
+        region = regions.listed(provider, offer.region)
+        sold_as = reading.row.sold_as
+        if region is None:
+            why = f"in regions that regions/{provider}.yaml does not list: add their ids, countries and areas there"
+            left[offer.at] = Unmatched(offer, why, provider, named=offer.region)
+            continue
+        if sold_as and reading.purchase not in sold_as:
+            left[offer.at] = Unmatched(offer, "priced in classes in which it is not sold", provider)
+            continue
+        key = (reading.row.id, region.id, reading.purchase)
+        before = newest.get(key)
+        if before is None or first_day(before.offer.as_of) < first_day(offer.as_of):
+            newest[key] = reading
+    prices: list[RegionPrice] = []
+    for (instance, region_id, purchase), reading in newest.items():
+        offer = reading.offer
+        of_type = regions.of_row(reading.row)
+        old, _ = of_type.get(region_id, {}).get(purchase, (None, ""))
+        what = compared(old, reading)
+        prices.append(
+            RegionPrice(
+                instance=instance,
+                purchase=purchase,
+                what=what,
+                old_usd=old.usd_per_hour if old else None,
+                new_usd=reading.usd_per_hour,
+                old_as_of=old.as_of if old else None,
+                new_as_of=offer.as_of,
+                old_region=region_id,
+                new_region=region_id,
+                at=offer.at,
+                touches_row=what not in ("unchanged", "older"),
+                kind=offer.kinds.get(purchase) or (old.kind if old else None),
+                source=offer.source or f"price list {offer.cited}",
+                is_new_pair=region_id not in of_type,
+            )
+        )
+    return prices, list(left.values())

@@ -1,0 +1,73 @@
+"""Whether words of a failure are printed by a program or quoted: in a sentence, a heading, a list or a table.
+
+A text about errors (documentation, release notes, a question) holds the words of a log. What tells it is what stands
+around them: sentences before the words on their line, quotation marks that open after a word, the marks of Markdown;
+and, for a line that holds nothing else, whether the rest of the text is sentences or lines of a program.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FUNCTION_WORD = re.compile(
+    r"(?i)\b(?:an?|and|are|as|at|be|because|been|but|by|can|could|did|does?|do|for|from|had|has|have|he|how|i|if|in|is|"
+    r"it|its|may|me|my|nobody|not?|of|on|or|our|out|she|should|so|some|than|that|the|their|them|then|there|these|they|"
+    r"this|those|to|us|was|we|were|what|when|where|which|while|who|why|will|with|would|your?)\b"
+)
+# How a line of a program begins: a time, a level, a rank, a name of its code, a frame, a record.
+_PRINTED = re.compile(
+    r"\s*(?:[>▎│|] ?)*(?:\d{4}[-/]\d\d|\d{1,2}[:.]\d\d|[A-Z]\d{4}\b|time=|\[[^\]]{0,30}\d|"
+    r"\[(?:[A-Z_-]+|TensorRT-LLM)\]|\[\w+ pid=|\(\w+(?: rank=\d+)? pid=|File \"|Traceback|\{\"|"
+    r"(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL|TRACE)\b|[\w./-]*[_.\[][\w./\]-]*:|"
+    r"(?:kernel|srv|slot|main|systemd|error)\b.{0,30}:|\w[\w.-]{0,40} +\| |\d+\.\d+\.\d+ [A-Z] |.{0,60}\d\d:\d\d:\d\d)"
+)
+# An error that stands for itself: its class, or the words of a runtime.
+_STATED = re.compile(r"\s*(?:[>▎│|] ?)*(?:[\w.]+(?:Error|Exception|Exit|Killed)\b|Exception\b|CUDA |HIP )")
+_TAG = re.compile(r"\[(?:[A-Z]{1,10}|TensorRT-LLM|TRT-LLM)\]|\b\w+_\w+: ")
+_MARKDOWN = re.compile(r"\s{0,3}(?:#{1,6} |[-*•] +\S|\d{1,2}[.)] +\S|\*\*|\| )")
+_HEADING = re.compile(r"\s{0,3}#{1,6} ")
+_WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
+_QUOTES = re.compile(r"(?:^|(?<=[\s(]))(?:`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|\*\*([^*]+)\*\*)")
+_SENTENCE = 6  # words that begin a sentence before the words of a failure
+_LIST = 4  # words of a list's entry, or before the words of a failure where a sentence follows them
+_AROUND_QUOTES = 3
+_MOST = 2000  # characters of a line that are looked at
+
+
+def _is_sentence(text: str, least: int, function_words: int = 2) -> bool:
+    return len(_WORD.findall(text)) >= least and len(_FUNCTION_WORD.findall(text)) >= function_words
+
+
+def is_printed(line: str) -> bool:
+    """Whether a line begins as those of a program do."""
+    return _PRINTED.match(line) is not None
+
+
+def is_quoted(line: str, begin: int, end: int) -> bool:
+    """Whether what stands from `begin` to `end` of a line is part of a text that a person wrote."""
+    if is_printed(line) or _STATED.match(line) or _TAG.search(line, 0, begin):
+        return False
+    before, after = line[max(0, begin - _MOST) : begin], line[end : end + _MOST]
+    if _HEADING.match(line) or _is_sentence(before, _SENTENCE):
+        return True
+    if _is_sentence(before, _LIST) and _is_sentence(after, _SENTENCE):
+        return True
+    if _MARKDOWN.match(line) and _is_sentence(f"{before} {after}", _LIST, 1):
+        return True
+    return any(
+        quote.start() <= begin < quote.end() and len(_WORD.findall(_QUOTES.sub(" ", line[:_MOST]))) >= _AROUND_QUOTES
+        for quote in _QUOTES.finditer(line[: begin + _MOST])
+    )
+
+
+def is_text(data: str) -> bool:
+    """Whether a text is more sentences than lines of a program."""
+    n_sentences = n_printed = 0
+    for line in data.splitlines():
+        if is_printed(line):
+            n_printed += 1
+        elif _HEADING.match(line):
+            n_sentences += 2
+        elif not _STATED.match(line) and _is_sentence(line[:_MOST], _SENTENCE):
+            n_sentences += 1
+    return n_sentences >= 2 and n_sentences > n_printed
