@@ -9,15 +9,13 @@ from typing import NamedTuple, Protocol
 from sheetgen.answer.answer_record import CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.catalog.prices.rows import list_of
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS
-from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
 from sheetgen.report.host_words import hosted_facts
-from sheetgen.report.notes import doubt, is_old, price_origin
+from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
 from sheetgen.units import Layout, count, rate_text
@@ -248,12 +246,6 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     yield f"{capacity} {wait}" if workload.output_tokens > 1 else capacity
 
 
-def _origin(candidate: Candidate) -> str:
-    """The list that a price was read from, or what else its row names."""
-    source, purchase = candidate.source, candidate.purchase
-    return list_of(source, purchase) or price_origin(source, purchase)
-
-
 def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
     answer, candidate = cell.answer, question.instances[cell.answer.instance]
     allowed = question.overrides.input(STALE, question.reference.assumption(STALE))
@@ -270,7 +262,7 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         doubt=f"an implausible price, {reason}" if reason else "",
         doubted=bool(reason),
         brought=candidate.brought,
-        origin=_origin(candidate) if candidate.brought else "",
+        origin=own_list(candidate) if candidate.brought else "",
     )
     yield str(sentence)
     if cell.needs_reservation:

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
+from sheetgen.catalog.prices.rows import list_of
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate
 from sheetgen.question.overrides import BY_READER
@@ -190,7 +191,9 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(record, question):
-        yield f"Prices of {', '.join(dates)}"
+        own = {wording.provider_name(one.provider): own_list(one) for one in _answered(record, question) if one.brought}
+        lists = (f"of {provider} from {origin}" for provider, origin in own.items())
+        yield "; ".join([f"Prices of {', '.join(dates)}", *lists])
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
@@ -231,6 +234,11 @@ def _answered(record: Record, question: Question) -> Iterator[Candidate]:
             rental = cell.by_purchase.get(purchase)
             if rental and (priced := question.instances[rental.instance].in_class(purchase)):
                 yield priced
+
+
+def own_list(one: Candidate) -> str:
+    """The list that a price of the user's own was read from, or what else its row names."""
+    return list_of(one.source, one.purchase) or _price_origin(one.source, one.purchase)
 
 
 def price_date(one: Candidate) -> str:
@@ -319,7 +327,7 @@ def sources_of(
         found.append(_source(f"{names}: {place}{revisions}, checked {day}"))
     by_list: dict[tuple[str, str], dict[str, None]] = {}
     for c in used:
-        of_list = by_list.setdefault((price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
+        of_list = by_list.setdefault((_price_origin(c.source, c.purchase), c.price_as_of or UNKNOWN_DATE), {})
         of_list[wording.provider_name(c.provider)] = None
     found += [_source(f"{', '.join(names)} prices: {origin}, {day}") for (origin, day), names in by_list.items()]
     found += [_source(f"{one.name}: {_FIRST_WORDS.split(one.accounting_source)[0]}") for one in engines]
@@ -333,7 +341,7 @@ def _origin(source: str) -> tuple[str, str]:
     return (place[1], place[2] or "") if place else (source, "")
 
 
-def price_origin(source: str, purchase: str) -> str:
+def _price_origin(source: str, purchase: str) -> str:
     """A price's source without the file inside its repository and what it says of the shape; that of its purchase class
     where it names one: `...; reserved: owner/repository@1234abcd`."""
     parts, kind = source.split("; "), f"{purchase.split('-')[0]}: "

@@ -6,15 +6,20 @@ The files are in data/price_files; where each is from stands in its README. Work
 from __future__ import annotations
 
 import datetime
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import openpyxl
 import pytest
+from amounts import amount
 from click.testing import Result
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.prices.own_list import Stated
+from sheetgen.catalog.prices.refresh import files, read_lists, refresh
+from sheetgen.errors import CatalogError
 
 Run = Callable[..., Result]
 FILES = Path(__file__).parents[1] / "data" / "price_files"
@@ -39,6 +44,10 @@ class File:
     left: str = ""
 
 
+PIECES = (
+    *(b'"', b";", b",", b"\n", b"\t", b"-", b"=", b"1e999", b"1.234", b"<b>", b"\x1b[31m", b"{", b"8x", b"EUR"),
+    *("€".encode(), "\u202e".encode(), b"\xff", b"\0", b"javascript:x"),
+)
 WHOSE = "no column says whose prices these are. Add a column provider, or give --provider NAME."
 
 
@@ -305,6 +314,29 @@ def test_a_table_that_is_no_price_list(run: Run, here: Path, name: str) -> None:
     assert ("has a price in sold_on_demand" if name == "availability" else "which is no price list") in result.stderr
 
 
+def test_damaged_files_are_refused_in_plain_lines(tmp_path: Path) -> None:
+    """Bytes lost, doubled or put in: a list is read, or refused in lines that a terminal can print."""
+    catalog, draw, n_read = Catalog(), random.Random(20261129), 0
+    stated = Stated("own", None, dict.fromkeys(("EUR", "CHF", "GBP", "NOK"), 1.2))
+    places, n = sorted(FILES.iterdir()), amount(60, 3000)
+    for _ in range(n):
+        place = draw.choice(places)
+        raw = bytearray(place.read_bytes())
+        for _ in range(draw.randint(1, 4)):
+            at = draw.randrange(len(raw))
+            doubled = raw[draw.randrange(len(raw)) :][:30]
+            raw[at : at + draw.choice((0, 0, 9))] = draw.choice((draw.choice(PIECES), doubled, b""))
+        (tmp_path / place.name).write_bytes(raw)
+        try:
+            lists = read_lists([str(tmp_path / place.name)], stated)
+            found = refresh(catalog, lists, "2026-11-20", skip_broken=draw.random() < 0.5)
+            files(catalog, tmp_path / "o", [*found.changed, *found.brought])
+            n_read += 1
+        except CatalogError as error:
+            assert all(problem.isprintable() for problem in error.problems)
+    assert 0 < n_read < n
+
+
 # Workbooks
 
 
@@ -432,5 +464,8 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     assert "1x own/dgx-h100, $10,512 a month" in text
     assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv." in text
     assert "own/" not in run(*asked, "--providers", "aws,azure,gcp").stdout
-    assert "1x own/dgx-h100" in run(*asked, "--region", "eu").stdout
     assert "own/" not in run(*asked, "--region", "us").stdout
+    page = run("build", "--models", "70b", "--workloads", "rag", *asked[-4:], "--region", "eu", "--format", "md")
+    assert page.exit_code == 0, page.output
+    text = (here / "output" / "sizing-sheet.md").read_text("utf-8")
+    assert "H100 SXM" in text and "of Own from price list ours.csv." in text

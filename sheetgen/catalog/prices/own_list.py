@@ -124,14 +124,14 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     def text(role: str, allowed: re.Pattern[str], must_be: str) -> str:
         found = " ".join(line[of[role]].replace("×", "x").strip(" ,").split()) if role in of else ""
         if found and (len(found) > MOST_LENGTH or not found.isprintable() or not allowed.fullmatch(found)):
-            wrong.append(f"{of[role]} is {shown(found)!r}. It must be {must_be}.")
+            wrong.append(_refused(of[role], found, must_be))
         return found
 
     name = text("name", _NAME, "a name of letters, digits and . _ - ( ) / + ,")
     gpu, n_gpus = _counted(text("gpu", _NAME, "a GPU's name, such as H100 SXM"))
     provider = text("provider", _TEXT, "the name of a provider") or reader.stated.provider
     if not provider and "provider" in of:
-        wrong.append(f"{of['provider']} is empty. It must be the name of a provider.")
+        wrong.append(_refused(of["provider"], "", "the name of a provider"))
     if of.get("gpu_count") != of.get("gpu"):
         n_gpus = _number(reader, line, "gpu_count", wrong) or n_gpus
     if "gpu" not in of and _counted(name.replace("_", " "))[1]:
@@ -165,6 +165,11 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     return offer, "" if prices else _unread(reader, line), wrong, currency
 
 
+def _refused(column: str, text: str, must_be: object) -> str:
+    """What is wrong with a cell, and what it must be."""
+    return f"{shown(column)} is {shown(text)!r}. It must be {must_be}."
+
+
 def _counted(text: str) -> tuple[str, float | None]:
     """A GPU's name and how many, of `8x H100 SXM` or `H100 x8`; None where it does not say."""
     for pattern in _COUNTED:
@@ -182,10 +187,10 @@ def _number(reader: _Reader, line: Mapping[str, str], role: str, wrong: list[str
         amount = read_amount(line[column], reader.decimal)
     except AmountError as error:
         if wrong is not None:
-            wrong.append(f"{column} is {shown(line[column])!r}. It must be {error}.")
+            wrong.append(_refused(column, line[column], error))
         return None
     if amount is None and wrong is not None and re.search("[a-z]{3}", line[column].lower()):
-        wrong.append(f"{column} is {shown(line[column])!r}. It must be a whole number from 1.")
+        wrong.append(_refused(column, line[column], "a whole number from 1"))
     return amount.value if amount and 0 < amount.value < 1e9 else None
 
 
@@ -203,13 +208,13 @@ def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple
                 continue
             currency, hours = _currency(reader, line, one, amount), _hours(reader, line, one)
         except AmountError as error:
-            wrong.append(f"{one.column} is {shown(text)!r}. It must be {error}.")
+            wrong.append(_refused(one.column, text, error))
             continue
         usd = amount.value * one.scale / hours * reader.stated.usd_per.get(currency, 1.0)
         purchase = _purchase(reader, line) if one.purchase == ON_DEMAND else one.purchase
         if not LEAST_USD <= usd <= MOST_USD:
             must_be = f"from {LEAST_USD:g} to {MOST_USD:,.0f} USD an hour"
-            wrong.append(f"{one.column} is {shown(text)!r}. It must be {must_be}.")
+            wrong.append(_refused(one.column, text, must_be))
         elif purchase:
             prices[purchase] = round(usd, 6)
         currencies.add(currency)
@@ -225,7 +230,7 @@ def _currency(reader: _Reader, line: Mapping[str, str], one: PriceColumn, amount
     column = reader.columns.of.get("currency")
     of_line = currency_in(line[column]) if column else ""
     if column and line[column] and not of_line:
-        raise AmountError(f"in a currency by its code, such as EUR: {column} is {shown(line[column])!r}")
+        raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is {shown(line[column])!r}")
     named = {amount.currency, one.currency, of_line} - {""}
     others = named - ({USD} if "$" in line[one.column] and amount.currency == USD else set())
     if len(others) > 1:
@@ -259,14 +264,14 @@ def _other_product(reader: _Reader, line: Mapping[str, str]) -> str:
     of = reader.columns.of
     for column, allowed in reader.columns.plain.items():
         if line[column].strip().lower() not in allowed:
-            return f"of another product ({column}: {shown(line[column], 30)})"
+            return f"of another product ({shown(column)}: {shown(line[column], 30)})"
     named = [*reader.columns.of_windows, *([of["purchase"]] if "purchase" in of else [])]
     said = plain(" ".join(line[column] for column in named))
     if other := re.search("windows|dev ?test|low priority", said):
         return f"of another product ({other[0]})"
     unit = line[of["unit"]].lower() if "unit" in of else ""
     if unit and not PERIODS.keys() & set(re.findall(r"[^\W\d_]+", unit)):
-        return f"not priced by time ({of['unit']}: {shown(unit, 30)})"
+        return f"not priced by time ({shown(of['unit'])}: {shown(unit, 30)})"
     return ""
 
 
@@ -284,5 +289,5 @@ def _day(line: Mapping[str, str], column: str | None, wrong: list[str]) -> str:
     try:
         return datetime.date.fromisoformat(day[:10]).isoformat() if day else ""
     except ValueError:
-        wrong.append(f"{column} is {shown(text)!r}. It must be a day such as 2026-05-24.")
+        wrong.append(_refused(str(column), text, "a day such as 2026-05-24"))
         return ""

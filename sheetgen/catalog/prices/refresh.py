@@ -198,7 +198,7 @@ def _dated(lists: Iterable[PriceList], as_of: str | None) -> tuple[list[Offer], 
             example = "such as --as-of 2026-11-20"
             dateless.append(f"{one.where}: says no date. Give the day when its prices were read, {example}.")
             continue
-        what = f"{one.date} is empty. Write the day, or give one by --as-of."
+        what = f"{shown(one.date)} is empty. Write the day, or give one by --as-of."
         faults += [Fault(one.where, offer.line, what) for offer in undated]
         offers += [offer for offer in dated if offer.as_of]
     return offers, faults, dateless
@@ -246,7 +246,7 @@ def _unusable(lists: Sequence[PriceList], left: Sequence[Unmatched]) -> list[str
             if line.offer.where == one.where:
                 by_why[line.why].append(line.offer.name)
         whys = (
-            f"{count(len(names), 'line')} {why} ({', '.join(dict.fromkeys(names[:3]))})"
+            f"{count(len(names), 'line')} {why} ({', '.join(map(shown, dict.fromkeys(names[:3])))})"
             for why, names in by_why.items()
         )
         problems += [f"{one.where}: no line can be used: {'; '.join(whys)}."] if by_why else []
