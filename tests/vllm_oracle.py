@@ -108,8 +108,8 @@ class Rule:
         if self.models:
             return pandas.Series(near & plans["model"].isin(self.models))
         times = plans["block_bytes"] / sized["kv_block_bytes"]
-        whole = (times > 1) & (times == times.round())
-        blocks = numpy.ceil(sized["full_kv_blocks_per_sequence"] / times)
+        whole = (times.round() > 1) & numpy.isclose(times, times.round(), rtol=ROUNDING, atol=0)
+        blocks = numpy.ceil(sized["full_kv_blocks_per_sequence"] / times.round())
         pool = (plans["num_blocks"] == numpy.floor(plans["pool_bytes"] / plans["block_bytes"])).to_numpy()
         return pandas.Series(near & whole & (blocks == plans["blocks_per_request"]) & pool)
 
