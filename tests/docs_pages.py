@@ -38,6 +38,7 @@ NOT_RUN = {
     "cp ": "is the shell's",
     'eval "$(': "is the shell's",
     "docker ": "needs an engine",
+    "vllm-env/": "needs an engine",
 }
 PARSED = {"--smtp": "needs a server", "https://": "needs the network"}
 PARSED_PAGES = ("docs/reference/commands.md",)  # examples of --help: they name files of the reader's
