@@ -126,14 +126,11 @@ def quiet_row() -> str:
         for _, text in quiet().values():
             path.write_text(text, encoding="utf-8")
             alarms += is_alarm(verdict_on(path))
+    of_kinds = "{healthy} of starts that went well, {other} of\nother errors, {quoted} of prose that quotes errors"
     before, n_before = QUIET_BEFORE
-    of_kinds = (
-        f"{kinds['healthy']} of starts that went well, {kinds['other']} of\nother errors, {kinds['quoted']} of prose that "
-        "quotes errors"
-    )
     return (
-        f"Of {sum(kinds.values())} texts in which nothing of memory failed ({of_kinds}) {alarms} are called a failure of "
-        f"memory; by the rules before\n{before} of {n_before} were."
+        f"Of {sum(kinds.values())} texts in which nothing of memory failed ({of_kinds.format(**kinds)})\n{alarms} are "
+        f"called a failure of memory; by the rules before {before} of {n_before} were."
     )
 
 
