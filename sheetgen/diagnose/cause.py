@@ -54,6 +54,9 @@ _UNSAID, _UNSAID_HERE = 0.7, 0.45  # at most, for an allocation that failed with
 _KILLED_OTHERWISE = 0.4  # how sure of the host's memory: the log names another who may have ended the process
 _QUOTED = 0.45  # at most, for words that a text quotes
 _GRAPHS_MADE = 0.45  # how sure of a step's peak: the graphs have their memory, nothing else says how far it had come
+_OF_ONE_BLOCK = (
+    0.2  # of the card in one allocation of a profile run: images attend to each other, tokens of a step do not
+)
 _WITH_ROOM = 2  # times what was requested: with so much free no part of memory was short
 _POOL_RESERVE = 64  # tokens of the pool that SGLang keeps from a request
 _MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # of the card
@@ -139,6 +142,9 @@ def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if share > _MOSTLY_OTHERS:
         return Bill(SHARED, 0.7, also=(WEIGHTS,))
     found = _by_frame(stages, run) or _by_phase(failure, run, added)
+    is_block = amounts.get("tried_bytes", 0.0) > _OF_ONE_BLOCK * amounts.get("gpu_memory_bytes", float("inf"))
+    if found.case == "profile" and is_block:
+        found = Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(LINES_MISSING,))
     if failure.match.signature.says == UNSAID:
         most = _UNSAID_HERE if "no-virtual-memory" in run.clues else _UNSAID
         also, missing = (*found.also, NOT_AN_OOM), (UNSAID_MISSING, *found.missing)

@@ -11,7 +11,7 @@ from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose import prose
 from sheetgen.diagnose.log_facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
-from sheetgen.startup.log_lines import blocks_of, log_lines, open_log
+from sheetgen.startup.log_lines import blocks_of, log_lines, open_log, unwrapped
 from sheetgen.startup.startup_log import STARTUP_WORDS, read_lines
 
 _BINARY_SHARE = 0.05
@@ -98,7 +98,7 @@ def rejoined(data: bytes) -> Iterator[bytes]:
 
     What was joined stands where its first line stood, and empty lines keep the numbers of the rest.
     """
-    cut = [_QUOTED.sub("", line) for line in data.decode("utf-8", "replace").splitlines()]
+    cut = [_QUOTED.sub("", unwrapped(line)[0]) for line in data.decode("utf-8", "replace").splitlines()]
     lines = [line.rstrip() for line in cut]
     broken = {
         i

@@ -96,7 +96,7 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
             if not (held or passes(raw)):
                 continue
             plain = _COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n"))
-            piece, source, is_cut = _unwrapped(plain)
+            piece, source, is_cut = unwrapped(plain)
             began, before, n_pieces = held.pop(source, (at, "", 1))
             text = before + piece
             goes_on = not is_cut and text.rstrip().endswith("\\")
@@ -289,7 +289,7 @@ _DEPTH = 3  # a container's record of an engine's JSON record of a text
 _MOST_PIECES = 64  # of one line
 
 
-def _unwrapped(text: str) -> tuple[str, str, bool]:
+def unwrapped(text: str) -> tuple[str, str, bool]:
     """The engine's own text, the stream it went to, and whether the line was cut in the middle."""
     stream, is_cut = "", False
     for _ in range(_DEPTH):
