@@ -198,13 +198,14 @@ def test_a_loss_to_survive_costs_more_and_the_pools_that_it_needs() -> None:
 
 def test_what_goes_over_the_fabric() -> None:
     """70B, a prompt of 15,360 tokens: 327,680 bytes a token; the slower side's share of its network, in use."""
-    _, found = asked("70b", "16k", 2.4)
+    rate = 19.0  # at which the pools are on two types
+    _, found = asked("70b", "16k", rate)
     assert found.kv_transfer_bytes == 327_680 * 15_360
     shares = []
     for pool in (found.prefill, found.decode):
         network = pool.candidate.network_gbps * 1e9 / 8
         count = found.n_instances[pool.candidate.instance]
-        use = 2.4 * found.kv_transfer_bytes / (count * network)
+        use = rate * found.kv_transfer_bytes / (count * network)
         shares.append((network * pool.layout.n_gpus / pool.candidate.gpu_count, use))
     slowest, busiest = min(one for one, _ in shares), max(use for _, use in shares)
     assert found.prefill.candidate.instance != found.decode.candidate.instance
