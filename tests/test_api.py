@@ -74,6 +74,7 @@ RESULTS = [
 ]
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
+    "enforce_eager", "skip_mm_profiling",
     "sized_as", "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
     "max_requests_per_second", "queue", "chance", "users", "requests_per_user_per_day", "active_fraction",
     "requests_per_day", "tokens_per_day", "peak_hour_share", "history_hit_fraction",
