@@ -185,7 +185,7 @@ def test_published_walk_of_a_70b() -> None:
         (
             {"gpu": "b300", "context": 64, "concurrent_requests": 1024},
             True,
-            "which is max_num_seqs; memory for 42,324.",
+            "which is max_num_seqs; memory for 42,217.",
         ),
         ({"gpu": "gaudi3", "concurrent_requests": 1}, True, "The memory of Gaudi 3 is assumed ("),
         ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
