@@ -75,6 +75,7 @@ RESULTS = [
 ]
 MORE = (
     "average_context_fraction", "kv_allocation", "hybrid_kv_manager", "enable_prefix_caching", "model_id", "gpu_id",
+    "enforce_eager", "skip_mm_profiling",
     "sized_as", "requests_per_second", "speed_factor", "ttft_factor", "network_gbps", "speed_scope", "running_requests",
     "max_requests_per_second", "queue", "chance", "users", "requests_per_user_per_day", "active_fraction",
     "requests_per_day", "tokens_per_day", "peak_hour_share", "history_hit_fraction",
@@ -185,7 +186,7 @@ def test_published_walk_of_a_70b() -> None:
         (
             {"gpu": "b300", "context": 64, "concurrent_requests": 1024},
             True,
-            "which is max_num_seqs; memory for 42,324.",
+            "which is max_num_seqs; memory for 42,217.",
         ),
         ({"gpu": "gaudi3", "concurrent_requests": 1}, True, "The memory of Gaudi 3 is assumed ("),
         ({"gpu": "mi300x", "weight_dtype": "nvfp4"}, False, "does not run nvfp4 weights. It runs bf16,"),
