@@ -396,6 +396,17 @@ def asked_per_day(context: int, asked: bool) -> float:
     return float(lengths.get((prompt, reply), 20))
 
 
+class Start(NamedTuple):
+    """A start-up log of a deployment without data-parallel ranks: the pool of a GPU, and to how many bytes it holds."""
+
+    model: str
+    weight_dtype: str
+    gpu: str
+    tp: int
+    pool_bytes: int
+    error_bytes: float
+
+
 @dataclass(frozen=True)
 class Load:
     """What is asked: of a catalog's workload (by its context) or, `asked`, of one's own; targets in milliseconds where
@@ -419,6 +430,12 @@ class Load:
     confidence: float = 0.7
     purchase: str = "on-demand"
     people: int = 0  # of whom a rate is
+    starts: tuple[Start, ...] = ()
+
+    def start(self, gpu: str, tp: int, dp: int) -> Start | None:
+        """The start-up log of the deployment, if any."""
+        same = (self.model, self.weight_dtype, gpu, tp, 1)
+        return next((one for one in self.starts if (*one[:4], dp) == same), None)
 
     @property
     def targets(self) -> tuple[float, float]:
@@ -547,6 +564,19 @@ def pool_error(hardware: dict[str, Any], confidence: float) -> float:
     return 2**30 * end * z / BAND_END
 
 
+def memory_budget(gpu: str) -> int:
+    """What the engine may use of a GPU, in bytes."""
+    return math.floor(int(read(f"gpus/{gpu}.yaml")["memory"]["engine_bytes"]) * UTILIZATION)
+
+
+def predicted_pool(model: str, weight_dtype: str, gpu: str, tp: int) -> int:
+    """The KV pool of a GPU without data-parallel ranks, in whole bytes; below 0 where the weights do not fit."""
+    rank, ends, tables = layer_weights(model, weight_dtype, tp)
+    architecture = read(f"gpus/{gpu}.yaml")["architecture"]
+    alone = overheads(model, weight_dtype, tp, *batch_limits(gpu), architecture)[0]
+    return math.floor(memory_budget(gpu) - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables))
+
+
 @lru_cache(maxsize=4096)
 def replica(
     model: str,
@@ -560,6 +590,7 @@ def replica(
     dp: int,
     spans: bool,
     confidence: float = 0.5,
+    start: Start | None = None,
 ) -> Replica | None:
     """A replica inside one machine or on the fewest stages of 2 to 4, each a machine; None where memory does not hold
     the weights and one request. Times and memory are those that hold with the chance asked for."""
@@ -570,8 +601,8 @@ def replica(
         return None
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)
-    predicted = math.floor(int(hardware["memory"]["engine_bytes"]) * UTILIZATION)
-    budget = predicted + Fraction(pool_error(hardware, confidence))
+    error = Fraction(pool_error(hardware, confidence))
+    budget = memory_budget(gpu) + error
     rank, ends, tables = layer_weights(model, weight_dtype, tp)
     experts = Fraction(expert_bytes(entry["params"], BYTES[weight_dtype], weights(model, weight_dtype)))
     rank -= experts / tp * (1 - Fraction(1, dp))  # attention and all else is on every data-parallel rank
@@ -581,7 +612,11 @@ def replica(
         alone, staged = alone + beside, staged + beside
     held, stages = 0, 1
     if not spans:
-        held = hold(budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables), need, keep)
+        pool = budget - alone - math.ceil(rank + Fraction(sum(ends), tp) + tables)
+        if start:
+            most = Fraction(start.error_bytes * abs(NormalDist().inv_cdf(confidence)) / BAND_END)
+            pool = start.pool_bytes + max(-most, min(most, error))
+        held = hold(pool, need, keep)
     else:
         for stages in range(2, MOST_STAGES + 1):  # the fullest: most layers, the larger of embedding and head
             heaviest, part = parts_of_stage(model, stages)
@@ -688,7 +723,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
         linked = float(read(f"gpus/{offer.gpu}.yaml")["interconnect_bytes_per_second"]) >= LEAST_LINK
         for tp, dp in layouts(load.model):
             if tp * dp <= offer.linked and (dp == 1 or linked):
-                inside = replica(*what, offer.gpu, tp, dp, False, load.confidence)
+                inside = replica(*what, offer.gpu, tp, dp, False, load.confidence, load.start(offer.gpu, tp, dp))
                 found += [(offer, inside)] if inside else []
     if not found and load.may_span:
         for offer, (tp, dp) in itertools.product(able, layouts(load.model)):
@@ -801,7 +836,8 @@ def serves(load: Load, best: Plan, confidence: float) -> bool:
     """Whether what is rented for a load still serves it at another confidence."""
     old = best.replica
     what = (load.model, load.context, load.weight_dtype, load.kv_dtype, load.asked, load.draft)
-    one = replica(*what, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence)
+    start = load.start(best.offer.gpu, old.tp, old.dp)
+    one = replica(*what, best.offer.gpu, old.tp, old.dp, old.pp > 1, confidence, start)
     each = one.requests(*load.targets) if one else 0
     return one is not None and each > 0 and best.left(best.instances) * each >= places(load, one, each)
 

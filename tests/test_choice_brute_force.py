@@ -24,12 +24,15 @@ from brute_force import (
     Offer,
     Plan,
     Replica,
+    Start,
     answer,
     answer_in_class,
     batch_limits,
     candidates,
     cheapest_at,
     choose,
+    layouts,
+    predicted_pool,
     rate_in_words,
     rate_of_people,
     read,
@@ -368,6 +371,45 @@ def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.Mon
         check(cell, kinds)
     print(f"{area}: {kinds}")
     assert kinds["in on-demand"] and (kinds["in spot"] or area == "eu-central-1"), kinds
+
+
+ERRORS = {"0.33.0": 0.1 * 2**30, "0.34.0": 0.2 * 2**30}  # by the release of a log: the default, one with the same rules
+
+
+def random_starts(draw: random.Random, model: str, weight_dtype: str) -> Iterator[tuple[str, Start]]:
+    """Start-up logs of a model, as an option says them: pools up to 3 GiB larger or smaller than predicted."""
+    gpus = sorted({one.gpu for one in candidates()})
+    sizes = [tp for tp, dp in layouts(model) if dp == 1]
+    for gpu, tp in itertools.product(gpus, sizes):
+        pool = predicted_pool(model, weight_dtype, gpu, tp) if runs(gpu, weight_dtype, "bf16") else 0
+        quarters = round(4 * (pool / 2**30 + draw.uniform(-3, 3)))  # of a GiB, which an option says exactly
+        if pool > 2**30 and quarters > 0 and draw.random() < 0.7:
+            version, error = draw.choice(list(ERRORS.items()))
+            named = f"model={model},weight_dtype={weight_dtype},gpu={gpu},tp={tp},engine=vllm"
+            said = f"{named},engine_version={version},gpu_memory_utilization=0.92,kv_pool_gib={quarters / 4}"
+            yield said, Start(model, weight_dtype, gpu, tp, quarters * 2**28, error)
+
+
+def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
+    """Memory as the logs have it, on their deployments alone, in answers at every confidence and their chances."""
+    kinds, draw, n_used, n_otherwise = Kinds(), random.Random(20261201), 0, 0
+    for load, limits in itertools.islice(random_loads(20261130), amount(12, 200)):
+        model = load["model"]
+        dtypes = {weights_in_use(model, load["weight_dtype"]), weights_in_use(model, "published")}
+        logs = [log for dtype in sorted(dtypes) for log in random_starts(draw, model, dtype)]
+        if not logs:
+            continue
+        said, starts = zip(*logs, strict=True)
+        plain, cell = (
+            document(recommended({**load, **_options(limits), **more}, catalog))["cells"][0]
+            for more in ({}, {"measured": list(said)})
+        )
+        check(cell, kinds, limits={**limits, "starts": starts}, dtypes=load)
+        where = (model, cell["weight_dtype"], cell["gpu"], cell["tensor_parallel_size"])
+        n_used += any(one[:4] == where for one in starts)
+        n_otherwise += cell["sequences_per_replica"] != plain["sequences_per_replica"]
+    print(f"start-up logs: {kinds}; {n_used} answers on a measured deployment, {n_otherwise} other ones")
+    assert n_used > 3 and n_otherwise > 1
 
 
 @pytest.mark.parametrize("confidence", [0.7, 0.9])

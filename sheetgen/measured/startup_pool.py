@@ -41,7 +41,7 @@ def pool_of_log(log: StartupLog, source: str, catalog: Catalog) -> Reading:
         return Unusable(source, "its pool was set outright, whatever was free")
     if told.not_sized:
         return Unusable(source, "; ".join(why.rstrip(".") for why in told.not_sized.values()))
-    inputs = {"tensor_parallel_size": 1, **told.inputs, **{name: seen[name] for name in OF_POOL if name in seen}}
+    inputs = {**dict.fromkeys(SIZES, 1), **told.inputs, **{name: seen[name] for name in OF_POOL if name in seen}}
     if len(told.gpus) > 1:  # by its memory it may be any of them
         del inputs["gpu"]
     for name in (*SIZES, *WHOLE):

@@ -959,8 +959,8 @@ INPUTS: tuple[Input, ...] = (
             "measured",
             "FILE",
             "A benchmark's result, which sets the times of its model, GPU, engine and layout: of vllm bench serve, "
-            "SGLang's bench_serving, GuideLLM or AIPerf. What it does not say stands behind it: "
-            "result.json,gpu=h100,tp=2. Several: repeat it.",
+            "SGLang's bench_serving, GuideLLM or AIPerf; or a start-up log, which sets their KV pool. What it does "
+            "not say stands behind it: result.json,gpu=h100,tp=2. Several: repeat it.",
             repeated=True,
         ),
     ),

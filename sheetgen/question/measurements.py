@@ -289,9 +289,9 @@ OF_START = (
 
 def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
     """A start-up log beside its prediction. Raises ScenarioError where it cannot be of that deployment."""
-    length = {"context_tokens": pool.max_model_len} if pool.max_model_len else {}
-    given = {name: [value] for name, value in {**pool.settings, **length, **served._asdict()}.items()}
-    rows = complete(given, 1, catalog)
+    longest = pool.max_model_len or catalog.model(served.model).max_context_tokens  # as engines take it
+    told = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
+    rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
     if refused := rows.errors[0]:
         raise ScenarioError(*refused.splitlines())
     evaluate_deployments(rows.grid)

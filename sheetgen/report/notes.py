@@ -186,6 +186,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
         yield f"KV pool checked on {of_version:,} starts under the rules of {named}"
     elif seen:
         yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
+    yield from _as_measured(question)
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(record, question):
@@ -193,6 +194,26 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
     if settings.currency != "USD":
         day = settings.fx_date or question.as_of.isoformat()
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
+
+
+def _as_measured(question: Question) -> Iterator[str]:
+    """Whose times and memory are as measured, and by which file."""
+    models = {one.model.id: one.model.name for one in question.models}
+    gpus = {one.id: one.short_name for one in question.gpus}
+    for one in question.measurements.deployments:
+        served = one.served
+        n_gpus = served.tensor_parallel_size * served.data_parallel_size
+        where = f"{models[served.model]} ({served.weight_dtype}) on {n_gpus}× {gpus[served.gpu]}"
+        if one.runs:
+            yield f"Times of {where} as measured: {_file(one.runs[-1].point.source)}"
+        for start in one.starts[-1:]:
+            pool = wording.named_size(start.kv_pool_bytes, question.settings.units)
+            yield f"KV pool of {where} as measured: {pool} a GPU, {_file(start.pool.source)}"
+
+
+def _file(source: str) -> str:
+    """A source without its folder."""
+    return source.rpartition("/")[2]
 
 
 def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
