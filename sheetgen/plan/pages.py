@@ -225,15 +225,17 @@ def _uncertain(found: Findings) -> Iterator[Text]:
         "All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of ten.",
         *(usd(together[name]) for name in ("p10", "p90")),
     )
-    if plan.measured:
-        read = "; ".join(plan.measured)
-        yield f"Times and memory are as measured where that is of the same deployment: {read}."
-    else:
-        yield "No service was measured: times and memory are predicted."
-    yield from unused_lines(plan.unused)
+    yield from _measured(plan) or ["No service was measured: times and memory are predicted."]
     for check in found.checks:
         if not check.holds:
             yield f"Not so: {check.what}. {'; '.join(check.found)}."
+
+
+def _measured(plan: Plan) -> list[str]:
+    """What was measured and sets times and memory, and what was read and does not."""
+    read = "; ".join(plan.measured)
+    of_same = f"Times and memory are as measured where that is of the same deployment: {read}."
+    return [*([of_same] if read else []), *unused_lines(plan.unused)]
 
 
 def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
@@ -512,6 +514,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         cell(policy.correlation, FACTOR),
         str(found.draws.seed),
     )
+    yield from _measured(plan)
     yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield (
         "Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "

@@ -10,6 +10,7 @@ from click.testing import Result
 
 Run = Callable[..., Result]
 RESULTS = Path(__file__).parents[1] / "data" / "measured" / "results"
+LOGS = Path(__file__).parents[1] / "startup" / "logs"
 POINT = "gpu=h100,tp=4,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=40,ttft_ms=2000"
 
 
@@ -69,3 +70,46 @@ def test_a_plan_carries_its_measured_points(run: Run, here: Path) -> None:
     assert again.exit_code == 0 and json.loads((here / "again.json").read_text()) == record
     refused = run("plan", "capacity-plan.json", "--measured", POINT)
     assert refused.exit_code == 1 and "goes with the plan's YAML" in refused.stderr
+
+
+def test_a_plan_says_what_it_did_not_use(run: Run, here: Path) -> None:
+    """Runs of no steady load, files of other deployments, given in the file or beside it; and start-up logs it used."""
+    unsteady = RESULTS / "vllm-llama-3-8b-h100-pcie-16-a-second.json"
+    log, other = LOGS / "vllm-0.31.0.log", LOGS / "vllm-0.22.0.log"
+    (here / "plan.yaml").write_text(
+        "plan: {start: 2027-Q1, quarters: 1, as_of: 2026-11-20}\n"
+        f"policy: {{measured: ['{log},gpu=a100', '{unsteady}']}}\n"
+        "services: [{id: chat, demand: {in_flight: 40}, model: 8b, request: {context_tokens: 2k}}]\n"
+    )
+    asked = ("plan", "plan.yaml", "--format", "json,md", "--out", ".", "--measured", f"{other},gpu=l40s")
+    text = " ".join(run(*asked).output.split())
+    assert f"Read and not used, {unsteady} (vllm bench serve): " in text and "its load was not steady" in text
+    assert f"Read and not used, {other} (a start of vLLM 0.22.0): it is of model qwen2.5-7b, not llama-3.1-8b." in text
+    assert f"Read and not used, {log}" not in text
+    page = (here / "capacity-plan.md").read_text()
+    assert f"as measured where that is of the same deployment: {log} (a start of vLLM 0.31.0)" in page
+    assert "its load was not steady" in page and "it is of model qwen2.5-7b" in page
+    points = json.loads((here / "capacity-plan.json").read_text())["inputs"]["policy"]["measured"]
+    assert len(points) == 2 and all("kv_pool_gib=" in point for point in points)
+
+
+def test_a_start_up_log_is_said_with_its_pool(run: Run, here: Path) -> None:
+    log = LOGS / "vllm-0.31.0.log"
+    asked = ("--context", "16k", "--concurrent-requests", "28", "--measured", f"{log},gpu=a100")
+    size = " ".join(run("size", "--model", "8b", "--gpu", "a100", *asked).stdout.split())
+    recommend = run("recommend", "--model", "8b", "--weight-dtype", "bf16", "--gpus", "a100", *asked)
+    for text in (size, " ".join(recommend.stdout.split())):
+        assert f"Measured, {log} (a start of vLLM 0.31.0): KV pool of a GPU 56.21 GiB (460,496 tokens) measured" in text
+        assert "KV pool +0.17 GiB a GPU, within 0.2 either way." in text
+    assert "left for the KV pool, as measured 56.21" in size and "The KV pool's is that of start-up logs" in size
+    found = json.loads(run("recommend", "--model", "8b", *asked, "--json").output)["inputs"]["measured"]
+    assert found["used"] == [] and found["unused"][0]["reason"].startswith("it is of weights bf16")
+    explained = " ".join(
+        run("explain", "kv_pool_bytes_per_gpu", "--model", "8b", "--gpu", "a100", *asked).stdout.split()
+    )
+    assert "measured: 56.21 GiB printed, 56.05 GiB predicted" in explained
+    page = run("build", "--models", "8b", "--weight-dtype", "published", "--gpus", "a100", *asked[4:], "--format", "md")
+    assert page.exit_code == 0
+    assert "KV pool of Llama 3.1 8B (bf16) on 1× A100 80GB SXM as measured: 56.2 GiB a GPU" in (
+        here / "output" / "sizing-sheet.md"
+    ).read_text(encoding="utf-8")
