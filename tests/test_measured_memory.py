@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -70,6 +73,19 @@ def test_a_log_is_read_as_its_engine_wrote_it(log: str) -> None:
     assert isinstance(again, MeasuredPool) and again.settings == pool.settings
     # Its figures are written to 12 digits.
     assert (again.kv_pool_bytes_per_gpu or 0) == pytest.approx(pool.kv_pool_bytes_per_gpu or 0, rel=1e-11)
+
+
+def test_a_log_is_read_however_it_was_kept(tmp_path: Path) -> None:
+    """Packed, or each line in a JSON of a container's logger, as `size --from-log` reads it."""
+    plain = pool_of("vllm-0.22.0")
+    text = (LOGS / "vllm-0.22.0.log").read_text()
+    (tmp_path / "packed.log.gz").write_bytes(gzip.compress(text.encode()))
+    lines = (json.dumps({"log": f"{line}\n", "stream": "stderr"}) for line in text.splitlines())
+    (tmp_path / "container.log").write_text("\n".join(lines))
+    for name in ("packed.log.gz", "container.log"):
+        [pool] = read_measured([tmp_path / name], CATALOG)
+        assert isinstance(pool, MeasuredPool) and name in pool.source
+        assert replace(pool, source=plain.source) == plain
 
 
 @pytest.mark.parametrize("log", READ)

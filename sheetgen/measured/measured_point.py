@@ -60,11 +60,10 @@ class Measurement:
     def stated(self) -> str:
         """It as an option states it: what a sheet carries, whose reader may not have the file."""
         parts = []
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for name, value in vars(self).items():
             if value is None:
                 continue
-            key, unit = KEY_OF.get(one.name, (one.name, 1))
+            key, unit = KEY_OF.get(name, (name, 1))
             plain = f"{unit * value:.12g}" if isinstance(value, float) else str(value)
             parts.append(f"{key}={plain.replace(',', ';')}")
         return ",".join(parts)
@@ -221,12 +220,12 @@ def unsteady(source: str, at_once: float | None, sent: float | None, answered: f
 def with_stated(points: Iterable[Reading], stated: Mapping[str, Any]) -> Iterator[Reading]:
     """The points with what was said beside their file in place of their own. Raises ScenarioError for what they do not
     have."""
-    for one in points:
-        if isinstance(one, Unusable):
-            yield one
+    for reading in points:
+        if isinstance(reading, Unusable):
+            yield reading
             continue
-        own = {field.name for field in fields(one)}
+        own = {field.name for field in fields(reading)}
         if others := [KEY_OF.get(name, (name,))[0] for name in stated if name not in own]:
-            kind = "a benchmark's result" if isinstance(one, MeasuredPoint) else "a start-up log"
-            raise ScenarioError(f"{one.source}: {', '.join(others)} does not go with {kind}.")
-        yield replace(one, **stated)
+            kind = "a benchmark's result" if isinstance(reading, MeasuredPoint) else "a start-up log"
+            raise ScenarioError(f"{reading.source}: {', '.join(others)} does not go with {kind}.")
+        yield replace(reading, **stated)

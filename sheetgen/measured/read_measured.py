@@ -85,7 +85,7 @@ def beside(folder: Path, option: str) -> str:
 
 def written_out(readings: Iterable[Reading]) -> list[str]:
     """The usable points, each as an option states it, whatever file it was read of."""
-    return [one.stated for one in readings if not isinstance(one, Unusable)]
+    return [reading.stated for reading in readings if not isinstance(reading, Unusable)]
 
 
 def _points(option: Any, catalog: Catalog) -> Iterator[Reading]:

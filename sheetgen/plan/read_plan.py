@@ -53,13 +53,13 @@ def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Pla
         given = read_measured(measured, catalog)
         policy["measured"] = [*policy.get("measured", ()), *written_out(given)]
         readings += given
-    unread = tuple(one for one in readings if isinstance(one, Unusable))
+    unread = tuple(reading for reading in readings if isinstance(reading, Unusable))
     return replace(plan_of(document, catalog, repeated), unread=unread)
 
 
 def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
     """What the files say that a plan names as measured, which is written out in their place."""
-    found: list[Reading] = []
+    every: list[Reading] = []
     services = at_path(data, "services")
     of_services = services if isinstance(services, list) else []
     places = [at_path(data, "policy"), *(at_path(service, "engine") for service in of_services)]
@@ -67,10 +67,10 @@ def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
         if isinstance(place, dict) and isinstance(place.get("measured"), (str, list)):
             stated = place["measured"]
             options = [stated] if isinstance(stated, str) else stated
-            readings = read_measured((beside(folder, str(one)) for one in options), catalog)
+            readings = read_measured((beside(folder, str(option)) for option in options), catalog)
             place["measured"] = written_out(readings)
-            found += readings
-    return found
+            every += readings
+    return every
 
 
 def plan_of(document: Document, catalog: Catalog, repeated: Sequence[Problem] = ()) -> Plan:

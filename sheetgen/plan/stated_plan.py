@@ -57,15 +57,17 @@ class Plan:
     @property
     def measured(self) -> list[str]:
         """What was measured of hardware that its services may take."""
-        found = (one.sources for question in self.questions.values() for one in question.measurements.deployments)
-        return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+        of_questions = (question.measurements.deployments for question in self.questions.values())
+        deployments = itertools.chain.from_iterable(of_questions)
+        return list(dict.fromkeys(source for measured in deployments for source in measured.sources))
 
     @property
     def unused(self) -> list[Unusable]:
         """What was measured and sets nothing for any service, each with a reason."""
-        of_services = (one for question in self.questions.values() for one in question.measurements.unused)
-        apart = (one for one in of_services if one.source not in self.measured)
-        return list({one.source: one for one in (*apart, *self.unread)}.values())
+        used = set(self.measured)
+        of_questions = (question.measurements.unused for question in self.questions.values())
+        every = (*itertools.chain.from_iterable(of_questions), *self.unread)
+        return list({unused.source: unused for unused in every if unused.source not in used}.values())
 
     @property
     def quarters(self) -> tuple[Quarter, ...]:

@@ -255,12 +255,12 @@ def _put_fewest_gpus(grid: Grid) -> None:
 
 def _measured_at(size: int, grid: Grid) -> Grid:
     """The grid with pools as start-up logs have them at this tensor-parallel size without stages, else as predicted."""
-    found = grid.again({})
+    of_size = grid.again({})
     for name in MEASURED_POOL:
         if numpy.any(grid.read(name, ROW)):
             reads = (name, "tensor_parallel_size", "pipeline_parallel_size")
-            found.combine(name, lambda more, tp, pp: numpy.where((tp == size) & (pp == 1), more, 0), reads, ROW)
-    return found
+            of_size.combine(name, lambda more, tp, pp: numpy.where((tp == size) & (pp == 1), more, 0), reads, ROW)
+    return of_size
 
 
 FEWEST_GPUS: tuple[Named, ...] = (

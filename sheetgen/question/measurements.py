@@ -157,40 +157,40 @@ def measurements_of(
     their names and sizes. Raises ScenarioError for a point whose deployment is not known, or that lies beyond all
     reason.
     """
-    unused = [one for one in readings if isinstance(one, Unusable)]
+    unused = [reading for reading in readings if isinstance(reading, Unusable)]
     problems: list[str] = []
 
-    def attempt(source: str, read: Callable[..., T], *of_it: Any) -> T | None:
+    def attempt(source: str, read: Callable[..., T], *arguments: Any) -> T | None:
         try:
-            return read(*of_it)
+            return read(*arguments)
         except SheetgenError as error:
             problems.extend(f"{source}: {line}" for line in error.problems)
             return None
 
     points: dict[Served, list[MeasuredPoint]] = {}
     starts: dict[Served, list[Start]] = {}
-    for one in readings:
-        if isinstance(one, Unusable):
+    for reading in readings:
+        if isinstance(reading, Unusable):
             continue
-        if isinstance(one, MeasuredPool) and settings.get("draft_model"):
-            unused.append(Unusable(one.source, "it is of a start without a draft model"))
+        if isinstance(reading, MeasuredPool) and settings.get("draft_model"):
+            unused.append(Unusable(reading.source, "it is of a start without a draft model"))
             continue
-        served = attempt(one.source, _served, one, asked, catalog)
-        if served and isinstance(one, MeasuredPoint):
-            points.setdefault(served, []).append(one)
-        elif served and isinstance(one, MeasuredPool) and (start := attempt(one.source, _start, served, one, catalog)):
+        served = attempt(reading.source, _served, reading, asked, catalog)
+        if served and isinstance(reading, MeasuredPoint):
+            points.setdefault(served, []).append(reading)
+        elif served and (start := attempt(reading.source, _start, served, reading, catalog)):
             starts.setdefault(served, []).append(start)
-    found: list[MeasuredDeployment] = []
+    deployments: list[MeasuredDeployment] = []
     for served in {**points, **starts}:
         measured = MeasuredDeployment(served)
-        if of_it := points.get(served):
-            measured = attempt(of_it[0].source, _with_runs, measured, of_it, settings, catalog) or measured
+        if runs := points.get(served):
+            measured = attempt(runs[0].source, _with_runs, measured, runs, settings, catalog) or measured
         if served in starts:
             measured = _with_starts(measured, starts[served], settings, catalog)
-        found.append(measured)
+        deployments.append(measured)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
-    return Measurements(tuple(found), tuple(unused))
+    return Measurements(tuple(deployments), tuple(unused))
 
 
 def refuse_factors(given: Mapping[str, Any], readings: Iterable[Reading]) -> None:
@@ -201,9 +201,9 @@ def refuse_factors(given: Mapping[str, Any], readings: Iterable[Reading]) -> Non
         raise ScenarioError(*(f"{name} is given, and measured sets it. Leave one of them out." for name in twice))
 
 
-def _served(point: Measurement, asked: Mapping[str, Any], catalog: Catalog) -> Served:
+def _served(measured: Measurement, asked: Mapping[str, Any], catalog: Catalog) -> Served:
     """The deployment that was measured, in the catalogs' names. Raises ScenarioError for what nobody says."""
-    stated = {name: getattr(point, name) for name in (*NAMES, *SIZES)}
+    stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
     known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
     missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if known[name] is None]
     if missing:

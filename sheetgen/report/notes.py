@@ -198,15 +198,15 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
 
 def _as_measured(question: Question) -> Iterator[str]:
     """Whose times and memory are as measured, and by which file."""
-    models = {one.model.id: one.model.name for one in question.models}
-    gpus = {one.id: one.short_name for one in question.gpus}
-    for one in question.measurements.deployments:
-        served = one.served
+    models = {model.model.id: model.model.name for model in question.models}
+    gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
+    for measured in question.measurements.deployments:
+        served = measured.served
         n_gpus = served.tensor_parallel_size * served.data_parallel_size
         where = f"{models[served.model]} ({served.weight_dtype}) on {n_gpus}× {gpus[served.gpu]}"
-        if one.runs:
-            yield f"Times of {where} as measured: {_file(one.runs[-1].point.source)}"
-        for start in one.starts[-1:]:
+        if measured.runs:
+            yield f"Times of {where} as measured: {_file(measured.runs[-1].point.source)}"
+        for start in measured.starts[-1:]:
             pool = wording.named_size(start.kv_pool_bytes, question.settings.units)
             yield f"KV pool of {where} as measured: {pool} a GPU, {_file(start.pool.source)}"
 
