@@ -311,7 +311,7 @@ def test_the_rate_stands_in_the_source(run: Run, here: Path) -> None:
 def test_a_table_that_is_no_price_list(run: Run, here: Path, name: str) -> None:
     result = run("catalog", "prices", FILES / f"turn3_{name}.csv", *DAY, "--to", "mine", "--provider", "x")
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and not (here / "mine").exists()
-    assert ("has a price in sold_on_demand" if name == "availability" else "which is no price list") in result.stderr
+    assert "which is no price list" in result.stderr
 
 
 def test_damaged_files_are_refused_in_plain_lines(tmp_path: Path) -> None:

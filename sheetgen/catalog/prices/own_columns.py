@@ -83,7 +83,7 @@ _PRICE = re.compile(
 _NO_PRICE = re.compile(  # columns of money that is not for the machine and its time
     r"\b(windows|rhel|suse|dedicated|storage|speicher|disk|egress|traffic|setup|einrichtung|upfront|deposit|vcpu|ram|"
     r"old|vorher|discount|rabatt|savings|saving|brutto|gross|incl|inkl|ttc|id|code|type|date|currency|model|change|"
-    r"limit|exchange|description|source|emr|elasticache|opensearch|per tflop|token|tokens|million)\b"
+    r"limit|exchange|description|source|emr|elasticache|opensearch|per tflop|token|tokens|million|sold)\b"
 )
 _GERMAN = re.compile(r"\b(preis|stunde|stündlich|std|monat|anbieter|standort|anzahl|stundenpreis|monatspreis)\b")
 PURCHASE_WORDS: tuple[tuple[str, str], ...] = (

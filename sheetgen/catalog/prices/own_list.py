@@ -282,10 +282,12 @@ def _unread(reader: _Reader, line: Mapping[str, str]) -> str:
 
 
 def _day(line: Mapping[str, str], column: str | None, wrong: list[str]) -> str:
-    """The day of 2026-05-24, 2026-05-24T12:00:00Z or 24.5.2026; empty where a line has none."""
+    """The day of 2026-05-24, 2026-05-24T12:00:00Z or 24.5.2026, or a month or year; empty where a line has none."""
     text = day = line[column] if column else ""
     if german := re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,2})\.(20[0-9]{2})", text):
         day = f"{german[3]}-{int(german[2]):02}-{int(german[1]):02}"
+    if re.fullmatch("20[0-9]{2}(-(0[1-9]|1[0-2]))?", day):
+        return day
     try:
         return datetime.date.fromisoformat(day[:10]).isoformat() if day else ""
     except ValueError:
