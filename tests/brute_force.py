@@ -25,7 +25,6 @@ GIB = 2**30
 HOURS = 730
 # vLLM 0.33, the default: one model runner (V2) for all, two batches in flight, states kept for the prefix cache.
 UTILIZATION = Fraction(92, 100)
-GRAPHS = round(Fraction(48, 100) * GIB)  # reserved
 IN_FLIGHT = 2
 GROUP_STRETCH = Fraction(3, 2)
 STATE_BLOCKS, CHECKPOINT_BLOCKS = 2, 1  # the second is given back once the prompt is read
@@ -258,6 +257,22 @@ def layer_weights(model: str, dtype: str, tp: int) -> tuple[Fraction, list[int],
     return rank, ends, int(entry.get("rope_table_elements", 0)) * other
 
 
+def without_hbm(architecture: str) -> bool:
+    """GPUs with GDDR memory, by their chip."""
+    return architecture.split()[0] in ("Ada", "Turing") or architecture.endswith(
+        ("GA102", "GA106", "GB202", "GB203", "GB10")
+    )
+
+
+def graphs(n_layers: int, seqs: int, architecture: str) -> int:
+    """CUDA graphs as the engine estimates them before it takes its pool: 0.05 GiB, and of each layer as much for each
+    batch size that vLLM captures, of decoding up to `seqs` and of mixed batches up to twice as many."""
+    captured = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16))
+    sizes = sum(size <= most for most in (seqs, 2 * seqs) for size in captured)
+    each = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
+    return math.ceil(round(Fraction(5, 100) * GIB) + n_layers * sizes * each)
+
+
 def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architecture: str) -> tuple[Fraction, Fraction]:
     """Activations, CUDA graphs and memory outside torch on a GPU without stages, and on a stage."""
     entry = read(f"models/{model}.yaml")
@@ -274,19 +289,28 @@ def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architec
     compiled = Fraction(vocab * hidden * other, tp)
     wide = Fraction((matrices * other + copy) * number("intermediate_size")) / tp
     forward = batched * (wide + Fraction(395, 100) * hidden * other)
-    peak = max(Fraction(sampler), forward, compiled) + round(Fraction(4, 100) * GIB) + tables
+    peak = max(Fraction(sampler), forward, compiled)
     if entry.get("experts") not in (None, "null"):
         own = Fraction(number("moe_intermediate_size") or number("intermediate_size"), tp)
         rows = batched * int(entry["experts"]["top_k"])
         peak += rows * (max(own, Fraction(hidden)) + max(2 * own, Fraction(hidden))) * other
+    encoding = Fraction(0)
     if entry.get("encoder") not in (None, "null"):
         tokens, elements = (int(entry["encoder"][k]) for k in ("max_item_tokens", "max_item_elements"))
-        peak += max(1, batched // tokens) * (tokens * hidden + elements) * other
-    older = architecture.split()[0] in ("Ampere", "Ada", "Turing", "Volta")
+        images = max(1, batched // tokens)
+        peak += images * (tokens * hidden + elements) * other
+        if "max_item_patches" in entry["encoder"]:  # four copies of its residual stream, two widths of its own layer
+            patches, width, own_ffn = (
+                int(entry["encoder"][k]) for k in ("max_item_patches", "hidden_size", "intermediate_size")
+            )
+            encoding = images * (patches * (4 * width + Fraction(2 * own_ffn, tp)) + elements) * other
+    beside = round(Fraction(4, 100) * GIB) + tables
+    peak = max(peak + beside, encoding + beside)
+    on_pcie = without_hbm(architecture) or architecture.split()[0] in ("Ampere", "Volta")
     apart = (
-        {1: "0.25", 2: "0.25", 4: "0.25", 8: "2.1"}[tp] if older else {1: "0.25", 2: "2.07", 4: "2.17", 8: "2.25"}[tp]
+        {1: "0.25", 2: "0.74", 4: "1.7", 8: "2.1"}[tp] if on_pcie else {1: "0.25", 2: "2.07", 4: "2.17", 8: "2.25"}[tp]
     )
-    kept = math.ceil(peak) + GRAPHS
+    kept = math.ceil(peak) + graphs(int(entry["n_layers"]), seqs, architecture)
     alone = kept + round(Decimal(apart) * GIB)
     staged = kept + round(Decimal("0.07" if tp == 1 else apart) * GIB) + 2 * batched * hidden * other
     return Fraction(alone), Fraction(staged)
@@ -596,7 +620,8 @@ def pool_error(hardware: dict[str, Any], confidence: float) -> float:
     """What a pool has more than predicted with that chance, in bytes: this version is none that constants were set
     on, so by all other logs."""
     engine, z = read("engines/vllm.yaml"), NormalDist().inv_cdf(confidence)
-    scope = "shared" if yes(hardware["memory"].get("shared_with_host", False)) else "other"
+    scope = "cards" if without_hbm(hardware["architecture"]) else "other"
+    scope = "shared" if yes(hardware["memory"].get("shared_with_host", False)) else scope
     [of] = [one for one in engine["bands"] if (one["figure"], one["scope"]) == ("kv_pool", scope)]
     end = float(of["low"]) if z >= 0 else -float(of["high"])
     return 2**30 * end * z / BAND_END
