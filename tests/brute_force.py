@@ -269,7 +269,7 @@ def graphs(n_layers: int, seqs: int, architecture: str) -> int:
     batch size that vLLM captures, of decoding up to `seqs` and of mixed batches up to twice as many."""
     captured = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16))
     sizes = sum(size <= most for most in (seqs, 2 * seqs) for size in captured)
-    each = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
+    each: Fraction = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
     return math.ceil(round(Fraction(5, 100) * GIB) + n_layers * sizes * each)
 
 
