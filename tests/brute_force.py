@@ -267,10 +267,10 @@ def without_hbm(architecture: str) -> bool:
 def graphs(n_layers: int, seqs: int, architecture: str) -> int:
     """CUDA graphs as the engine estimates them before it takes its pool: 0.05 GiB, and of each layer as much for each
     batch size that vLLM captures, of decoding up to `seqs` and of mixed batches up to twice as many."""
-    captured = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16))
-    sizes = sum(size <= most for most in (seqs, 2 * seqs) for size in captured)
-    each: Fraction = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
-    return math.ceil(round(Fraction(5, 100) * GIB) + n_layers * sizes * each)
+    captured = [1, 2, 4, *range(8, 257, 8), *range(272, 513, 16)]
+    sizes = len([size for most in (seqs, 2 * seqs) for size in captured if size <= most])
+    each = Fraction("0.258" if without_hbm(architecture) else "0.119") * 2**20
+    return round(Fraction(5, 100) * GIB) + math.ceil(n_layers * sizes * each)
 
 
 def overheads(model: str, dtype: str, tp: int, seqs: int, batched: int, architecture: str) -> tuple[Fraction, Fraction]:
