@@ -143,7 +143,7 @@ def test_the_band_is_narrower_and_the_chance_follows() -> None:
         for end, sign in (("low", -1), ("high", 1)):
             # Ends and pool are whole bytes.
             assert answer[f"kv_pool_bytes_per_gpu_{end}"] == pytest.approx(pool + sign * gib * GIB, abs=2)
-            assert abs(plain[f"kv_pool_bytes_per_gpu_{end}"] - plain["kv_pool_bytes_per_gpu"]) > 1 * GIB
+            assert abs(plain[f"kv_pool_bytes_per_gpu_{end}"] - plain["kv_pool_bytes_per_gpu"]) > 0.3 * GIB
         free = pool - 56 * GIB
         assert answer["chance"] == pytest.approx(NormalDist().cdf(1.2816 * free / (gib * GIB)), rel=1e-6)
         assert answer["band_scope"] == plain["band_scope"] and answer["tpot_seconds"] == plain["tpot_seconds"]
@@ -190,7 +190,7 @@ NO_POOL = (("Available KV cache memory: 56.21 GiB", "-"), ("GPU KV cache size: 4
 ARGUMENTS = "--model meta-llama/Llama-3.1-8B-Instruct"
 UNUSED = {
     "no pool": (NO_POOL, "it does not say how large the KV pool is"),
-    "eager": (((ARGUMENTS, f"{ARGUMENTS} --enforce-eager"),), "the engine keeps no CUDA graphs, the prediction does"),
+    "eager": (((ARGUMENTS, f"{ARGUMENTS} --enforce-eager"),), "keeps no CUDA graphs, which the prediction may err on"),
     "adapters": (((ARGUMENTS, f"{ARGUMENTS} --enable-lora"),), "adapters are not in the prediction"),
     "draft": (((ARGUMENTS, f'{ARGUMENTS} --speculative-config \'{{"method": "eagle3"}}\''),), "the draft is not in"),
     "set outright": (((ARGUMENTS, f"{ARGUMENTS} --kv-cache-memory-bytes 9000000000"),), "its pool was set outright"),
@@ -216,7 +216,7 @@ REFUSED = {
     "another share": (
         (("56.21 GiB", "30.00 GiB"), ("460,496", "245,776"), ("utilization is (0.92, 72.91", "utilization is (72.91")),
         ",gpu=a100",
-        "it does not say its gpu_memory_utilization, at whose default 56.05 GiB are predicted for its KV pool of 30.00",
+        "it does not say its gpu_memory_utilization, at whose default 56.16 GiB are predicted for its KV pool of 30.00",
     ),
 }
 
@@ -270,7 +270,7 @@ def solved(**options: Any) -> Solution:
 
 
 def test_a_sheet_counts_on_the_pool_as_measured() -> None:
-    """28 requests of 2 GiB each: 56.05 GiB predicted and 56.21 printed, of which 0.1 and more is sure to 70 %."""
+    """28 requests of 2 GiB each: 56.16 GiB predicted and 56.21 printed, of which 0.1 and more is sure to 70 %."""
     plain, found = solved(), solved(measured=[A100])
     model_profile = ("model", "profile")
     more = found.grid.spread("kv_budget_bytes_per_gpu", model_profile) - plain.grid.spread(
@@ -279,7 +279,7 @@ def test_a_sheet_counts_on_the_pool_as_measured() -> None:
     [[_, profile]] = [*zip(*more.nonzero(), strict=True)]
     one = found.profiles[profile]
     assert found.question.gpus[one.gpu].id == "nvidia-a100-sxm4-80gb" and one.layout == (1, 1)
-    assert more[0, profile] == pytest.approx(0.168 * GIB, rel=0.01)
+    assert more[0, profile] == pytest.approx(60_817_957, abs=1)
     held = [one.grid.spread("sequences", ("load", "profile"))[:, profile].tolist() for one in (plain, found)]
     rag, chat = held[0].index(27), held[0].index(110)  # of 2 GiB, and of half a GiB
     assert [held[1][rag], held[1][chat]] == [28, 112]
@@ -289,10 +289,10 @@ def test_a_sheet_counts_on_the_pool_as_measured() -> None:
 
 def test_pipeline_stages_keep_their_prediction() -> None:
     """A log is of a deployment without stages: loads that need some have as many places as without it, and as sure."""
-    asked = {"models": "70b", "gpus": "l4", "workloads": "chat,rag", "tiers": "1"}
+    asked = {"models": "70b", "gpus": "l4", "workloads": "chat,rag", "tiers": "1", "gpu_memory_utilization": "0.97"}
     plain = solved(**asked)
     gib = plain.grid.spread("kv_budget_bytes_per_gpu", ("model", "profile"))[0, -1] / GIB + 0.05
-    found = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.92"])
+    found = solved(**asked, measured=[f"tp=8,kv_pool_gib={gib:.12g},gpu_memory_utilization=0.97"])
     (stages, of_log), (held, held_of_log) = (
         [one.grid.spread(name, axes)[:, -1].tolist() for one in (plain, found)]
         for name, axes in (("pipeline_stages", ("pace", "profile")), ("sequences", ("load", "profile")))

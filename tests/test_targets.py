@@ -324,7 +324,7 @@ def test_too_small_and_too_slow_are_told_apart() -> None:
     assert re.fullmatch(r"8x L4: [\d.]+ GiB short", reasons["aws/g6.48xlarge"]), "stages need another network"
     assert re.fullmatch(r"4x L4: [\d.]+ GiB short", reasons["aws/g6.12xlarge"])
     slow = {instance: reason.words for instance, reason in why_not(one({"model": "70b", "context": "4k"}), 0)}
-    assert re.fullmatch(r"too slow: [\d.]+ ms a token for a lone request, target 50", slow["aws/g6.48xlarge"])
+    assert re.fullmatch(r"too slow: [\d.]+ ms a token for a lone request, target 50", slow["aws/g6e.12xlarge"])
     assert reasons["aws/p6-b300.48xlarge"].startswith("$") and "gcp/a4-highgpu-8g" not in reasons
 
 

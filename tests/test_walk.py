@@ -12,7 +12,7 @@ from walk import CONTEXTS, DOCS, Step, files, steps
 from sheetgen.catalog import Catalog
 
 KV_BYTES_PER_TOKEN = 2 * 80 * 8 * 128 * 1
-USERS = 64
+USERS = 80
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The walk of one number: a 70B at FP8 with 64 requests at once, at three contexts, as a picture for docs/.
+"""The walk of one number: a 70B at FP8 with 80 requests at once, at three contexts, as a picture for docs/.
 
 python tests/walk.py     writes docs/walk.svg and docs/walk.md
 """
@@ -18,7 +18,7 @@ from sheetgen.report.wording import money, named_size, plural, rent, rented_gpus
 DOCS = Path(__file__).parent.parent / "docs"
 CONTEXTS = (3_000, 6_000, 12_000)
 LOAD = {
-    "model": "70b", "weight_dtype": "fp8", "kv_cache_dtype": "fp8", "concurrent_requests": 64, "as_of": "2026-11-20",
+    "model": "70b", "weight_dtype": "fp8", "kv_cache_dtype": "fp8", "concurrent_requests": 80, "as_of": "2026-11-20",
     "tpot_ms": "off", "ttft_ms": "off",  # the walk of a number of bytes: memory alone decides
 }  # fmt: skip
 WEIGHTS, KV, TRACK, INK, QUIET = "#24476f", "#d98c1f", "#e9edf1", "#17212b", "#5b6875"
@@ -64,7 +64,7 @@ def picture(walk: list[Step]) -> str:
     scale = (WIDTH - LEFT - 24) / most
     height = TOP + ROW * len(walk) + 8
     drawn = [
-        _text(20, 30, "Llama 3.1 70B, weights and KV cache in FP8, 64 requests at once", 17, bold=True),
+        _text(20, 30, "Llama 3.1 70B, weights and KV cache in FP8, 80 requests at once", 17, bold=True),
         _rect(20, 46, 10, 10, WEIGHTS),
         _text(36, 55, f"weights {named_size(walk[0].weights_bytes, 'gib')}", 12, QUIET),
         _rect(170, 46, 10, 10, KV),
@@ -113,7 +113,7 @@ def article(walk: list[Step]) -> str:
     return f"""# A number's walk
 
 A Llama 3.1 70B with weights and KV cache in FP8 keeps 163,840 bytes for each token: 2 x 80 layers x 8 KV heads x
-128 x 1 byte. 64 requests at once at 6,000 tokens keep 64 x 6,000 x 163,840 bytes. Halve the context and the KV
+128 x 1 byte. 80 requests at once at 6,000 tokens keep 80 x 6,000 x 163,840 bytes. Halve the context and the KV
 cache halves; double it and it doubles, and the recommended GPUs move. The size is set by memory here
 (`--tpot-ms off --ttft-ms off`), without targets of speed.
 

@@ -109,7 +109,6 @@ NOT_WRITTEN = (
     memory.stage_overhead_bytes,
     counted(parallelism.layers_that_fit),
     *LEVELS_WITHIN,
-    certainty.counted_kv_budget_bytes,
     certainty.counted_layer_budget_bytes,
     memory.sampler_bytes,
     memory.forward_bytes,

@@ -106,6 +106,7 @@ class MeasuredPool(Measurement):
     expert_parallel_size: int | None = None
     enable_prefix_caching: int | None = None
     hybrid_kv_manager: int | None = None
+    skip_mm_profiling: int | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -128,7 +129,7 @@ SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 OF_LOAD = ("concurrent_requests", "input_tokens", "output_tokens")
 OF_MEMORY = ("kv_pool_bytes_per_gpu", "kv_tokens", "weights_bytes_per_gpu", "gpu_memory_bytes")
 OF_START = tuple(one.name for one in fields(MeasuredPool) if one.name not in ("source", *NAMES, *SIZES, *OF_MEMORY))
-FLAGS = ("enable_prefix_caching", "hybrid_kv_manager")  # 0 or 1
+FLAGS = ("enable_prefix_caching", "hybrid_kv_manager", "skip_mm_profiling")  # 0 or 1
 KEYS_OF = {
     kind: tuple(KEY_OF.get(one.name, (one.name,))[0] for one in fields(kind)) for kind in (MeasuredPoint, MeasuredPool)
 }

@@ -39,6 +39,8 @@ def pool_of_log(log: StartupLog, source: str, catalog: Catalog) -> Reading:
         return Unusable(source, "it does not say how large the KV pool is")
     if told.inputs.get("kv_cache_memory_bytes"):
         return Unusable(source, "its pool was set outright, whatever was free")
+    if told.inputs.get("enforce_eager"):
+        return Unusable(source, "the engine keeps no CUDA graphs, which the prediction may err on")
     if told.not_sized:
         return Unusable(source, "; ".join(why.rstrip(".") for why in told.not_sized.values()))
     inputs = {**dict.fromkeys(SIZES, 1), **told.inputs, **{name: seen[name] for name in OF_POOL if name in seen}}

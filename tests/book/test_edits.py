@@ -264,7 +264,7 @@ EDITS = [
     Edit("non-torch, older GPUs", {"in_older_non_torch_bytes_tp1": 8 * 2**30}, change=older_non_torch(tp1=8)),
     Edit(
         "graphs",
-        {"in_cuda_graph_bytes_per_gpu": 6 * 2**30, "in_graphs_in_budget": 1},
+        {"in_cuda_graph_base_bytes": 6 * 2**30, "in_graphs_in_budget": 1},
         change=engine(cuda_graph_gib=6, graphs_in_budget=True),
     ),
     Edit("pool set outright", {"in_kv_cache_memory_bytes": 20 * 2**30}, {"kv_cache_memory_bytes": 20 * 2**30}),
@@ -273,7 +273,7 @@ EDITS = [
         {
             "in_second_runner": 1,
             "in_second_runner_graphs_in_budget": 1,
-            "in_cuda_graph_bytes_per_gpu": 6 * 2**30,
+            "in_cuda_graph_base_bytes": 6 * 2**30,
             "in_second_runner_sampler_bytes_per_logit": 60.0,
         },
         change=engine(

@@ -336,7 +336,7 @@ def test_each_cause_has_the_figure_of_a_sheet_in_which_it_alone_was_changed(
         "in_kv_cache_dtype": "fp8",
         heads: 4,
         memory: 75e9,
-        "in_cuda_graph_bytes_per_gpu": 5e9,
+        "in_cuda_graph_base_bytes": 5e9,
         "in_weight_dtype": "fp8",
     }
     stages = [book, edited(prices), edited({**prices, **load}), edited({**prices, **load, **facts})]
@@ -369,13 +369,13 @@ def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, 
     import openpyxl
 
     price = at(book, "instances", "price_usd_per_hour", HERE)
-    typed = {"in_tier_1": 64, "in_context_chat": 8192, "in_kv_cache_dtype": "fp8", "in_cuda_graph_bytes_per_gpu": 4e9}
+    typed = {"in_tier_1": 64, "in_context_chat": 8192, "in_kv_cache_dtype": "fp8", "in_cuda_graph_base_bytes": 4e9}
     path, edited = tmp_path / "bare.xlsx", openpyxl.load_workbook(book)
     for (sheet, cell), value in {**{cell_of(book, n): v for n, v in typed.items()}, price: 49.0}.items():
         edited[sheet][cell].value = value
     edited.save(path)
     overrides = {
-        "inputs": {"cuda_graph_bytes_per_gpu": 4e9},
+        "inputs": {"cuda_graph_base_bytes": 4e9},
         "instances": {HERE: {"price_usd_per_hour": 49.0}},
     }
     asked = {"tiers": "64,32", "contexts": "chat=8192", "kv_cache_dtype": "fp8", "typed": overrides}

@@ -25,7 +25,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def recalculated(book: Path) -> Path:
-    cells = {"in_context_chat": 8192, "in_cuda_graph_bytes_per_gpu": 3e9, "in_output_long_doc": 500}
+    cells = {"in_context_chat": 8192, "in_cuda_graph_base_bytes": 3e9, "in_output_long_doc": 500}
     return edit_and_recalculate(book, book.with_name("edited.xlsx"), cells)
 
 
@@ -65,14 +65,12 @@ def test_json_has_all_and_nothing_else_on_stdout(edited: Path, tmp_path: Path) -
     assert {c["name"]: (c["before"], c["after"], c["place"].split("!")[0]) for c in found["changes"]} == {
         "context_chat": (4096, 8192, "Inputs"),
         "output_long_doc": (2048, 500, "Inputs"),
-        "cuda_graph_bytes_per_gpu": (515_396_076, 3_000_000_000, "Inputs"),
+        "cuda_graph_base_bytes": (53_687_091, 3_000_000_000, "Inputs"),
     }
     assert found["changes"][0]["change_fraction"] == 1
     assert found["recalculation"] == "agrees" and found["overwritten"] == [] and found["other_results"] == []
     assert found["options"]["contexts"] == "chat=8192,long-doc=131072"
-    assert without_picks(found["typed"]) == {
-        "inputs": {"cuda_graph_bytes_per_gpu": 3_000_000_000, "output_long_doc": 500}
-    }
+    assert without_picks(found["typed"]) == {"inputs": {"cuda_graph_base_bytes": 3_000_000_000, "output_long_doc": 500}}
     assert found["sheet"]["cells"][0]["context_tokens"] == 8192
     assert found["files"] == [str(tmp_path / f"x.{ending}") for ending in ("pdf", "scenario.yaml")]
 

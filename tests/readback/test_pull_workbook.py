@@ -336,7 +336,7 @@ def test_a_workbook_of_typed_values_is_edited_and_pulled_again(book: Path, place
     """Build with typed values, edit that workbook, pull: old and new stand together in the scenario."""
     row, spare = places.rows("instances")["aws/p5.48xlarge"], places.spare("instances")[0]
     own = {"provider": "acme", "type": "box.1", "instance_gpu": "nvidia-l40s-48gb", "gpu_count": 2}
-    cells = {row["price_usd_per_hour"]: 10.0, row["type"]: "renamed", "in_cuda_graph_bytes_per_gpu": 5e9}
+    cells = {row["price_usd_per_hour"]: 10.0, row["type"]: "renamed", "in_cuda_graph_base_bytes": 5e9}
     cells |= {spare[column]: value for column, value in own.items()} | {spare["price_usd_per_hour"]: 1.5}
     first = pull(edited(book, tmp_path, cells), books.catalog())
     second = tmp_path / "second.xlsx"
