@@ -16,6 +16,8 @@ from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, T
 from sheetgen.catalog.hardware import Instance, InstancePrice, PlacedInstance, Price, PurchaseId
 from sheetgen.units import ON_DEMAND, PURCHASES
 
+SHORT = 3  # letters of a text that is no part of a region's name unless it is a word of it
+
 
 class Region(Entry):
     id: Label
@@ -122,7 +124,7 @@ class Regions:
             return [name for name in regions if asked in self.areas_of(row.provider, name)]
         if exact:
             return [name for name in regions if name in exact]
-        return [name for name in regions if asked in name.lower() or asked == self._country_of(row.provider, name)]
+        return [name for name in regions if _is_part(asked, name) or asked == self._country_of(row.provider, name)]
 
     def areas_of(self, provider: str, region: str) -> Collection[str]:
         """A region's areas; of one that no file lists, such as `eu/us` or `Frankfurt, Germany`, those that its name
@@ -166,6 +168,13 @@ class Regions:
                 "source": _source_of(row, {price.purchase: source for _, price, source in in_order}),
             }
         )
+
+
+def _is_part(asked: str, region: str) -> bool:
+    """Whether a text is part of a region's name; of three letters or fewer one of its words, as `de` is no part of
+    swedencentral, nor `es` of us-west-2."""
+    low = region.lower()
+    return asked in (re.findall("[a-z]+", low) if len(asked) <= SHORT else low)
 
 
 def _source_of(row: Instance, sources: dict[str, str]) -> str:

@@ -35,6 +35,7 @@ _ADDED = {True: " added", False: ", which --add-new adds"}
 
 def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
     """Which rows of the user's own take no part by default, and the option by which they do."""
+    from sheetgen.catalog.prices.rows import ANY_REGION
     from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
 
     by_option: dict[str, list[str]] = {}
@@ -46,6 +47,10 @@ def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
             by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
     for option, ids in by_option.items():
         yield f"Asked only with {option}: {_some(ids)}."
+    unplaced = [row.region for row in rows if not catalog.regions.areas_of(row.provider, row.region)]
+    if unplaced := [region for region in dict.fromkeys(unplaced) if region != ANY_REGION]:
+        how = "Write the country too, as in Frankfurt, Germany"
+        yield f"No --region of an area, such as eu, finds what stands in {_some(unplaced)}. {how}."
 
 
 def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:

@@ -346,7 +346,8 @@ class _Asked:
         if not here and (could := replace(self, rows=self.catalog.instances()).takes_part()):
             known = self.catalog.regions
             regions = sorted({region for row, _ in could for region in known.of_row(row)})
-            near = did_you_mean(self.filters.region, [*known.areas, *regions])
+            is_area = self.filters.region.lower() in known.areas
+            near = "" if is_area else did_you_mean(self.filters.region, [*known.areas, *regions])
             areas = "" if self.rows else f" Areas: {', '.join(known.areas)}."
             where = f"no instance is left in region {shown(self.filters.region)!r}"
             return f"{where}. Regions: {', '.join(regions)}.{areas}{near}"

@@ -283,7 +283,7 @@ def _constants(engine: Engine) -> str:
     ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
     fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
     fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
-    fixed[-1:] = [f"{fixed[-1]} and {wording.plain(layer)} MiB a layer and size"] if layer else fixed[-1:]
+    fixed[-1:] = [f"{fixed[-1]} and {wording.plain(layer)} MiB a layer and batch size"] if layer else fixed[-1:]
     return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
 
 

@@ -87,7 +87,7 @@ def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
 
 
 def test_fp8_on_a_term_is_unknown_where_the_term_has_no_price() -> None:
-    solved = answered("8b", gpus="a10g")
+    solved = answered("8b", gpus="a10")
     levers = levers_of_sheet(solved)
     for found, mine in zip(terms_at_fp8(solved, levers), levers, strict=True):
         after = at_fp8(mine)

@@ -326,8 +326,8 @@ EDITS = [
     Edit("model: heads", at("Models", "Llama 3.1 8B", "Query heads", 6), change=lambda q: reshape(q, 0, n_heads=6)),
     Edit(
         "model: latent",
-        at("Models", "DeepSeek-V3", "Latent width", 1152),
-        change=lambda q: reshape(q, 2, mla_width=1152),
+        at("Models", "DeepSeek-V3", "Latent width", 4608),
+        change=lambda q: reshape(q, 2, mla_width=4608),
     ),
     Edit(
         "model: experts of a dense one",

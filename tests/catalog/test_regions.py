@@ -293,3 +293,10 @@ def test_a_folder_laid_over_adds_regions_and_prices(tmp_path: Path) -> None:
     for text in ("mars", "eu", "eu-mars-1"):
         (mine,) = (one for one in over.regions.rows_in(text) if one.id == "aws/p5.48xlarge")
         assert (mine.region, mine.prices[0].usd_per_hour) == ("eu-mars-1", 9.5)
+
+
+@pytest.mark.parametrize("text", ["de", "no", "es", "in"])
+def test_a_few_letters_are_no_part_of_a_name(text: str) -> None:
+    """`de` is within swedencentral, `es` within us-west-2, `no` within eu-north-1: other countries than were meant."""
+    with pytest.raises(ScenarioError, match=f"no instance is left in region '{text}'"):
+        recommended(text)

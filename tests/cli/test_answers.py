@@ -201,7 +201,7 @@ def test_recommend_prints_only_changes_that_buy_something(run, model: str) -> No
 
 
 @pytest.mark.some(1)
-@pytest.mark.parametrize(("model", "printed"), [("deepseek-v3", 1), ("70b", 0)])
+@pytest.mark.parametrize(("model", "printed"), [("c4ai-command-a-03-2025", 1), ("70b", 0)])
 def test_recommend_prints_fp8_where_it_rents_something_else(run, model: str, printed: int) -> None:  # type: ignore[no-untyped-def]
     arguments = (
         "recommend",

@@ -469,3 +469,10 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     assert page.exit_code == 0, page.output
     text = (here / "output" / "sizing-sheet.md").read_text("utf-8")
     assert "H100 SXM" in text and "of Own from price list ours.csv." in text
+
+
+def test_a_city_alone_is_said_to_be_in_no_area(run: Run, here: Path) -> None:
+    lines = 'own,H100 SXM,8,16,Frankfurt\nown,L40S,4,4,"Frankfurt, Germany"\n'
+    (here / "a.csv").write_text(f"provider,gpu,gpu count,price per hour,region\n{lines}")
+    said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
+    assert "such as eu, finds what stands in Frankfurt. Write the country too, as in Frankfurt, Germany." in said

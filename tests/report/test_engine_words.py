@@ -94,7 +94,7 @@ def test_the_share_has_the_engines_name(engine: str, words: str) -> None:
         (
             "vllm",
             "Activations from shapes (sampler: 12 B a logit beside the logits); outside torch 0.25 to 2.25 GiB, "
-            "CUDA graphs 0.48 GiB a GPU.",
+            "CUDA graphs 0.05 GiB and 0.119 MiB a layer and batch size a GPU.",
         ),
         ("tensorrt-llm", "Activations from shapes; outside torch 1.63 to 3.6 GiB, CUDA graphs 1 GiB a GPU."),
         (
