@@ -44,6 +44,7 @@ from sheetgen.units import DTYPES, GIB, PUBLISHED
 REQUEST_FACTORS = (0.7, 1.4)  # beyond, what a few runs say is more noise than news
 NO_REQUEST_FACTOR = 1e-9  # of a step in which requests add nothing
 T = TypeVar("T")
+HELD_SLACK = 0.02  # of a GPU's memory, by which weights and pool may pass the engine's share: SGLang's by 0.3 %
 PRINTED = 0.01 * GIB  # what a log rounds its pool to
 MOST_OFF = 0.1  # of a GPU's memory, by which a pool may be off where its log does not say its share of the memory
 SPELLED = {"tensor_parallel_size": "tp", "pipeline_parallel_size": "pp", "data_parallel_size": "dp"}
@@ -284,6 +285,7 @@ def _minor(version: str | None) -> tuple[int, ...] | None:
 
 OF_START = (
     "kv_budget_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens", "weights_bytes_per_gpu", "gpu_memory_bytes",
+    "memory_budget_bytes", "loaded_weights_bytes_per_gpu",
 )  # fmt: skip
 
 
@@ -306,6 +308,12 @@ def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
     seen = {name: value for name in OF_START if (value := getattr(pool, name, None))}
     if wrong := list(contradictions(served.model, served.gpu, {**seen, "kv_pool_bytes_per_gpu": printed}, predicted)):
         raise ScenarioError(*wrong)
+    most = predicted["memory_budget_bytes"] - predicted["loaded_weights_bytes_per_gpu"]
+    if printed > most + HELD_SLACK * predicted["gpu_memory_bytes"]:
+        raise ScenarioError(
+            f"its KV pool of {printed / GIB:,.2f} GiB is more than the {most / GIB:,.2f} GiB that its share of the"
+            " memory holds beside the weights."
+        )
     if pool.gpu_memory_utilization is None and abs(start.more_bytes) > MOST_OFF * predicted["gpu_memory_bytes"]:
         sizes = (f"{size / GIB:,.2f} GiB" for size in (printed, start.predicted_kv_pool_bytes))
         raise ScenarioError(

@@ -476,3 +476,50 @@ def test_a_city_alone_is_said_to_be_in_no_area(run: Run, here: Path) -> None:
     (here / "a.csv").write_text(f"provider,gpu,gpu count,price per hour,region\n{lines}")
     said = " ".join(run("catalog", "prices", "a.csv", *DAY).stdout.split())
     assert "such as eu, finds what stands in Frankfurt. Write the country too, as in Frankfurt, Germany." in said
+
+
+COLUMNS = "provider,instance type,gpu,gpu count,region,price"
+AMOUNTS = {  # a list's columns and line, its one price, of on demand but where stated
+    "a unit for one GPU": (f"{COLUMNS},unit", "own,h4,H100 SXM,4,fra,5,per GPU hour", 20.0),
+    "ten hours": (f"{COLUMNS},unit of measure", "own,h4,H100 SXM,4,fra,160,10 Hours", 16.0),
+    "730 hours": (f"{COLUMNS} per 730 hours", "own,h4,H100 SXM,4,fra,11680", 16.0),
+    "cards": (f"{COLUMNS} per card per hour", "own,h4,H100 SXM,4,fra,4", 16.0),
+    "a GPU server": (COLUMNS.replace("price", "GPU server price per hour"), "own,h4,H100 SXM,4,fra,16", 16.0),
+    "spot as x": (f"{COLUMNS},spot", "own,h4,H100 SXM,4,fra,9,x", {"spot": 9.0}),
+    "a year's term": (f"{COLUMNS},term", "own,h4,H100 SXM,4,fra,12,1 year", {"reserved-1yr": 12.0}),
+    "a year in the head": (
+        COLUMNS.replace("price", "price 1y per hour"),
+        "own,h4,H100 SXM,4,fra,12",
+        {"reserved-1yr": 12.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AMOUNTS)
+def test_of_what_and_for_how_long_a_price_is(case: str, run: Run, here: Path) -> None:
+    head, line, expected = AMOUNTS[case]
+    (here / "a.csv").write_text(f"{head}\n{line}\n")
+    told = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
+    assert told.exit_code == 0, told.output
+    prices = {price.purchase: price.usd_per_hour for price in Catalog("mine").instance("own/h4").prices}
+    assert prices == (expected if isinstance(expected, dict) else {"on-demand": expected})
+
+
+def test_a_price_by_the_gpu_of_a_type_that_the_catalogs_know(run: Run, here: Path) -> None:
+    """Azure's NC80 has two; a line that says another number of GPUs is not believed."""
+    known = "provider,instance type,region,price per GPU hour\nazure,Standard_NC80adis_H100_v5,eastus,6.5\n"
+    (here / "a.csv").write_text(known)
+    assert run("catalog", "prices", "a.csv", *DAY, "--to", "mine").exit_code == 0
+    assert Catalog("mine").instance("azure/Standard_NC80adis_H100_v5").prices[0].usd_per_hour == 13.0
+    (here / "b.csv").write_text(f"{COLUMNS} per hour\nAWS,p5.48xlarge,H100 SXM,4,us-east-1,28\n")
+    told = run("catalog", "prices", "b.csv", *DAY, "--to", "other")
+    assert told.exit_code == 1 and "with 4 GPUs, and aws/p5.48xlarge has 8" in " ".join(told.output.split())
+
+
+@pytest.mark.parametrize(
+    "column", ["price NZ$/hr", "price ¥ per hour", "price kr per hour", "price EUR or USD per hour"]
+)
+def test_a_currency_in_the_head_is_never_taken_for_dollars(column: str, run: Run, here: Path) -> None:
+    (here / "a.csv").write_text(f"{COLUMNS.replace('price', column)}\nown,h4,H100 SXM,4,fra,20\n")
+    told = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
+    assert told.exit_code != 0 and not (here / "mine").exists(), told.output

@@ -10,7 +10,8 @@ USD = "USD"
 HOURS_OF_A_LISTED_MONTH = 730  # lists that state a price for a month have made it from the hour by this number
 _SYMBOLS = {
     "us$": USD, "usd$": USD, "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD", "s$": "SGD", "hk$": "HKD",
-    "r$": "BRL", "$": USD, "€": "EUR", "£": "GBP", "₹": "INR", "₩": "KRW", "zł": "PLN", "euro": "EUR", "euros": "EUR",
+    "r$": "BRL", "nz$": "NZD", "nt$": "TWD", "mx$": "MXN", "rmb": "CNY",
+    "$": USD, "€": "EUR", "£": "GBP", "₹": "INR", "₩": "KRW", "zł": "PLN", "euro": "EUR", "euros": "EUR",
     "dollar": USD, "dollars": USD,
 }  # fmt: skip
 CURRENCIES = {
@@ -70,6 +71,8 @@ def currency_in(text: str, is_all: bool = False) -> str:
             currency = code
         elif code:
             raise AmountError(f"in one currency, not {currency} and {code}")
+        elif low.endswith("$"):
+            raise AmountError(f"in a currency by its code: {word} is not known")
         elif is_all and not _AROUND.fullmatch(low.rstrip(".") or low):
             raise AmountError("a plain number, such as 2.49")
     return currency

@@ -166,6 +166,7 @@ class Offer:
     local_nvme_gb: float | None = None
     network_gbps: float | None = None
     source: str = ""  # as the line states it
+    is_for_gpu: bool = False  # its prices are of one GPU of a machine, whose GPUs the list does not count
     kinds: dict[str, str] = field(default_factory=dict)
     is_own: bool = False  # of a list of the user's own form, which may bring providers and machines
     has_gpu_column: bool = False

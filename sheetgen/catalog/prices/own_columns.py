@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "purchase": (
         "purchase", "purchase class", "pricing model", "price type", "purchase type", "billing type", "term type",
-        "commitment", "laufzeit", "vertrag", "abrechnungsmodell", "type",
+        "commitment", "term", "laufzeit", "vertrag", "abrechnungsmodell", "type",
     ),
     "spot": ("spot", "is spot", "interruptible", "preemptible"),
     "unit": (
@@ -68,9 +68,10 @@ PLAIN = {
 OF_WINDOWS = ("product name", "meter name", "sku name", "name", "price description")  # may name another product
 _HOURS_OF = {  # what a price is for, and the words that say so
     1.0: "hour hours hr hrs h hourly stunde stunden std stündlich stundenpreis heure dph",
+    3 * HOURS_OF_A_LISTED_MONTH: "quarter quarters quarterly quartal",
     24.0: "day daily tag",
     168.0: "week weekly woche",
-    HOURS_OF_A_LISTED_MONTH: "month months monthly mo mth monat monatlich mtl monatspreis mois",
+    HOURS_OF_A_LISTED_MONTH: "month months monthly mo mth monat monatlich monatliche monatlicher mtl monatspreis mois",
     12 * HOURS_OF_A_LISTED_MONTH: "year yearly annual annually jahr",
     1 / 60: "minute min",
     1 / 3600: "second sec",
@@ -89,8 +90,13 @@ _GERMAN = re.compile(r"\b(preis|stunde|stündlich|std|monat|anbieter|standort|an
 PURCHASE_WORDS: tuple[tuple[str, str], ...] = (
     (r"spot|preemptible|interruptible|low priority|minimum bid", "spot"),
     (r"capacity block", "capacity-block"),
-    (r"\b(3 ?y(ea)?rs?|3 jahre?|36 ?m\w*)\b", "reserved-3yr"),
-    (r"\b(1 ?y(ea)?r|1 jahr|12 ?m\w*)\b", "reserved-1yr"),
+    (r"\b((3|three|drei) ?(y|yrs?|years?|jahre?)|36 ?m\w*)\b", "reserved-3yr"),
+    (r"\b((1|one|ein) ?(y|yrs?|years?|jahr)|12 ?m\w*)\b", "reserved-1yr"),
+)
+_COMMITMENT = r"reserv|commit|\bcud\b|\b([0-9]+|two|zwei|five|fünf) ?(y|yrs?|years?|jahre?|months?|monate?|m)\b"
+PER_GPU = re.compile(
+    r"\b(per|je|pro|par) (gpu|card|accelerator|karte)\b|^gpu\b(?! server| node| instance)|[$€£] gpu\b|"
+    r"\b(gpu|card|accelerator) (h|hrs?|hours?|stunden?|std|months?|mo|monat|price|preis|cost)\b|\bgpu$"
 )
 
 
@@ -159,18 +165,26 @@ def _price(name: str) -> PriceColumn | None:
     if not _PRICE.search(words) or _NO_PRICE.search(words) or words in NAMES["spot"] + NAMES["unit"]:
         return None
     purchase = purchase_in(words)
-    if purchase is None or (purchase == ON_DEMAND and re.search(r"reserv|commit|\bcud\b", words)):
+    if purchase is None:
         return None
     try:
-        currency = currency_in(" ".join(re.findall(r"[a-zà-ž]+|[^\w\s]", words.replace("dollar", "usd"))))
-    except AmountError:
-        currency = ""
+        marks = re.findall(r"[a-zà-ž]*[$€£₹₩¥]|[a-zà-ž]+|[^\w\s]", words.replace("dollar", "usd"))
+        currency = currency_in(" ".join(marks))
+    except AmountError as error:
+        raise CatalogError(f"column {shown(name)}: its prices must be {error}") from error
     periods = [PERIODS[word] for word in re.findall(r"[^\W\d_]+", words) if word in PERIODS]
     if purchase.startswith("reserved"):  # `1 year` is the term
         periods = [hours for hours in periods if hours <= HOURS_OF_A_LISTED_MONTH]
-    hours = next(iter(periods), 0.0)
-    scale = 0.01 if re.search(r"\bcents?\b", words) else 1.0
-    return PriceColumn(name.lower(), purchase, hours, bool(re.search(r"\bgpu\b", words)), currency, scale)
+    hours = sum(hours * how_many(words, hours) for hours in periods[:1])
+    scale = 0.01 if re.search(r"\b(cents?|cts?)\b", words) else 1.0
+    return PriceColumn(name.lower(), purchase, hours, bool(PER_GPU.search(words)), currency, scale)
+
+
+def how_many(words: str, period_hours: float) -> float:
+    """The 10 of `10 hours`, for a period of that many hours; 1 where no number stands before it."""
+    names = "|".join(word for word, hours in PERIODS.items() if hours == period_hours)
+    counted = re.search(rf"\b([1-9][0-9]*) ?({names})\b", words.lower())
+    return float(counted[1]) if counted else 1.0
 
 
 def purchase_in(words: str) -> str | None:
@@ -179,7 +193,7 @@ def purchase_in(words: str) -> str | None:
     for pattern, purchase in PURCHASE_WORDS:
         if re.search(pattern, low):
             return purchase
-    return None if re.search(r"reserv|commit", low) else ON_DEMAND
+    return None if re.search(_COMMITMENT, low) else ON_DEMAND
 
 
 def _one_of_each(prices: Sequence[PriceColumn]) -> list[PriceColumn]:

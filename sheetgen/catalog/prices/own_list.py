@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from sheetgen.catalog.prices.amounts import CURRENCIES, USD, Amount, AmountError, currency_in, decimal_sign, read_amount
 from sheetgen.catalog.prices.list_tables import Fault, Lines
 from sheetgen.catalog.prices.offers import LEAST_USD, MOST_USD, Offer
-from sheetgen.catalog.prices.own_columns import PERIODS, OwnColumns, PriceColumn, plain, purchase_in
+from sheetgen.catalog.prices.own_columns import PER_GPU, PERIODS, OwnColumns, PriceColumn, how_many, plain, purchase_in
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import ON_DEMAND, PURCHASES, count
 
 _COUNTED = (  # a GPU's name and how many
-    re.compile(r"\b(?P<n>[0-9]{1,3}) ?[xX×] ?(?P<gpu>.*\S)"),
+    re.compile(r"(?<![\w.])(?P<n>[0-9]{1,3}) ?[xX×] ?(?P<gpu>.*\S)"),
     re.compile(r"(?P<gpu>.*\S) [xX×] ?(?P<n>[0-9]{1,3})$"),
 )
 _TEXT = re.compile(r"[^\W_][^<>:;{}|=\"'`\\]*")  # of a region or a provider: no mark-up, no formula
@@ -133,11 +133,14 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     if not provider and "provider" in of:
         wrong.append(_refused(of["provider"], "", "the name of a provider"))
     if of.get("gpu_count") != of.get("gpu"):
-        n_gpus = _number(reader, line, "gpu_count", wrong) or n_gpus
+        counted = _number(reader, line, "gpu_count", wrong)
+        if counted and n_gpus and counted != n_gpus:
+            wrong.append(_refused(of["gpu_count"], line[of["gpu_count"]], f"{n_gpus:g}, as {shown(of['gpu'])} says"))
+        n_gpus = counted or n_gpus
     if "gpu" not in of and _counted(name.replace("_", " "))[1]:
         gpu, n_gpus = _counted(name.replace("_", " "))
     prices, is_for_gpu, currency = _prices(reader, line, wrong)
-    by_gpu = n_gpus is None and bool(gpu) and (is_for_gpu or name in ("", gpu))
+    by_gpu = n_gpus is None and bool(gpu) and name in ("", gpu)
     if n_gpus is not None and is_for_gpu:
         prices = {purchase: round(usd * n_gpus, 6) for purchase, usd in prices.items()}
     rate = reader.stated.usd_per.get(currency)
@@ -152,6 +155,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
         region=text("region", _TEXT, "a place, such as Frankfurt"),
         as_of=_day(line, of.get("date"), wrong),
         per_gpu=by_gpu,
+        is_for_gpu=is_for_gpu and n_gpus is None,
         gpu=gpu,
         interconnect=line[of["interconnect"]] if "interconnect" in of else "",
         gpu_count=n_gpus,
@@ -199,7 +203,8 @@ def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple
     in that currency where its rate is missing."""
     prices: dict[str, float] = {}
     currencies: set[str] = set()
-    is_for_gpu = False
+    unit = plain(line[reader.columns.of["unit"]]) if "unit" in reader.columns.of else ""
+    is_for_gpu = bool(PER_GPU.search(unit))
     for one in reader.columns.prices:
         text = line[one.column]
         try:
@@ -218,7 +223,7 @@ def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple
         elif purchase:
             prices[purchase] = round(usd, 6)
         currencies.add(currency)
-        is_for_gpu = is_for_gpu or one.per_gpu or bool(re.search(r"\bgpu\b", text.lower()))
+        is_for_gpu = is_for_gpu or one.per_gpu or bool(PER_GPU.search(plain(text)))
     if len(currencies) > 1:
         wrong.append(f"has prices in {' and '.join(sorted(currencies))} on one line. Keep one currency a line.")
     return prices, is_for_gpu, next(iter(currencies), USD)
@@ -240,9 +245,11 @@ def _currency(reader: _Reader, line: Mapping[str, str], one: PriceColumn, amount
 
 def _hours(reader: _Reader, line: Mapping[str, str], one: PriceColumn) -> float:
     """The hours that a price is for, by its text, its column's name or the line's unit; an hour where nothing says."""
-    unit = reader.columns.of.get("unit")
-    words = re.findall(r"[^\W\d_]+", f"{line[one.column]} {line[unit] if unit else ''}".lower())
-    periods = {PERIODS[word] for word in words if word in PERIODS} | ({one.hours} - {0})
+    unit = line[reader.columns.of["unit"]] if "unit" in reader.columns.of else ""
+    named = [
+        PERIODS[word] for word in re.findall(r"[^\W\d_]+", f"{line[one.column]} {unit}".lower()) if word in PERIODS
+    ]
+    periods = {hours * how_many(unit, hours) for hours in named} | ({one.hours} - {0})
     if len(periods) > 1:
         raise AmountError("for one time: its column, its unit and the price itself name several")
     return next(iter(periods), 1.0)
@@ -252,7 +259,7 @@ def _purchase(reader: _Reader, line: Mapping[str, str]) -> str:
     """The class that other columns of a line name, on demand where none does; empty for a commitment without its
     term."""
     of = reader.columns.of
-    is_spot = "spot" in of and line[of["spot"]].strip().lower() in ("true", "yes", "ja", "1", SPOT)
+    is_spot = "spot" in of and line[of["spot"]].strip().lower() in ("true", "yes", "ja", "y", "x", "1", SPOT)
     if is_spot or re.search(r"\bspot\b", plain(" ".join(line[column] for column in reader.columns.of_windows))):
         return SPOT
     said = line[of["purchase"]].strip().lower() if "purchase" in of else ""

@@ -53,8 +53,16 @@ def lay_own(offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gp
             found.left.append(Unmatched(offer, "of a provider whose name has no letters from a to z", provider))
             continue
         found_row = None if offer.per_gpu else _row_of_type(offer, of_type)
+        if found_row is None and offer.is_for_gpu and offer.gpu:
+            offer = replace(offer, per_gpu=True, name=offer.gpu)
         gpu = None if found_row else _gpu_of(offer, known)
-        if found_row is not None:
+        if found_row is not None and offer.gpu_count not in (None, found_row.gpu_count):
+            why = f"with {offer.gpu_count:g} GPUs, and {found_row.id} has {found_row.gpu_count}"
+            found.left.append(Unmatched(offer, why, provider))
+        elif found_row is not None:
+            if offer.is_for_gpu:
+                by_machine = {name: round(usd * found_row.gpu_count, 6) for name, usd in offer.prices.items()}
+                offer = replace(offer, prices=by_machine, is_for_gpu=False)
             region = _region_in(offer.region, found_row.region)
             found.of_rows.append(replace(offer, name=found_row.type, region=region))
         elif isinstance(gpu, str):
