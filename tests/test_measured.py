@@ -358,3 +358,13 @@ def test_a_measurement_is_a_day_on_one_replica() -> None:
     each = answer["hourly_usd"] / answer["n_instances"]
     assert measure["instance"] == answer["instance"] and measure["hours"] == 24
     assert measure["usd"] == pytest.approx(24 * each * -(-n_gpus // count), rel=1e-12)
+
+
+def test_hardware_that_was_measured_is_said_to_be() -> None:
+    """H100 NVL is in none of the runs of the fit; a run of one's own on it is what others lack."""
+    asked = {"model": "70b", "users": 200, "as_of": "2026-11-20", "gpus": "h100-nvl"}
+    plain = sheetgen.recommend(**asked)
+    load = f"concurrent_requests=8,input_tokens=3072,output_tokens=1024,tpot_ms=20,tp={plain['tensor_parallel_size']}"
+    mine = sheetgen.recommend(**asked, measured=[f"{load},engine=vllm,weight_dtype={plain['weight_dtype']}"])
+    assert (plain["measured"], mine["measured"]) == (False, True)
+    assert mine["tensor_parallel_size"] == plain["tensor_parallel_size"]

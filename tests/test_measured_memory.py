@@ -369,3 +369,20 @@ def test_public_starts_of_one_deployment_lie_within_the_band() -> None:
     # A difference says more than a factor: the median and the worst pair that is not of equal settings.
     differ = sorted((off, by_factor) for _, _, off, by_factor in found if off + by_factor > 0)
     assert sum(off for off, _ in differ) < sum(by_factor for _, by_factor in differ)
+
+
+def test_starts_that_differ_are_no_surer_than_their_difference() -> None:
+    said = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib="
+    asked = {"model": "8b", "gpu": "h100", "weight_dtype": "bf16", "context": "8k"}
+    answer = sheetgen.size(**asked, measured=[f"{said}53", f"{said}51"])
+    pool = answer["kv_pool_bytes_per_gpu"]
+    plain = sheetgen.size(**asked)
+    for end, sign in (("low", -1), ("high", 1)):
+        own = abs(plain[f"kv_pool_bytes_per_gpu_{end}"] - plain["kv_pool_bytes_per_gpu"])
+        assert answer[f"kv_pool_bytes_per_gpu_{end}"] == pytest.approx(pool + sign * min(own, GIB), abs=2)
+
+
+def test_a_pool_that_the_memory_cannot_hold_is_refused() -> None:
+    said = "gpu=h100,model=8b,weight_dtype=bf16,tp=1,engine=vllm,gpu_memory_utilization=0.9,kv_pool_gib=79"
+    with pytest.raises(ScenarioError, match=r"KV pool of 79.00 GiB is more than the 56\.\d\d GiB that its share"):
+        sheetgen.size(model="8b", gpu="h100", weight_dtype="bf16", context="8k", measured=said)

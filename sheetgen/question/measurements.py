@@ -275,6 +275,8 @@ def _with_starts(
     releases = {_minor(version) for version in (asked, *(start.pool.engine_version for start in starts))}
     name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
     error = guidance.number(guidance.assumptions(catalog), name) * GIB
+    differences = [start.more_bytes for start in starts]
+    error = max(error, (max(differences) - min(differences)) / 2)  # several that differ are no surer than that
     return replace(measured, starts=tuple(starts), pool_more_bytes=more, pool_error_bytes=error)
 
 

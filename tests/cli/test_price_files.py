@@ -523,3 +523,10 @@ def test_a_currency_in_the_head_is_never_taken_for_dollars(column: str, run: Run
     (here / "a.csv").write_text(f"{COLUMNS.replace('price', column)}\nown,h4,H100 SXM,4,fra,20\n")
     told = run("catalog", "prices", "a.csv", *DAY, "--to", "mine")
     assert told.exit_code != 0 and not (here / "mine").exists(), told.output
+
+
+def test_an_empty_currency_is_not_dollars(run: Run, here: Path) -> None:
+    lines = "own,h4,H100 SXM,4,fra,12,EUR\nown,l4,L40S,4,fra,12,\n"
+    (here / "a.csv").write_text(f"{COLUMNS} per hour,currency\n{lines}")
+    told = run("catalog", "prices", "a.csv", *DAY, "--usd-per", "EUR=1.1", "--to", "mine")
+    assert told.exit_code == 1 and "currency is empty" in " ".join(told.output.split()).replace("'", "")

@@ -237,6 +237,8 @@ def _currency(reader: _Reader, line: Mapping[str, str], one: PriceColumn, amount
     if column and line[column] and not of_line:
         raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is {shown(line[column])!r}")
     named = {amount.currency, one.currency, of_line} - {""}
+    if column and not line[column].strip() and not named:
+        raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is empty")
     others = named - ({USD} if "$" in line[one.column] and amount.currency == USD else set())
     if len(others) > 1:
         raise AmountError(f"in one currency, not {' and '.join(sorted(others))}")
