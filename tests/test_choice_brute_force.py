@@ -387,12 +387,12 @@ ERRORS = {"0.33.0": 0.1 * 2**30, "0.34.0": 0.2 * 2**30}  # by the release of a l
 
 
 def random_starts(draw: random.Random, model: str, weight_dtype: str) -> Iterator[tuple[str, Start]]:
-    """Start-up logs of a model, as an option says them: pools up to 3 GiB larger or smaller than predicted."""
+    """Start-up logs of a model, as an option says them: pools 3 GiB smaller than predicted to half a GiB larger, which the memory holds."""
     gpus = sorted({one.gpu for one in candidates()})
     sizes = [tp for tp, dp in layouts(model) if dp == 1]
     for gpu, tp in itertools.product(gpus, sizes):
         pool = predicted_pool(model, weight_dtype, gpu, tp) if runs(gpu, weight_dtype, "bf16") else 0
-        quarters = round(4 * (pool / 2**30 + draw.uniform(-3, 3)))  # of a GiB, which an option says exactly
+        quarters = round(4 * (pool / 2**30 + draw.uniform(-3, 0.5)))  # of a GiB, which an option says exactly
         if pool > 2**30 and quarters > 0 and draw.random() < 0.7:
             version, error = draw.choice(list(ERRORS.items()))
             named = f"model={model},weight_dtype={weight_dtype},gpu={gpu},tp={tp},engine=vllm"
