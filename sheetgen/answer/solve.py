@@ -333,4 +333,4 @@ def was_measured(solved: Solution, row: int, offer: int) -> bool:
     at.evaluate((speed.measured_scope,), OF_CHOSEN)
     [scope] = at.spread("measured_scope", OF_CHOSEN)
     [own_factor] = at.spread("measured_tpot_factor", OF_CHOSEN)
-    return SPEED_SCOPES[int(scope)] == "fitted" or own_factor > 0
+    return SPEED_SCOPES[int(scope)] == "fitted" or bool(own_factor > 0)
