@@ -387,7 +387,8 @@ ERRORS = {"0.33.0": 0.1 * 2**30, "0.34.0": 0.2 * 2**30}  # by the release of a l
 
 
 def random_starts(draw: random.Random, model: str, weight_dtype: str) -> Iterator[tuple[str, Start]]:
-    """Start-up logs of a model, as an option says them: pools 3 GiB smaller than predicted to half a GiB larger, which the memory holds."""
+    """Start-up logs of a model, as an option says them: pools from 3 GiB smaller than predicted to half a GiB larger,
+    which the memory holds."""
     gpus = sorted({one.gpu for one in candidates()})
     sizes = [tp for tp, dp in layouts(model) if dp == 1]
     for gpu, tp in itertools.product(gpus, sizes):

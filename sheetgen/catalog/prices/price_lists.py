@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sheetgen.catalog.prices.list_files import ListFile, read_list
 from sheetgen.catalog.prices.list_tables import Fault, Lines, Table, read_table
@@ -102,16 +102,11 @@ def _priced_once(read: PriceList, table: Lines, known: Format | None) -> PriceLi
             what = f"{named} is priced twice: {old} on line {before.line}, {new} here. Keep one."
             faults.append(Fault(offer.where, offer.line, what, is_pair=True))
             clashing |= {before.line, offer.line}
-    return PriceList(
-        read.where,
-        read.title,
-        read.date,
-        tuple(offer for offer in read.offers if offer.prices and offer.line not in clashing),
-        read.n_lines,
-        sum(not offer.prices for offer in read.offers),
-        tuple(sorted(faults, key=lambda fault: fault.line)),
-        read.left,
-        read.notes,
+    return replace(
+        read,
+        offers=tuple(offer for offer in read.offers if offer.prices and offer.line not in clashing),
+        n_without_price=sum(not offer.prices for offer in read.offers),
+        faults=tuple(sorted(faults, key=lambda fault: fault.line)),
     )
 
 
