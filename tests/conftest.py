@@ -171,7 +171,7 @@ def pytest_configure(config: pytest.Config) -> None:
     in_long = config.getoption("--long")
     if in_long:
         os.environ["SHEETGEN_TESTS"] = "long"
-    settings.register_profile("gate", max_examples=15, derandomize=True, database=None, deadline=None)
+    settings.register_profile("gate", max_examples=10, derandomize=True, database=None, deadline=None)
     settings.register_profile("long", max_examples=500, deadline=None, print_blob=True)
     settings.load_profile("long" if in_long else "gate")
 

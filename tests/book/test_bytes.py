@@ -16,8 +16,7 @@ import sys
 sys.path[:0] = sys.argv[2:]
 import books
 from pathlib import Path
-books.build(Path(sys.argv[1]).parent, Path(sys.argv[1]).stem, {**books.SMALL, "tiers": "32",
-    "models": "8b,gpt-oss-120b"})
+books.build(Path(sys.argv[1]).parent, Path(sys.argv[1]).stem, {**books.LEAST, "models": "8b,gpt-oss-120b"})
 """
 
 

@@ -29,7 +29,7 @@ def labels() -> dict[str, str]:
     return {one.file: verdict_on(one.path).bill.label for one in every()}
 
 
-@pytest.mark.some(1)
+@pytest.mark.long  # in the gate all of them at once
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_the_label_stays(name: str, labels: dict[str, str], tmp_path: Path) -> None:
     dice = random.Random(name)
