@@ -28,7 +28,7 @@ ENGINES = ("vllm", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp")
 LONGEST = 8192  # the shortest max_context_tokens of MODELS
 TIMES = ("tpot_seconds", "ttft_seconds")
 SLACK = 1e-9
-examples = settings(max_examples=amount(12, 60), deadline=None, derandomize=True)
+examples = settings(max_examples=amount(8, 60), deadline=None, derandomize=True)
 
 Row = dict[str, Any]
 
