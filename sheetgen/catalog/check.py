@@ -64,7 +64,7 @@ def remarks_of(catalog: Catalog) -> Iterator[Fault]:
         for provider in folder.names("instances"):
             file = f"instances/{provider}.yaml"
             for i, own in enumerate(folder.entry(file, InstanceFile).instances):
-                row = rows[f"{provider}/{own.type}"]
+                row = rows[f"{provider}/{own.type}"].model_copy(update={"prices": own.prices})
                 if is_first and own.offer == "marketplace":
                     continue
                 for purchase, doubt in plausible.doubts_of(row, row.id if is_first else ""):
@@ -158,14 +158,14 @@ def _model_faults(catalog: Catalog, folder: Folder, model: Model) -> Iterator[tu
         others = [one for one in names.get(stem(weights), model.id).split() if one != model.id]
         if others:
             what = f"{weights} is a name of {' and '.join(others)} as well"
-            yield ("same_architecture", i), f"{what}. Name it in one of them"
+            yield ("same_architecture", i), f"{what}. Name it in one of them."
     if catalog.has(LeftOutFile):
         left = {stem(name): name for one in catalog.file(LeftOutFile).models for name in one.names}
         for name in dict.fromkeys(map(stem, [model.id, *model.names()[0]])):
             if name in left:
                 yield (
                     ("id",),
-                    f"{left[name]} is entered here, and {LeftOutFile.file_name} refuses it. Take it out there",
+                    f"{left[name]} is entered here, and {LeftOutFile.file_name} refuses it. Take it out there.",
                 )
 
 
@@ -177,7 +177,7 @@ def _gpu_faults(catalog: Catalog, gpu: Gpu, is_own: bool) -> Iterator[tuple[Loc,
         near = did_you_mean(gpu.host_link, links) or f" It has {', '.join(links)}."
         yield ("host_link",), f"host_link {gpu.host_link!r} is none of {LeverFile.file_name}.{near}"
     if links and not is_own and "host_link" not in gpu.model_fields_set:
-        what = f"host_link is missing: {', '.join(links)}, or null where its link to the host is not known"
+        what = f"host_link is missing: {', '.join(links)}, or null where its link to the host is not known."
         yield ("interconnect",), what
     for i, name in enumerate(gpu.device_names):
         read = catalog.devices.find(f"GPU 0: {name}")
@@ -185,13 +185,13 @@ def _gpu_faults(catalog: Catalog, gpu: Gpu, is_own: bool) -> Iterator[tuple[Loc,
         meant = {_meant(catalog, text) for text in written}
         if meant != {gpu.id} or read is None or read[1] != name:
             what = ", ".join(sorted(meant - {gpu.id})) or "a part of it"
-            yield ("device_names", i), f"{name!r}, as tools print it, is read as {what}. Give the name as printed"
+            yield ("device_names", i), f"{name!r}, as tools print it, is read as {what}. Give the name as printed."
     if catalog.has(LeftOutFile):
         for name in (gpu.id, *gpu.aliases, *gpu.device_names):
             if reason := catalog.file(LeftOutFile).gpu_reason(gpu_words(name).core):
                 yield (
                     ("id",),
-                    f"{name} is entered here, and {LeftOutFile.file_name} refuses it: {reason}. Take it out there",
+                    f"{name} is entered here, and {LeftOutFile.file_name} refuses it: {reason}. Take it out there.",
                 )
 
 
@@ -215,7 +215,7 @@ def _rack_faults(catalog: Catalog, file: InstanceFile) -> Iterator[tuple[Loc, st
         joined, other = domains.get((row.gpu, row.gpu_count), (None, ""))
         if joined and row.nvlink_domain_gpus != joined:
             what = f"{other}, of as many {row.gpu}, has nvlink_domain_gpus: {joined}, and {row.id} has not"
-            yield ("instances", i, "type"), f"{what}. Say the same of both"
+            yield ("instances", i, "type"), f"{what}. Say the same of both."
 
 
 def _region_faults(catalog: Catalog, folder: Folder, file: str) -> Iterator[tuple[Loc, str]]:
