@@ -3,6 +3,7 @@ many prices, models and GPUs each adds to the catalogs, replaces or leaves as th
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,9 +147,12 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
         yield from ((file, fault) for fault in faults or name_faults(entry, catalog.models(), place_of))
 
 
+_OWN_FILE = re.compile(r"\S+\.json of [^/]+")  # the source of an entry that was imported from a file
+
+
 def _model_faults(catalog: Catalog, folder: Folder, model: Model) -> Iterator[tuple[Loc, str]]:
-    """Models named as near that are not there, other weights that another model of the folder has too, a name that is
-    left out as well."""
+    """Models named as near that are not there, other weights that another model of the folder has too, a shipped one
+    that nobody else can find, a name that is left out as well."""
     known, names = catalog.ids("models"), folder.index.models
     for i, other in enumerate(model.nearest):
         if other not in known:
@@ -159,6 +163,11 @@ def _model_faults(catalog: Catalog, folder: Folder, model: Model) -> Iterator[tu
         if others:
             what = f"{weights} is a name of {' and '.join(others)} as well"
             yield ("same_architecture", i), f"{what}. Name it in one of them."
+    if folder.has_index and model.kind == "model":
+        if not model.hf_id:
+            yield ("name",), "hf_id is missing: the repository by which people ask for it, as Qwen/Qwen3-8B"
+        if _OWN_FILE.fullmatch(model.source):
+            yield ("source",), f"source is {model.source!r}, a file of yours. Say where it was published."
     if catalog.has(LeftOutFile):
         left = {stem(name): name for one in catalog.file(LeftOutFile).models for name in one.names}
         for name in dict.fromkeys(map(stem, [model.id, *model.names()[0]])):

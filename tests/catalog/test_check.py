@@ -161,6 +161,12 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
             "provider: acne",
             f"{ROWS}:1: provider is acne, but the file is named acme.yaml.",
         ),
+        (
+            MODEL,
+            "source: '",
+            "source: config.json of mine # '",
+            f"{MODEL}:14: source is 'config.json of mine', a file of yours. Say where it was published.",
+        ),
         (GPU, "host_link: PCIe 5 x16\n", "", f"{GPU}:22: host_link is missing: PCIe 3 x16, "),
         (
             GPU,
@@ -206,14 +212,14 @@ def test_other_weights_belong_to_one_model(small: Path) -> None:
     """Of two organisations: by their bare name nobody could say which."""
     text = (small / MODEL).read_text()
     body = text[text.index("kind: model") :]
-    head = "id: mine\nname: Mine\nsame_architecture:\n  - someone/Hermes-3-Llama-3.1-8B\n"
+    head = "id: mine\nname: Mine\nhf_id: someone/Mine\nsame_architecture:\n  - someone/Hermes-3-Llama-3.1-8B\n"
     (small / "models" / "mine.yaml").write_text(head + body[: body.index("checkpoints:")])
     write_index(small)
     found = [problem.removeprefix(f"{small}/models/") for *_, problem in faults_of(Catalog(base=small))]
     words = "Hermes-3-Llama-3.1-8B is a name of {} as well. Name it in one of them."
     assert found == [
         f"llama-3.1-8b.yaml:10: NousResearch/{words.format('mine')}",
-        f"mine.yaml:4: someone/{words.format('llama-3.1-8b')}",
+        f"mine.yaml:5: someone/{words.format('llama-3.1-8b')}",
     ]
 
 

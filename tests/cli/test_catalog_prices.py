@@ -40,7 +40,8 @@ def test_it_shows_what_changes_and_writes_nothing(run: Run, aws: Path, here: Pat
     assert lines[0] == "aws.csv: AWS on demand, 2 lines."
     assert lines[3].split() == ["aws/p5.48xlarge", "on-demand", "55.04", "60", "+9.0%", "2026-07-20", "2026-11-20"]
     assert "Prices: 1 changed, 1 the same at a later date." in lines
-    assert "61 catalog rows not in the lists: aws/g4dn.12xlarge, " in result.stdout
+    n_others = len([row for row in Catalog().instances() if row.provider == "aws"]) - 2
+    assert f"{n_others} catalog rows not in the lists: aws/g4dn.12xlarge, " in result.stdout
     assert lines[-1] == "Nothing was written. --to DIR writes the rows that change into a folder for --catalogs."
     assert left_in(here) == ["aws.csv"]
     dry = run("catalog", "prices", "aws.csv", *DAY, "--to", "mine", "--dry-run")
