@@ -96,6 +96,7 @@ class Gpu(Entry):
     interconnect: Label
     # Each way and GPU, to all others of a node; PCIe where bridges join pairs.
     interconnect_bytes_per_second: Count | None
+    host_link: Label | None = None  # to its host, by its name in levers.yaml; None where it is not known
     most_of_a_machine: Count | None = None  # where a machine takes few of them: 1 of a GH200
     source: Text
     checked_on: Date
@@ -155,6 +156,7 @@ class Gpu(Entry):
             "tdp_watts": None,
             "interconnect": "none: a MIG slice reaches no other GPU but by the host",
             "interconnect_bytes_per_second": None,
+            "host_link": None,
             "most_of_a_machine": 1,
             "source": self.mig.source,
             "device_names": tuple(f"{name} MIG {profile}" for name in self.device_names),

@@ -436,6 +436,10 @@ class Catalog:
         """The one file of that schema in the last folder that has it, checked; each is read once."""
         return self._folder_with(schema.file_name).entry(schema.file_name, schema)
 
+    def has(self, schema: type[Entry]) -> bool:
+        """Whether a folder has the one file of that schema."""
+        return any(folder.has(schema.file_name) for folder in self.folders)
+
     def read_document(self, relative: str) -> Document:
         """A file of the last folder that has it, with the lines of its fields; an imported model by its id."""
         return self._imported.get(relative) or self._folder_with(relative).document(relative)

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, among, must
 from sheetgen.catalog.engines import Gib, Share, Version, _version
+from sheetgen.catalog.hardware import Gpu
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
@@ -280,11 +281,10 @@ class TriedTargets(Entry):
 
 
 class HostLink(Entry):
-    """The link between a host and one GPU: bytes per second one way, and the GPUs that have it."""
+    """A link between a host and one GPU, which GPUs name as theirs: bytes per second one way."""
 
     name: Label
     bytes_per_second: Count
-    gpus: Many[Id]
     source: Text
 
 
@@ -316,13 +316,8 @@ class LeverFile(Entry):
         missing = [one for one in get_args(LeverId) if one not in ids]
         if missing:
             yield ("levers",), f"levers lacks {', '.join(missing)}"
-        seen: set[str] = set()
-        for i, link in enumerate(self.host_links):
-            for gpu in link.gpus:
-                if gpu in seen:
-                    yield ("host_links", i, "gpus"), f"gpu {gpu} is given twice. Keep one"
-                seen.add(gpu)
+        yield from self.twice("host_links", "name")
 
-    def link(self, gpu_id: str) -> HostLink | None:
+    def link(self, gpu: Gpu) -> HostLink | None:
         """The host link of a GPU, or nothing where it is not known."""
-        return next((one for one in self.host_links if gpu_id in one.gpus), None)
+        return next((link for link in self.host_links if link.name == gpu.host_link), None)

@@ -13,7 +13,6 @@ import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.check import faults_of, overlays
 from sheetgen.catalog.hardware import Instance
-from sheetgen.catalog.plausible import Plausible
 from sheetgen.errors import ScenarioError
 from sheetgen.units import PURCHASES
 
@@ -222,8 +221,8 @@ def test_an_area_of_regions_that_no_file_lists_goes_by_the_words_of_their_names(
 
 def test_an_unknown_region_is_refused_with_areas_and_regions() -> None:
     words = problem(region="us-est-1")
-    assert "no instance is left in region 'us-est-1'. Regions: ap-east-1, " in words and "swedencentral" in words
-    assert " Areas: af, ap, ca, eu, europe, me, mx, sa, uk, us, us-gov." in words and "Did you mean us-" in words
+    assert "no instance is left in region 'us-est-1'. Regions: " in words and ", swedencentral" in words
+    assert f" Areas: {', '.join(catalog().regions.areas)}." in words and "Did you mean us-" in words
 
 
 @pytest.mark.some(2)
@@ -243,14 +242,6 @@ def test_without_a_region_no_file_of_regions_is_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Catalog, "regions", property(lambda _: read.append(1)))
     sheetgen.recommend(model="8b", users=10)
     assert not read
-
-
-def test_no_price_of_a_region_is_implausible() -> None:
-    plausible = Plausible(catalog())
-    for one in catalog().instances():
-        for region, prices in catalog().regions.of_row(one).items():
-            for purchase, (price, _) in prices.items():
-                assert not plausible.doubt(one.gpu, one.gpu_count, purchase, price.usd_per_hour, None), (one.id, region)
 
 
 def test_a_source_is_of_the_price_in_use() -> None:

@@ -435,7 +435,7 @@ class Plans:
             profile -= self.question.layouts.index(layout) - self.question.layouts.index(smaller)
         else:
             return "one GPU is the least"
-        link = self.file.link(gpu.id)
+        link = self.file.link(gpu)
         if link is None:
             return f"the {gpu.short_name}'s link to its host is not known here"
         at = self.solved.at(row, profile)
