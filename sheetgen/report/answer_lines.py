@@ -87,19 +87,18 @@ _PUBLISHED = template(
 _ALL_AT_ONCE = template("all {people} at the same moment {month}")
 _ASKING = template("{times} times a day {month}")
 _DOUBTS = {  # by what an answer is least sure of: what settles it
-    MEMORY: "Least sure: its memory, which a start-up log settles (--measured).",
-    "tpot": "Least sure: the time per token, which a run settles (--measured).",
-    "ttft": "Least sure: the time to the first token, which a run settles (--measured).",
+    MEMORY: "Least sure: memory; its start-up log settles it (--measured).",
+    "tpot": "Least sure: time per token; a run settles it.",
+    "ttft": "Least sure: first token; a run settles it.",
 }
 _MEASURE = template(
-    "[decided?run {run}, {usd}: if [short?its start-up log shows room for the load|it holds the targets], the month "
-    "[falls?falls from {month} to {cheaper}|stays {month}; if not, [dearer?it is {dearer}|nothing is {level} to hold "
-    "the load]]|{run} costs {usd}, and no money hangs on it].",
+    "[decided?run {run}, {usd}: [falls?if {holds}, the month falls from {month} to {cheaper}|unless {holds}, "
+    "[rises?the month is {higher}|nothing is {level}]]|{run} costs {usd}, and no money hangs on it].",
     decided=q.is_decided == 1,
-    short=q.limit == MEMORY,
     falls=is_text(q.cheaper),
-    dearer=is_text(q.dearer),
+    rises=is_text(q.higher),
     run="one replica on {rent} for a day",
+    holds=template("[short?its start-up log shows that the load fits|it holds the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd}: {host}'s API, {precision}, read {day}.")
 _DECLINED = template(
@@ -398,16 +397,17 @@ def _measure(cell: CellRecord) -> Iterator[str]:
     if (measure := cell.measure) is None:
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, _at_margin(cell)
-    dearer = dollars(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
+    higher = dollars(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
         rent=rented(run),
         usd=dollars(run.usd),
-        decided=cheaper is not None or margin is None or bool(dearer),
+        decided=cheaper is not None or margin is None or bool(higher),
         short=(cheaper or cell.answer).limit == MEMORY,
         month=dollars(cell.answer.monthly_usd),
         falls=cheaper is not None,
         cheaper=dollars(cheaper.monthly_usd) if cheaper else "",
-        dearer=dearer,
+        higher=higher,
+        rises=bool(higher),
         level=str(wording.sure(MARGIN)),
     )
     yield str(sentence)
