@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import recommend_json, recommend_text
 
 import sheetgen
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
+from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.measured.measured_point import MeasuredPoint, Unusable
@@ -358,6 +360,53 @@ def test_a_measurement_is_a_day_on_one_replica() -> None:
     each = answer["hourly_usd"] / answer["n_instances"]
     assert measure["instance"] == answer["instance"] and measure["hours"] == 24
     assert measure["usd"] == pytest.approx(24 * each * -(-n_gpus // count), rel=1e-12)
+
+
+LOADS: tuple[dict[str, Any], ...] = (
+    {"model": "70b", "context": "16k", "users": 200},  # cheaper on other hardware, if that is fast enough
+    {"model": "8b", "context": "8k", "concurrent_requests": 62, "gpus": "a100", "tpot_ms": "off", "ttft_ms": "off"},
+    {"model": "8b", "context": "16k", "concurrent_requests": 30, "gpus": "h100", "tpot_ms": "off", "ttft_ms": "off"},
+    {"model": "405b", "context": "16k", "concurrent_requests": 16},  # cheaper, within the near tie
+    {"model": "70b", "context": "16k", "users": 200, "confidence": 0.5},
+    {"model": "qwen3-32b", "context": "32k", "concurrent_requests": 32, "tpot_ms": "off", "ttft_ms": "off"},
+    {"model": "405b", "context": "128k", "concurrent_requests": 32},
+)
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
+def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
+    """What to run, where, and which months hang on it; by the chance that is least, a run or a start-up log."""
+    found = recommended({"as_of": "2026-11-20", **load}, CATALOG)
+    answer, text = recommend_json(found), " ".join(recommend_text(found, False, False).split())
+    even, sure = answer["by_confidence"][0], answer["by_confidence"][-1]
+    decider, month = answer["measure"]["decider"], answer["monthly_usd"]
+    said = text[text.index(" measure ") :]
+    said = said[: said.index(". ")]
+    assert (decider is None) == (1.05 * even["monthly_usd"] >= month)
+    if decider is None:
+        run = answer["measure"]
+        expected = f"the month is ${sure['monthly_usd']:,.0f}"
+        assert (expected in said) == (sure["monthly_usd"] > month) and ("no money" in said) != (expected in said)
+    else:
+        run = decider
+        each = next(one["hourly_usd"] for one in answer["candidates"] if one["instance"] == even["instance"])
+        assert (run["instance"], run["monthly_usd"]) == (even["instance"], even["monthly_usd"])
+        assert run["usd"] == pytest.approx(24 * run["n_instances"] * each, rel=1e-12)
+        assert f"falls from ${month:,.0f} to ${even['monthly_usd']:,.0f}" in said
+    assert f"one replica on {run['n_instances']}x {run['instance']} for a day" in said and f"${run['usd']:,.0f}" in said
+    least = min(answer["chance_of"], key=answer["chance_of"].get)
+    settled = {"memory": "its start-up log settles it (--measured)", "tpot": "a run settles", "ttft": "a run settles"}
+    assert (settled[least] in text) == (answer["chance"] < 0.9)
+    assert ("large and fast enough" in text) == (least == "memory" and answer["chance"] < 0.9)
+    assert ("start-up log" in said) == ((decider["limit"] if decider else least) == "memory" and "no money" not in said)
+
+
+def test_loads_of_that_test_have_every_kind() -> None:
+    answers = [sheetgen.recommend(as_of="2026-11-20", **load) for load in LOADS]
+    deciders = [one["measure"]["decider"] for one in answers]
+    assert {one["limit"] for one in deciders if one} == {"memory", "ttft"} and None in deciders
+    assert any(one and one["instance"] != answer["instance"] for one, answer in zip(deciders, answers, strict=True))
+    assert any(answer["chance"] < 0.9 and answer["chance_of"]["memory"] == answer["chance"] for answer in answers)
 
 
 def test_hardware_that_was_measured_is_said_to_be() -> None:

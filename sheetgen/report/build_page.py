@@ -215,6 +215,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         sized_by=wording.sized_by(question, cell),
         runner_up=_runner_up(cell),
         chance=wording.sure(chosen.chance),
+        is_short=wording.is_short(chosen),
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,

@@ -38,7 +38,7 @@ class Cell:
 
 Text = Cell | str
 SURE_OF = (
-    "Sure that these machines are fast enough for this load; not that the load is right, nor that no machine fails"
+    "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
 )
 ELSEWHERE = "†"  # after a price that is of other hardware than its row names
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
@@ -180,6 +180,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     held: Text = NONE  # "serves 44"
     targets: str = ""  # "50 ms, 5 s": of a token and of the first one
     chance: Text = NONE  # "70% sure"
+    is_short: bool = False  # whether it is least so of memory
     at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
@@ -519,7 +520,10 @@ class Page:
     def uncertain(self) -> tuple[Text, ...]:
         """How far the answers may be off: how sure each is, what that rests on, risks."""
         chances = tuple(
-            words(f"{{}}{self.at_load}: {{}}, {{}}; {{}}.", c.model, c.token_time, c.first_token, c.chance)
+            words(
+                f"{{}}{self.at_load}: {{}}, {{}}; {{}}{', least of its memory' * c.is_short}.",
+                *(c.model, c.token_time, c.first_token, c.chance),
+            )
             for c in self.asked_for
             if c.fits
         )
@@ -621,7 +625,7 @@ class Page:
     @property
     def sure_of(self) -> str:
         """What the chances are of, and what not."""
-        return f"{SURE_OF}."
+        return f"{SURE_OF.format('large and ' * any(card.is_short for card in self.cards))}."
 
     @property
     def owned_at(self) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     CellRecord,
+    ChosenRecord,
     LeverRecord,
     ModelRecord,
     NotAskedRecord,
@@ -328,6 +329,15 @@ def picked(one: RentalRecord) -> Cell:
 def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
     return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
+
+
+MARGIN = 0.9  # the confidence beside the answer's own
+MEMORY = "memory"  # of the chances of an answer, the one that is no time's
+
+
+def is_short(answer: ChosenRecord) -> bool:
+    """Whether an answer that is not sure is least so of its memory, and not of a time."""
+    return answer.limit == MEMORY and answer.chance < MARGIN
 
 
 def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
