@@ -115,7 +115,7 @@ def parts(
         elif kind == "indexer":
             cache_bytes += n * g["entry_bytes"] * seen
         elif kind == "compressed":
-            cache_bytes += n * g["elements_per_token"] * kv * seen
+            cache_bytes += n * (g["width"] + g.get("index_width", 0)) / g["tokens_per_entry"] * kv * seen
         elif kind == "recurrent":
             size = {"fp32": 4, "bf16": 2, "fp16": 2}[g["state_dtype"]]
             cache_bytes += 2 * n * -(-(g["conv_elements"] * 2 + g["state_elements"] * size) // tp)

@@ -266,9 +266,10 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
 HEADS = (
-    "Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Blocks",
-    "Kept in windows", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then",
+    "Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Of compressors", "Blocks",
+    "Kept in windows", "Kept of compressors", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then",
 )  # fmt: skip
+FITS = len(HEADS) - 2  # the column of what fits, before the two of the next step
 CHARGES = {"charged": "kv_blocks_per_sequence", "kept": "kv_blocks_per_sequence_steady"}
 
 
@@ -292,9 +293,9 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
         for column, one in enumerate((*TOKENS, *CHARGE), 5):
             asked |= {one.name: put(r, column, one, asked)}
         charges = {name: asked[of] for name, of in CHARGES.items()}
-        state = {"fits": put(r, 11, figures.all_fit, env | charges), "tried": tried, "low": a, "high": b}
-        low = put(r, 12, figures.next_low, state)
-        high = put(r, 13, figures.next_high, state)
+        state = {"fits": put(r, FITS, figures.all_fit, env | charges), "tried": tried, "low": a, "high": b}
+        low = put(r, FITS + 1, figures.next_low, state)
+        high = put(r, FITS + 2, figures.next_high, state)
     assert isinstance(low, Ref)
     return low
 

@@ -141,6 +141,10 @@ class Accounting(Entry):
     `shares_pages`: whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
     admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
+    Of a model that compresses its keys the growing layers share blocks of `packed_block_tokens`, windows have blocks of
+    `packed_window_tokens`, and what is not compressed yet, `compressor_element_bytes` for each of its elements, takes
+    pages of the windows' size; a page is a whole number of `packed_alignment_bytes`. `packs_tuples`: a block has a page
+    of every size for each layer of a group, whether it has such a layer or not. 0 tokens: the engine packs no pages.
     `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
     the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
     `checkpoint_kv_dtypes`: precisions of the KV cache that a checkpoint states and `auto` follows; else it is 16 bits.
@@ -195,6 +199,12 @@ class Accounting(Entry):
     frees_windows: bool = True
     state_blocks: Annotated[int, Field(ge=1, le=8)] = 1
     checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] = 0
+    packed_block_tokens: CountOrZero = 0
+    packed_window_tokens: CountOrZero = 0
+    packed_alignment_bytes: Count = 1
+    compressor_element_bytes: Count = 1
+    packs_tuples: bool = False
+    packed_source: Text = "the engine packs no pages of several sizes into a block"
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
     checkpoint_kv_dtypes: Many[DtypeName] = ()
     fp8_kv: OwnKv | None = None
@@ -231,6 +241,7 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
     "checkpoint_kv_dtypes": "checkpoint_kv_source",
     "fp8_kv": None,
     **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
+    "packs_tuples": "packed_source",
     **dict.fromkeys(
         (
             "second_runner",
@@ -671,6 +682,50 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
         "whole",
         0,
         8,
+    ),
+    Constant(
+        "packed_block_tokens",
+        "packed_source",
+        "Block of compressed layers",
+        "tokens",
+        WHOLE,
+        "Of all layers whose cache grows, in pages of several sizes; 0: the engine packs none.",
+        "whole",
+    ),
+    Constant(
+        "packed_window_tokens",
+        "packed_source",
+        "and of their windows",
+        "tokens",
+        WHOLE,
+        "The compressors' pages are as large: fewer tokens of theirs fill one.",
+        "whole",
+    ),
+    Constant(
+        "packed_alignment_bytes",
+        "packed_source",
+        "its pages are whole numbers of",
+        "bytes",
+        kind="whole",
+        low=1,
+    ),
+    Constant(
+        "compressor_element_bytes",
+        "packed_source",
+        "an element that is not compressed yet",
+        "bytes",
+        WHOLE,
+        "A key and its weight, in 32 bits each.",
+        "whole",
+        1,
+    ),
+    Constant(
+        "packs_tuples",
+        "packed_source",
+        "pages of every size for each layer (0 or 1)",
+        "",
+        PLAIN,
+        kind="flag",
     ),
     Constant(
         "window_pool_ratio",

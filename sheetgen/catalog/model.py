@@ -64,11 +64,23 @@ class Indexer(Entry):
 
 
 class Compressed(Entry):
-    """Compressed keys and values beside a window: elements by which each layer grows per token."""
+    """Compressed keys and values beside a window: an entry, as wide as a token of the window, for so many tokens.
+
+    fp8_entry_bytes: of an entry in 8 bits, its scales and 16-bit part with it. Layers that choose among their entries
+    keep a key of `index_width` elements beside each, in `index_entry_bytes`; what is compressed there overlaps.
+    """
 
     kind: Literal["compressed"]
     n_layers: Count
-    elements_per_token: Annotated[float, Field(gt=0)]
+    tokens_per_entry: Count
+    width: Count
+    fp8_entry_bytes: Count
+    index_width: CountOrZero = 0
+    index_entry_bytes: CountOrZero = 0
+
+    @property
+    def elements_per_token(self) -> float:
+        return (self.width + self.index_width) / self.tokens_per_entry
 
 
 class Recurrent(Entry):
@@ -302,7 +314,8 @@ _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
     "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
     "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
-    "state_element_bytes", "state_checkpoint_tokens", "side_blocks",
+    "state_element_bytes", "state_checkpoint_tokens", "side_blocks", "n_indexed_layers", "indexed_entry_tokens",
+    "n_pooled_layers", "pooled_entry_tokens", "packed_entry_bytes", "index_entry_bytes",
 )  # fmt: skip
 CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
 # MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
@@ -432,9 +445,11 @@ class Model(Entry):
             heads = getattr(group, "n_kv_heads", 1)
             if self.n_heads % heads:
                 yield ("attention", i, "n_kv_heads"), f"n_kv_heads {heads} does not divide n_heads {self.n_heads}"
-            if group.kind in ("indexer", "compressed", "no_cache"):
+            if group.kind in ("indexer", "no_cache"):
                 continue
-            column = "windowed" if group.kind == "chunked" else group.kind
+            column: str = "windowed" if group.kind == "chunked" else group.kind
+            if group.kind == "compressed":
+                column += " with index keys" if group.index_width else " without index keys"
             # Latents of several widths count at their mean: all are added up, and none is read alone.
             own = {"n_layers", "latent_width", "absorbed_elements"} if group.kind == "mla" else {"n_layers"}
             shape = group.model_dump(exclude=own)
@@ -507,6 +522,11 @@ class Model(Entry):
             elif g.kind == "compressed":
                 out["n_other_layers"] += g.n_layers
                 out["other_elements_per_token"] += g.n_layers * g.elements_per_token
+                kind = "indexed" if g.index_width else "pooled"
+                out[f"n_{kind}_layers"] += g.n_layers
+                out[f"{kind}_entry_tokens"] = g.tokens_per_entry
+                out["packed_entry_bytes"] = g.fp8_entry_bytes
+                out["index_entry_bytes"] = max(out["index_entry_bytes"], g.index_entry_bytes)
             elif g.kind == "indexer":
                 out["other_bytes_per_token"] += g.n_layers * g.entry_bytes
                 out["side_blocks"] += g.side_blocks
