@@ -165,6 +165,7 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
     outside: lines of runs that took no part in the fit, with figure, band and ratio.
     """
     of_outside = {of: part for of, part in outside.groupby(["figure", "band"])["ratio"]}
+    own, of_cells = (table.dropna(subset=list(FIGURES)) for table in (own, of_cells))
 
     def as_wide(key: Key, parts: Sequence[pandas.DataFrame], more: pandas.DataFrame, others: Iterable[Ends]) -> Ends:
         """The ends of both times together, of some runs or, where these have few configurations, of `more`; those that
@@ -294,7 +295,7 @@ def binomial_interval(chance: float, n: int) -> tuple[float, float]:
 
 def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
     """Runs of some folds, each with bands that its runs took no part in."""
-    parts = list(parts)
+    parts = [(part.dropna(subset=list(FIGURES)), bands) for part, bands in parts]
     table = pandas.concat([part for part, _ in parts], ignore_index=True)
 
     def of(bands: Bands, key: Key, gpu: str, figure: str) -> tuple[float, float]:

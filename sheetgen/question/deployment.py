@@ -482,7 +482,8 @@ UNMEASURED = {
 }  # fmt: skip
 
 
-OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
+KERNELS = ("expert_kernels", "latent_kernels", "state_kernels", "sparse_kernels")
+OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", *KERNELS, "network_hop_seconds")
 
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
