@@ -347,18 +347,8 @@ POWER = 0.5  # the best of 0, 0.5 and 1 in inner folds of the sample
 STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength in itertools.product((1, 2), (1, 3)))
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
-    Structure(("of_kind", "of_dtype")[:n], strength, power)
-    for n, strength, power in (
-        (2, 3, 0.5),
-        (2, 3, 0.5),
-        (1, 1, 0.5),
-        (1, 1, 1),
-        (1, 1, 0.5),
-        (2, 3, 0.5),
-        (2, 3, 0.5),
-        (2, 1, 0.5),
-        (2, 3, 0.5),
-    )
+    Structure(("of_kind", "of_dtype")[:n], strength, POWER)
+    for n, strength in ((1, 3), (2, 3), (1, 1), (1, 3), (1, 3), (2, 3), (1, 1), (2, 3), (2, 3))
 )
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten

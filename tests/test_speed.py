@@ -46,14 +46,14 @@ from speed_bands import (
     ends_of,
     weights_of,
 )
-from speed_fit import CHOSEN
+from speed_fit import CHOSEN, FOUND
 from speed_public import SOURCES, compare, public_rows, served
 
 import sheetgen
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, SpeedFile
 
-N_RUNS, N_CONFIGURATIONS = 2563, 154
+N_RUNS, N_CONFIGURATIONS, N_SAMPLE = 2563, 154, 2403
 BAND_HOLDS = (0.75, 0.90)  # of both times together: high ends stand where levels hold, not at nine of ten
 # The file has three digits (0.5 %). The rest is where the optimiser stops: the valley is flat along constants that
 # trade with each other (weights read by a prompt, steps before it), and another processor rounds another way.
@@ -102,11 +102,13 @@ def test_every_run_is_answered(runs: Runs, results: Results) -> None:
 
 
 def test_held_out_errors_keep_the_promise(runs: Runs, results: Results) -> None:
-    found = errors(runs, results.held_out).set_index("figure")
+    """Of the sample that the promise was made of; what other hands measured stands beside it in the docs."""
+    sample = (runs.rows["file"] != FOUND.name).to_numpy()
+    found = errors(runs, results.held_out, sample).set_index("figure")
     for figure, (median, nine_of_ten) in GATES.items():
         assert found.loc[figure, "median"] <= median
         assert nine_of_ten is None or found.loc[figure, "p90"] <= nine_of_ten
-        assert found.loc[figure, "runs"] == N_RUNS
+        assert found.loc[figure, "runs"] == N_SAMPLE
 
 
 def test_a_chance_is_about_right(runs: Runs, results: Results, outside: pandas.DataFrame) -> None:
