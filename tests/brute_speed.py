@@ -172,7 +172,7 @@ def parts(
 
 
 def kernel_layers(entry: Any) -> float:
-    """Plain layers that would launch as many kernels: experts in every layer of a mixture, each latent and recurrent
+    """Plain layers that would launch as many kernels: experts in every layer of a mixture, each recurrent
     layer, and sparse attention in every layer add shares of a plain one."""
     file, layers = read("speed.yaml"), entry["n_layers"]
     total = float(layers)
@@ -181,7 +181,7 @@ def kernel_layers(entry: Any) -> float:
     if any(g["kind"] in ("indexer", "compressed") for g in entry["attention"]):
         total += layers * file["sparse_kernels"]
     for g in entry["attention"]:
-        total += g["n_layers"] * {"mla": file["latent_kernels"], "recurrent": file["state_kernels"]}.get(g["kind"], 0)
+        total += g["n_layers"] * (file["state_kernels"] if g["kind"] == "recurrent" else 0)
     return total
 
 

@@ -19,8 +19,10 @@ import pandas
 from speed_fit import (
     FIGURES,
     INNER_FOLDS,
+    OTHERS_WEIGHT,
     Runs,
     Structure,
+    by_other_hands,
     measured,
     other_cells,
     parts_of,
@@ -80,15 +82,16 @@ def error_table(runs: Runs, predicted: Mapping[str, Any]) -> pandas.DataFrame:
     """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted."""
     seen = measured(runs)
     table = runs.rows[["configuration", "generation", "kind", "gpu_id"]].copy()
-    table["key"] = keys_of(runs)
+    table["key"], table["counts"] = keys_of(runs), numpy.where(by_other_hands(runs), OTHERS_WEIGHT, 1)
     for figure, (name, _) in FIGURES.items():
         table[figure] = numpy.log(seen[name] / predicted[name])
     return table
 
 
 def weights_of(table: pandas.DataFrame) -> Any:
-    """By run: each configuration weighs one."""
-    return 1 / table.groupby("configuration")["kind"].transform("size").to_numpy()
+    """By run: each configuration weighs one, of other hands what its times per token count in the fit."""
+    size = table.groupby("configuration")["kind"].transform("size")
+    return (table.get("counts", 1) / size).to_numpy()
 
 
 # Drawing bands ----------------------------------------------------------------------------------------

@@ -53,7 +53,10 @@ ARCHITECTURES = {  # one, of which runs stand under two names
 # (README of InferenceMAX, benchmark client configuration). Its runs by their ids.
 INFERENCEX, MEAN_LENGTH = r"_cfg\d|^20\d\d_\d\d_\d\d_|^kimi_k2_5_gap_", 0.9
 # Who measured: InferenceX and NVIDIA by the ids of the sample, the others by their sources.
-PUBLISHERS = {"cook": "LMSYS", "rocm": "AMD", "recip": "AMD", "tt": "others", "mill": "others"}
+PUBLISHERS = {
+    "cook": "LMSYS", "rocm": "AMD", "recip": "AMD", "tt": "others", "mill": "others", "kimi": "others",
+    "tune": "others",
+}  # fmt: skip
 RUNS_OF_CELL = 20  # of an engine on a generation of GPUs: fewer make no constants
 WANTED = {"tpot_seconds": 10, "ttft_seconds": 22, "output_tokens_per_second": 10.5}  # median errors, percent
 INNER_FOLDS = 5
@@ -100,7 +103,6 @@ CONSTANTS = {
     "steps_before_prefill": Constant(1.0, 0.25, 8),
     "gather_steps": Constant(10.0, 0.5, 100, ("tensorrt-llm",)),
     "expert_kernels": Constant(0.3, 0.02, 5, shared=True),
-    "latent_kernels": Constant(0.3, 0.02, 5, shared=True),
     "state_kernels": Constant(0.5, 0.02, 5, shared=True),
     "sparse_kernels": Constant(0.5, 0.02, 5, shared=True),
 }
@@ -129,7 +131,12 @@ STEPS = 100  # at most; it settles in 15 to 40
 DAMPING, MOST_DAMPING, FURTHER = 1e-2, 1e8, 10  # of a step, as a share of each square: at first, at most, times
 ENOUGH = 1e-6  # of what is made small: steps that gain less end the fit
 RANKS_WEIGHT = 0.2  # of runs with data-parallel attention: enough for its own constant, and the others stay theirs
-TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 1.0  # far beyond a scale an error counts by its logarithm
+OTHERS_WEIGHT = 0.3  # of other hands' times per token on GPUs of the sample, whose engines they did not tune
+TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 1.6
+SLOWER = {
+    "tpot_seconds": 1.75,
+    "ttft_seconds": 1.25,
+}  # what slower runs count in what is left
 
 
 @dataclass(frozen=True)
@@ -243,7 +250,8 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     starts, limits = (numpy.log([getattr(c, what) for c in CONSTANTS.values()]) for what in ("start", "limit"))
     firm, firm_common = numpy.array([c.spread for c in CONSTANTS.values()]) ** -2.0, GLOBAL_SPREAD**-2.0
     seen = numpy.log([measured(runs)[name] for name in TIMES])
-    scale, weight = numpy.array([[TPOT_SCALE], [TTFT_SCALE]]), numpy.array([[1], [TTFT_WEIGHT]]) * _weights(runs)
+    scale, weight = numpy.array([[TPOT_SCALE], [TTFT_SCALE]]), _weights(runs)
+    weight[1] *= TTFT_WEIGHT / numpy.sqrt(_root_of_configuration(runs))
     weight, seen = weight * ~numpy.isnan(seen), numpy.nan_to_num(seen)  # a time that was not measured counts nothing
     of_cell = [numpy.flatnonzero(runs.cell == c) for c in range(n_cells)]
     fixed = evaluate(BEFORE, runs.values | of_runs(runs, {}))
@@ -252,11 +260,11 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
         return _limited(numpy.exp(own), runs.cells)[runs.cell].T
 
     def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
-        """What is made small: Cauchy's loss of both times and the priors; all quantities; the times' errors."""
+        """What is made small: the loss of both times and the priors; all quantities; the times' errors."""
         known = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
         error = (numpy.log([known[name] for name in TIMES]) - seen) / scale
         prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
-        return (weight**2 * numpy.log1p(error**2)).sum() + prior, known, error
+        return (weight**2 * _losses(error)).sum() + prior, known, error
 
     def slopes(own: Any, known: dict[str, Any], error: Any) -> Any:
         """Of the errors by every constant of their cell [constants, times, runs]."""
@@ -271,7 +279,7 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
         own, common = (numpy.log(numpy.where(one > 0, one, numpy.exp(starts))) for one in near)
     cost, known, error = work_out(own, common)
     for _ in range(STEPS):
-        before, slope, trust = cost, slopes(own, known, error), weight**2 / (1 + error**2)
+        before, slope, trust = cost, slopes(own, known, error), weight**2 * _trust(error)
         steep = slope * numpy.sqrt(trust)  # by errors that count as they do now, as Gauss takes it
         square = numpy.array([_square(steep[:, :, c].reshape(n_names, -1)) for c in of_cell])
         down = numpy.array([(slope * trust * error)[:, :, c].sum((1, 2)) for c in of_cell])
@@ -312,8 +320,34 @@ def _step(
     return through[:, :, -1] + through[:, :, :-1] @ ways, ways
 
 
+def _losses(error: Any) -> Any:
+    """What errors [times, runs] cost: near a scale their square; far beyond it a time per token's by its logarithm
+    (Cauchy), a first token's by itself (pseudo-Huber), since it waits for others now and then."""
+    square = error**2
+    return numpy.array([numpy.log1p(square[0]), 2 * (numpy.sqrt(1 + square[1]) - 1)])
+
+
+def _trust(error: Any) -> Any:
+    """How much of its square each of these errors counts."""
+    square = error**2
+    return numpy.array([1 / (1 + square[0]), 1 / numpy.sqrt(1 + square[1])])
+
+
 def _weights(runs: Runs) -> Any:
-    return numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    """What each run counts [times, runs]."""
+    of_ranks = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    others = by_other_hands(runs)
+    return of_ranks * numpy.array([numpy.where(others, OTHERS_WEIGHT, 1), numpy.ones(len(others))])
+
+
+def by_other_hands(runs: Runs) -> Any:
+    """Which runs are not of the sample, though it has their GPUs' generation."""
+    return ((runs.rows["file"] == FOUND.name) & (runs.rows["generation"] != "CDNA")).to_numpy()
+
+
+def _root_of_configuration(runs: Runs) -> Any:
+    """By run, the root of how many its configuration has."""
+    return numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
 
 
 def _limited(constants: Any, cells: Sequence[tuple[str, str]]) -> Any:
@@ -348,7 +382,7 @@ STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength i
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
     Structure(("of_kind", "of_dtype")[:n], strength, POWER)
-    for n, strength in ((1, 3), (2, 3), (1, 1), (1, 3), (1, 3), (2, 3), (1, 1), (2, 3), (2, 3))
+    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 1), (2, 3), (2, 3))
 )
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten
@@ -366,13 +400,14 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
     at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
     pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
     drawn = structure.strength * numpy.eye(len(names))
-    own = _weights(runs) / numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
+    weights = _weights(runs) / _root_of_configuration(runs)
     seen, found, both = measured(runs), predict(runs, constants), []
-    for name, scale in zip(TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
+    for own, name, scale in zip(weights, TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
         error, x = numpy.log(seen[name] / found[name]), numpy.zeros(len(names))
         seen_at_all, error = ~numpy.isnan(error), numpy.nan_to_num(error)
         for _ in range(ROUNDS):
-            weight = seen_at_all * own / numpy.sqrt(1 + ((error - x[at].sum(0)) / scale) ** 2)
+            rest = (error - x[at].sum(0)) / scale
+            weight = seen_at_all * own * numpy.where(rest > 0, SLOWER[name], 1) / numpy.sqrt(1 + rest**2)
             square = numpy.sum([numpy.bincount(pair, weight, len(names) ** 2) for pair in pairs], axis=0)
             side = numpy.sum([numpy.bincount(one, weight * error, len(names)) for one in at], axis=0)
             x = numpy.linalg.solve(square.reshape(len(names), -1) + drawn, side)

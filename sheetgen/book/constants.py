@@ -47,7 +47,6 @@ OF_MONEY = (
 )
 OF_KERNELS = (
     ("expert_kernels", "Kernels of a layer's experts"),
-    ("latent_kernels", "Kernels of latent attention"),
     ("state_kernels", "Kernels of a recurrent state"),
     ("sparse_kernels", "Kernels of sparse attention"),
 )

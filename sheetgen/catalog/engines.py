@@ -856,10 +856,11 @@ class SpeedFile(Entry):
     chunks_power: float = Field(ge=0, le=1, allow_inf_nan=False)
     chunks_source: Text
     expert_kernels: Factor
-    latent_kernels: Factor
     state_kernels: Factor
     sparse_kernels: Factor
     kernels_source: Text
+    eager_seconds_per_layer: Seconds
+    eager_source: Text
     network_hop_seconds: Seconds
     network_source: Text
     longest_prompt_tokens: Count

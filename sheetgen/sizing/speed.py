@@ -155,22 +155,32 @@ def expert_seconds(
 def kernel_layers(
     n_layers: Quantity,
     n_experts: Quantity,
-    n_mla_layers: Quantity,
     n_state_layers: Quantity,
     speed_kind: Quantity,
     n_model_kinds: Quantity,
     expert_kernels: Quantity,
-    latent_kernels: Quantity,
     state_kernels: Quantity,
     sparse_kernels: Quantity,
 ) -> Any:
     """Plain layers that would launch as many kernels as the model's do: those with experts route, sort and add up
-    beside, latent attention absorbs its matrices, recurrent states are scanned, sparse attention looks up an index.
+    beside, recurrent states are scanned, sparse attention looks up an index.
 
     Source: fitted, shares of a plain layer that hold for every engine (catalogs/speed.yaml). Check: Llama 3.1 8B is 32.
     """
     more = where(n_experts > 0, expert_kernels, 0) + where(speed_kind == n_model_kinds, sparse_kernels, 0)
-    return n_layers * (1 + more) + n_mla_layers * latent_kernels + n_state_layers * state_kernels
+    return n_layers * (1 + more) + n_state_layers * state_kernels
+
+
+@formula("Overhead of a layer, as it is run", SECONDS)
+def layer_seconds_as_run(
+    seconds_per_layer: Quantity, eager_seconds_per_layer: Quantity, enforce_eager: Quantity
+) -> Any:
+    """Seconds of overhead that a plain layer adds to a step: without CUDA graphs the host launches each of its kernels
+    anew.
+
+    Source: vLLM --enforce-eager; catalogs/speed.yaml, eager_seconds_per_layer.
+    """
+    return where(enforce_eager == 1, largest(seconds_per_layer, eager_seconds_per_layer), seconds_per_layer)
 
 
 @formula("Step: overhead of layers", SECONDS)
