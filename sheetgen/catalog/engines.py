@@ -840,7 +840,9 @@ class SpeedConstants(Entry):
     seconds_per_all_reduce: Seconds = Field(title="Seconds an all-reduce")
     link_efficiency: Share = Field(title="Link's rate reached")
     wait_factor: float = Field(ge=0, le=1, allow_inf_nan=False, title="Share of other prompts waited for")
+    seconds_per_request: Seconds = Field(title="Seconds a request of a step")
     base_ttft_seconds: Seconds = Field(title="Seconds before any work")
+    busy_ttft_seconds: Seconds = Field(title="and beside other requests")
     steps_before_prefill: Factor = Field(title="Steps before the prompt")
     gather_steps: Factor = Field(title="Steps to gather a rank's prompt")
 
@@ -908,6 +910,12 @@ class SpeedFile(Entry):
     all_reduce_source: Text
     chunks_power: float = Field(ge=0, le=1, allow_inf_nan=False)
     chunks_source: Text
+    expert_kernels: Factor
+    state_kernels: Factor
+    sparse_kernels: Factor
+    kernels_source: Text
+    eager_seconds_per_layer: Seconds
+    eager_source: Text
     network_hop_seconds: Seconds
     network_source: Text
     longest_prompt_tokens: Count

@@ -125,6 +125,7 @@ WORK: tuple[Formula, ...] = (
     speed.expert_miss_fraction,
     speed.active_expert_params,
     speed.speed_kind,
+    speed.kernel_layers,
 )
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (

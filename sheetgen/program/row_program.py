@@ -94,6 +94,7 @@ DEPLOYMENT = Program(
             ("state_blocks", kv_cache.kept_state_blocks),
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
             *_left_off(),
+            ("seconds_per_layer", speed.layer_seconds_as_run),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
             *quantities.SPEED_BANDS,

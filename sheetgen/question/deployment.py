@@ -482,7 +482,8 @@ UNMEASURED = {
 }  # fmt: skip
 
 
-OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
+KERNELS = ("expert_kernels", "state_kernels", "sparse_kernels")
+OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", *KERNELS, "network_hop_seconds")
 
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
@@ -492,6 +493,7 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
         **speed.constants(engine.engine, gpu).model_dump(),
         **{name: getattr(speed, name) for name in OF_EVERY_SPEED},
         **DEFINITIONS,
+        "eager_seconds_per_layer": speed.eager_seconds_per_layer,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
         "peak_flops": peak_flops(gpu, weight_dtype),

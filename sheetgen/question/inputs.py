@@ -933,7 +933,11 @@ INPUTS: tuple[Input, ...] = (
         "enforce_eager",
         FLAG,
         0,
-        Option("caches", "0|1", "1 where the engine runs without CUDA graphs and compiles nothing: it keeps neither."),
+        Option(
+            "caches",
+            "0|1",
+            "1 where the engine runs without CUDA graphs and compiles nothing: it keeps neither, and is slower.",
+        ),
     ),
     Input(
         "skip_mm_profiling",
