@@ -336,6 +336,7 @@ class Workload(Entry):
     output_tokens: Count
     about: Text
     source: Text
+    request_name: Label = "request"  # what people call one of its requests; its plural takes an s
     tpot_target_ms: Target | None = None  # drives the number of replicas; None: no target
     ttft_target_ms: Target | None = None
     requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
