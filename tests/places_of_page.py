@@ -255,7 +255,7 @@ def _at_confidence(cell: CellRecord) -> Place:
 def _published(cell: CellRecord) -> Place:
     """What the JSON has of the answer with the published weights."""
     one = cell.as_published
-    return Place() if one is None else Place((one.monthly_usd, float(one.n_instances)))
+    return Place((one.monthly_usd or 0.0, float(one.n_instances or 0))) if one else Place()
 
 
 def _of_way(built: Built, row: int, n: int) -> Place:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen import units
-from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
 from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
@@ -363,10 +363,12 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         table.given(
             f"kv_{d}",
             f"KV {d}",
-            [int(d in g.kv_run) for g in gpus],
+            [runs_kv(question, g, d) for g in gpus],
             PLAIN,
             width=10,
-            validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
+            validation=Validation.of(
+                TABLES["gpus"][f"kv_{d}"], "Runs", "1: it runs, 2: but of latents, 0: it does not."
+            ),
         )
     _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]

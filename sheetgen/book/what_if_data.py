@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
@@ -85,7 +85,7 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
     values = gpu_columns(replace(solved.question, gpus=one.gpus, overrides=Overrides()))
     values |= {f"weights_{d}": numpy.array([float(runs_weights(g, d)) for g in one.gpus]) for d in DTYPES}
-    values |= {f"kv_{d}": numpy.array([float(d in g.kv_run) for g in one.gpus]) for d in DTYPES}
+    values |= {f"kv_{d}": numpy.array([float(runs_kv(solved.question, g, d)) for g in one.gpus]) for d in DTYPES}
     of_gpu = [name for name in wiring.tables["gpus"].given_columns if name in values]
     gpus = _facts(
         sheet,

@@ -92,6 +92,7 @@ class Gpu(Entry):
     peak_dense_flops: Flops
     weights_run: dict[DtypeName, Literal["native", "weight_only"]]
     kv_run: Many[DtypeName]
+    kv_typed: dict[DtypeName, Literal[0, 1, 2]] = Field(default_factory=dict)  # by a reader, over the engine's kernels
     tdp_watts: Count | None = None
     interconnect: Label
     # Each way and GPU, to all others of a node; PCIe where bridges join pairs.

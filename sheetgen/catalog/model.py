@@ -493,6 +493,11 @@ class Model(Entry):
         follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
         return [name.lower() for name in own], [name.lower() for name in follows]
 
+    @property
+    def heads(self) -> tuple[FullAttention | WindowedAttention, ...]:
+        """Its layers whose heads keep keys and values."""
+        return tuple(one for one in self.attention if isinstance(one, (FullAttention, WindowedAttention)))
+
     def shape(self) -> dict[str, float]:
         """The numbers that sizing reads, one column each; 0 where a model has no such part.
 

@@ -20,6 +20,7 @@ from sheetgen.launch.commands import (
     here_document,
 )
 from sheetgen.launch.flag_check import ENGINES_OWN, Checked, Remedy, Trial, checks
+from sheetgen.question.deployment import MTP
 from sheetgen.report.wording import small_size
 from sheetgen.units import GIB, MIB, UNQUANTIZED
 
@@ -247,6 +248,8 @@ def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catal
     if draft is None:
         return None
     typed = str(requested["draft_model"])
+    if draft.id == MTP:
+        return Checkpoint(MTP)
     if draft.hf_id is None and "/" not in typed:
         blank = f"CHECKPOINT-OF-{draft.id}".upper()
         why = f"the draft {draft.id} has no id here: put one in place of {blank}"

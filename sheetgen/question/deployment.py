@@ -27,7 +27,8 @@ from sheetgen.catalog.engines import (
 )
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import FullAttention, LatentAttention, Model
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.importer.model_names import resolve_model
@@ -385,6 +386,8 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     weight = published if weight == PUBLISHED else weight
     kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
     engine = engine.for_models([model.entry_id])
+    if draft is not None:
+        engine, draft = engine.drafting(catalog.file(StackFile).speculative_tokens), at_weights(draft, weight)
     return Resolved(model, gpu, engine, weight, kv, draft, speed)
 
 
@@ -404,6 +407,8 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
+    if name.strip().lower() == MTP:
+        return own_draft(targets)
     draft = resolve_model(name, catalog)[0]
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
@@ -418,6 +423,44 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
     if problems:
         raise ScenarioError(*problems)
     return draft
+
+
+MTP = "mtp"  # by this name, as a draft: a model's own layers for multi-token prediction
+
+
+def own_draft(targets: Iterable[Model]) -> Model:
+    """The one layer for multi-token prediction that a model's checkpoint brings, as its draft.
+
+    Raises ScenarioError for several models, and for one without such a layer or whose layer keeps more than keys and
+    values of heads, or a latent.
+    """
+    first, *others = targets
+    if others:
+        raise ScenarioError(f"draft_model {MTP} is of one model. Name one model, or no draft.")
+    kinds = {group.kind for group in first.attention} - {"recurrent", "no_cache"}
+    group = first.attention[0] if len(kinds) != 1 else next(one for one in first.attention if one.kind in kinds)
+    if not first.params.mtp_extra:
+        raise ScenarioError(f"draft_model {MTP}: no layers for multi-token prediction of {first.id} are known.")
+    if isinstance(group, LatentAttention) and kinds == {"mla"}:
+        kept = FullAttention(kind="full", n_layers=1, n_kv_heads=1, key_width=group.latent_width, value_width=0)
+    elif isinstance(group, FullAttention) and kinds == {"full"}:
+        kept = group.model_copy(update={"n_layers": 1})
+    else:
+        raise ScenarioError(
+            f"draft_model {MTP}: the layer of {first.id} keeps a window or index keys, too, which is not sized."
+        )
+    of_layer = {"total": first.params.mtp_extra, "mtp_extra": 0}
+    fields = {"id": MTP, "name": f"the MTP layer of {first.name}", "kind": "draft", "attention": (kept,)}
+    params = first.params.model_copy(update=of_layer)
+    return first.model_copy(update={**fields, "params": params, "checkpoints": (), "layer_runs": ()})
+
+
+def at_weights(draft: Model, weight_dtype: str) -> Model:
+    """A model's own layer in the precision of its weights: checkpoints in 4 bits leave it in 16. Another draft as it
+    is."""
+    if draft.id != MTP:
+        return draft
+    return draft.model_copy(update={"weight_dtype": weight_dtype if DTYPES[weight_dtype].linear_bytes >= 1 else "bf16"})
 
 
 def no_draft(draft: Model, target: Model) -> str:
@@ -545,8 +588,14 @@ def draft_columns(draft: Model | None) -> Columns:
         "draft_layers": shape.get("n_full_layers", 0),
         "draft_kv_heads": shape.get("full_kv_heads", 0),
         "draft_kv_width": shape.get("full_kv_width", 0),
-        "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
+        "draft_weights_bytes": draft_bytes(draft) if draft else 0,
     }
+
+
+def draft_bytes(draft: Model) -> float:
+    """A draft's weights: of its checkpoint, where one is known."""
+    sized = draft.checkpoint_bytes(draft.weight_dtype)
+    return sized or math.ceil(DTYPES[draft.weight_dtype].linear_bytes * draft.params.total)
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,20 @@ from sheetgen.catalog.hardware import MOST_WORKLOADS, Gpu, Workload
 from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.measured.read_measured import read_measured, written_out
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
-from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
+from sheetgen.question.deployment import (
+    DEFAULTS,
+    Reference,
+    at_weights,
+    default_answer,
+    draft_model,
+    engine_defaults,
+)
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
@@ -444,6 +452,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
         # The bands of memory are of runs without one.
         engine = engine and engine.model_copy(update={"calibrated": None})
+        engine = engine and engine.drafting(catalog.file(StackFile).speculative_tokens)
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
     stated = attempt(stated_of, workloads, options) if workloads else None
@@ -518,7 +527,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         rows=rows,
         beyond=not_asked(catalog, engine, filters),
         rate=rate,
-        draft=draft,
+        draft=draft and at_weights(draft, models[0].weight_dtype),
     )
     question = _measured(question, catalog)
     question = _overridden(question, *overrides)

@@ -335,12 +335,12 @@ cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}
 )
 
 
-is_not_run = Unless(both(q.runs_weights >= 1, q.runs_kv >= 1, q.attention_runs == 1))
+is_not_run = Unless(both(q.runs_weights >= 1, q.cache_runs == 1, q.attention_runs == 1))
 not_run = template(
     "{hardware} does not run [weights?[cache?the model's sparse attention|a KV cache in {kv_dtype}]|weights in "
     "{weight_dtype}]",
     weights=q.runs_weights >= 1,
-    cache=q.runs_kv >= 1,
+    cache=q.cache_runs == 1,
 )
 boundary_words = first_of(
     (Unless(answerable), NO_VALUE),

@@ -334,6 +334,14 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_la
     return ratio(shard_windowed_bytes_per_token, n_windowed_layers)
 
 
+def blocks_in_a_page(page_bytes: Quantity, layer_bytes: Quantity, n_full_layers: Quantity) -> Any:
+    """Blocks of a layer that fill a larger layer's page: where keys and values of heads leave a rest, one with padding
+    behind it."""
+    blocks = ratio(page_bytes, layer_bytes, 1)
+    is_padded = both(n_full_layers > 0, blocks > round_down(blocks))
+    return where(is_padded, 1, largest(1, round_down(blocks)))
+
+
 @formula("Tokens in a block of growing layers")
 def growing_block_tokens(
     growing_layer_bytes: Quantity,
@@ -352,20 +360,20 @@ def growing_block_tokens(
     """Tokens that one block of a growing layer holds, after all kinds were given one page size, or with pages of
     several sizes packed into it.
 
-    The block grows until it is as large as a windowed layer's, or until its keys and values alone, without index keys
-    and a draft's, are as large as one layer's state. Where a prompt leaves states in the prefix cache from within it,
-    the block is a whole number of the tokens between these.
+    The block grows until it is as large as a windowed layer's, where that is a whole number of blocks, or until its
+    keys and values alone, without index keys and a draft's, are as large as one layer's state. Where a prompt leaves
+    states in the prefix cache from within it, the block is a whole number of the tokens between these.
 
-    Source: vLLM hybrid KV cache manager; platforms/interface.py (_align_hybrid_block_size), from 0.33 on with
+    Source: vLLM unify_kv_cache_spec_page_size; platforms/interface.py (_align_hybrid_block_size), from 0.33 on with
             get_mamba_prefill_checkpoint_alignment (model_executor/layers/mamba/abstract.py).
     Check:  Qwen3.6-27B in bf16 at TP 1 is 784, in 0.33 on a Hopper GPU 832; Qwen3.8-Flash-Next with three drafted
             tokens 1,600, as in four logs.
     """
-    windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
+    windows = blocks_in_a_page(windowed_layer_bytes, growing_layer_bytes, n_full_layers)
     own = ratio(shard_kv_bytes_per_token - other_bytes_per_token, n_full_layers + n_mla_layers)
     step = largest(block_size, where(checkpoint_blocks > 0, state_checkpoint_tokens, 0))
     states = round_up(ratio(shard_state_bytes_per_layer, own * step))
-    return where(n_indexed_groups > 0, packed_block_tokens, largest(block_size * largest(1, windows), step * states))
+    return where(n_indexed_groups > 0, packed_block_tokens, largest(block_size * windows, step * states))
 
 
 @formula("Tokens in a block of windowed layers")
@@ -373,15 +381,16 @@ def windowed_block_tokens(
     growing_layer_bytes: Quantity,
     windowed_layer_bytes: Quantity,
     block_size: Quantity,
+    n_full_layers: Quantity,
     n_indexed_groups: Quantity,
     packed_window_tokens: Quantity,
 ) -> Any:
     """Tokens that one block of a windowed layer holds, after all kinds were given one page size, or with pages of
     several sizes packed into it.
 
-    Source: vLLM hybrid KV cache manager.
+    Source: vLLM unify_kv_cache_spec_page_size.
     """
-    equal = block_size * largest(1, round_down(ratio(growing_layer_bytes, windowed_layer_bytes, 1)))
+    equal = block_size * blocks_in_a_page(growing_layer_bytes, windowed_layer_bytes, n_full_layers)
     return where(n_indexed_groups > 0, packed_window_tokens, equal)
 
 

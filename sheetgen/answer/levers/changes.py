@@ -205,7 +205,8 @@ class Plans:
                 return f"{engine} does not run {said}"
         elif self.not_run and dtype in (self.not_run.weight_dtypes if of_weights else self.not_run.kv_cache_dtypes):
             return f"{engine} does not run {said}: {self.not_run.instead}"
-        runs = any(dtype in (gpu.weights_run if of_weights else gpu.kv_run) for gpu in self.question.gpus)
+        takes = self.question.engine.runs_kv
+        runs = any(dtype in gpu.weights_run if of_weights else takes(gpu, dtype) for gpu in self.question.gpus)
         return "" if runs else f"no candidate's GPU {'runs' if of_weights else 'keeps'} {said}"
 
     def smaller_loads(self, row: int) -> None:
