@@ -21,7 +21,7 @@ def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def families_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five models of different families: dense, windowed, recurrent, experts with windows, latent attention; on few
     instances, as other formulas take more models, not more candidates."""
-    more = {} if IN_LONG else {"workloads": "long-doc", "tiers": "32", "instances": FEW}
+    more = {} if IN_LONG else {"workloads": "chat,long-doc", "tiers": "32", "instances": FEW}
     options = {"models": books.FAMILIES, "instances": books.INSTANCES, "as_of": books.AS_OF, **more}
     return books.build(tmp_path_factory.mktemp("families"), "families", options)[0]
 
