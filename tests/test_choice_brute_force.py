@@ -360,7 +360,7 @@ def test_random_loads(catalog: Catalog) -> None:
     assert has_every(kinds), kinds
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("area", brute_force.AREAS)
 def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.MonkeyPatch, area: str) -> None:
     """In each purchase class every type at its cheapest price of the area, and no type that the area lacks."""

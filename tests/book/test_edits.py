@@ -524,11 +524,14 @@ def test_formualizer_and_solve_agree_after_each_edit_and_libreoffice_after_some(
 # Many edits at once --------------------------------------------------------------------------------------
 
 
+OF_MANY_EDITS = "aws/g5.xlarge,aws/g6.12xlarge,aws/g6e.12xlarge,aws/g6e.48xlarge,aws/p5.48xlarge"
+
+
 @needs_libreoffice
 def test_the_default_workbook_after_many_edits_at_once(tmp_path: Path) -> None:
     """Nineteen inputs of the workbook that everybody builds, on every sheet, typed into one file; in the gate of two
-    workloads and three tiers, as LibreOffice opens it slowly."""
-    fewer = {} if IN_LONG else {"workloads": "chat,rag", "tiers": "1,32,1024"}
+    workloads, three tiers and few instances, as LibreOffice opens it slowly."""
+    fewer = {} if IN_LONG else {"workloads": "chat,rag", "tiers": "1,32,1024", "instances": OF_MANY_EDITS}
     default_book, _ = books.build(tmp_path, "default", {**books.USUAL, **fewer}, with_what_if=IN_LONG)
     sheets = Sheets(default_book)
     typed = {

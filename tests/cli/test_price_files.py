@@ -17,7 +17,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from amounts import amount
+from amounts import IN_LONG, amount
 from click.testing import Result
 
 from sheetgen.catalog import Catalog
@@ -296,6 +296,8 @@ def test_a_file_of_other_hands(run: Run, here: Path, case: File) -> None:
         row = Catalog("mine").instance(instance)
         assert (row.gpu, row.gpu_count) == gpu
         assert row.source.startswith("price list ") and row.checked_on == (row.prices[0].as_of or "")
+    if not IN_LONG and CASES.index(case) % 4:  # in the gate what is written is looked at of every fourth
+        return
     checked = run("check", "mine")
     assert checked.exit_code == 0, checked.output
     again = run(*asked, *case.options)  # the same list once more changes nothing
