@@ -29,7 +29,7 @@ MODELS = {
     "acme-state-47b": ("nemotron-h-47b-8k", "acme/State-47B"),
     "kimi-k2-0905": ("kimi-k2", "moonshotai/Kimi-K2-Instruct-0905"),
     "hermes-3-llama-3.1-405b": ("llama-3.1-405b", "NousResearch/Hermes-3-Llama-3.1-405B"),
-    "minimax-m3": ("minimax-m2.7", "MiniMaxAI/MiniMax-M3"),
+    "laguna-m.1": ("laguna-s-2.1", "poolside/Laguna-M.1"),
 }
 ROW = """\
   - type: {type}
@@ -90,7 +90,7 @@ def write(folder: Path) -> Path:
         path.write_text(text + "".join(ROW.format(**row) for row in rows), encoding="utf-8")
     (folder / "regions" / "acme.yaml").write_text(REGIONS, encoding="utf-8")
     left_out = (folder / "left_out.yaml").read_text(encoding="utf-8")
-    left_out = re.sub(r"(?m)^  - names: \[minimax-m3, .*\n(    .*\n)*", "", left_out)
+    left_out = re.sub(r"(?m)^  - names: \[laguna-m\.1\]\n(    .*\n)*", "", left_out)
     (folder / "left_out.yaml").write_text(left_out, encoding="utf-8")
     write_index(folder)
     return folder
