@@ -232,7 +232,8 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
     "--usd-per",
     multiple=True,
     metavar="CURRENCY=RATE",
-    help="Your rate of another currency: the US dollars for one unit, EUR=1.1. Kept in the source of each price.",
+    help="Your rate of another currency: the US dollars for one unit of it, EUR=1.09 where 1 EUR is 1.09 US dollars "
+    "(--fx-rate of an answer is the other way). Kept in the source of each price.",
 )
 @click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(

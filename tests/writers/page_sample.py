@@ -255,7 +255,7 @@ def _card(model: SampleModel) -> Card:
         runner_up=f"next cheapest: 1 × ND96isr H200 v5 on Azure, ${count * row[5] * 730 * 1.12:,.0f} (+12%)",
         region=row[6],
         chance="70% sure",
-        at_fp8="at FP8: 3 × NC80adis H100 v5, $30,572",
+        at_fp8="3 × NC80adis H100 v5, $30,572",
         fp8_rent="3 × NC80adis H100 v5",
         fp8_monthly="$30,572",
         not_asked=words("{}", "1 × ND96isr MI300X v5 (Azure, AMD), $35,040"),
