@@ -431,7 +431,7 @@ def test_what_no_answer_rents_is_said_so_and_weights_that_were_not_requested_wit
         [said] = [line for line in measured_lines(found.question.measurements, [cell]) if "measured there" in line]
         assert ("which no answer here rents" in said) == (cell.answer.tensor_parallel_size != tp)
     bf16 = recommended({**asked, "measured": [f"{load}{size},weight_dtype=bf16"]}, CATALOG)
-    [said] = measured_lines(bf16.question.measurements)
+    said = list(measured_lines(bf16.question.measurements))[-1]
     assert "it is of weights bf16, not fp8; --weight-dtype bf16 requests them." in said
 
 
