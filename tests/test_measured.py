@@ -14,13 +14,14 @@ from answers import recommend_json, recommend_text
 import sheetgen
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
-from sheetgen.api import recommended
+from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.measured.measured_point import MeasuredPoint, Unusable
 from sheetgen.measured.read_measured import TOOLS, beside, read_measured, written_out
 from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.measured_words import measured_lines
 
 CATALOG = Catalog()
 RESULTS = Path(__file__).parent / "data" / "measured" / "results"
@@ -417,3 +418,25 @@ def test_hardware_that_was_measured_is_said_to_be() -> None:
     mine = sheetgen.recommend(**asked, measured=[f"{load},engine=vllm,weight_dtype={plain['weight_dtype']}"])
     assert (plain["measured"], mine["measured"]) == (False, True)
     assert mine["tensor_parallel_size"] == plain["tensor_parallel_size"]
+
+
+def test_what_no_answer_rents_is_said_so_and_weights_that_were_not_requested_with_their_option() -> None:
+    """Measured hardware that the answer rents, and such that it does not; weights as published beside FP8."""
+    load = "gpu=h100,engine=vllm,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=20,tp="
+    asked = {"model": "70b", "context": "8k", "concurrent_requests": 64, "as_of": "2026-11-20", "gpus": "h100"}
+    size = sheetgen.recommend(**asked)["tensor_parallel_size"]
+    for tp in (2, 4, 8):
+        found = recommended({**asked, "measured": [f"{load}{tp},weight_dtype=fp8"]}, CATALOG)
+        [cell] = sheet_record(found).cells
+        [said] = [line for line in measured_lines(found.question.measurements, [cell]) if "measured there" in line]
+        assert ("which no answer here rents" in said) == (cell.answer.tensor_parallel_size != tp)
+    bf16 = recommended({**asked, "measured": [f"{load}{size},weight_dtype=bf16"]}, CATALOG)
+    said = list(measured_lines(bf16.question.measurements))[-1]
+    assert "it is of weights bf16, not fp8; --weight-dtype bf16 requests them." in said
+
+
+@pytest.mark.parametrize(("code", "rate", "told"), [("EUR", "1.08", "0.9259"), ("EUR", "0.92", "1.087")])
+def test_a_rate_is_said_both_ways(code: str, rate: str, told: str) -> None:
+    found = recommended({"model": "8b", "as_of": "2026-11-20", "currency": code, "fx_rate": rate}, CATALOG)
+    text = " ".join(recommend_text(found, False, False).split())
+    assert f"(1 USD = {rate} {code}; 1 {code} = {told} USD)" in text

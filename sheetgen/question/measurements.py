@@ -472,6 +472,7 @@ def _apart(served: Served, asked: Sequence[Served]) -> str:
             others = list(dict.fromkeys(str(getattr(one, name)) for one in near))
             word = SPELLED.get(name, name.replace("_", " ")).replace("weight dtype", "weights")
             more = f", not {others[0]}" if len(others) == 1 else ", which nothing requested has"
-            return f"it is of {word} {getattr(served, name)}{more}"
+            mend = f"; --weight-dtype {served.weight_dtype} requests them" if name == "weight_dtype" else ""
+            return f"it is of {word} {getattr(served, name)}{more}{mend}"
         near = same
     return "nothing requested is that deployment"

@@ -452,7 +452,7 @@ def _at_fp8(question: Question, cell: CellRecord) -> dict[str, Any]:
     monthly = money(one.monthly_usd)
     is_same = one.monthly_usd == cell.answer.monthly_usd  # the same is no line of its own, as in `recommend`
     return {
-        "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented(one), monthly),
+        "at_fp8": NONE if is_same else words("{}, {}", rented(one), monthly),
         "fp8_rent": rented(one),
         "fp8_monthly": monthly,
         "fp8_is_large": cell.needs_reservation,

@@ -39,6 +39,7 @@ Text = Cell | str
 SURE_OF = (
     "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
 )
+AT_FP8 = "FP8 weights and KV cache"
 ELSEWHERE = "†"  # after a price that is of other hardware than its row names
 COMMON_DEATHS = (
     "startup_weights_do_not_fit",
@@ -216,7 +217,7 @@ class Card(MoneyFacts, HostedFacts, Rented):
     targets: str = ""  # "50 ms, 5 s": of a token and of the first one
     chance: Text = NONE  # "70% sure"
     is_short: bool = False  # whether it is least so of memory
-    at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
+    at_fp8: Text = NONE  # "3 × p5en.48xlarge, $138,618"
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     cheapest_not_asked: Text = NONE  # the first of these
@@ -642,14 +643,14 @@ class Page:
     @property
     def elsewhere(self) -> Text:
         """The same of the columns of `glance`, which have the marks."""
-        found = self._elsewhere({*_terms(self), "at FP8"})
+        found = self._elsewhere({*_terms(self), AT_FP8})
         return words(f"{ELSEWHERE} On other hardware: {{}}.", found) if found else NONE
 
     def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []
         for card in self.paid:
             classes = zip(self.price_classes, card.class_rents, strict=True)
-            rents = [one for one in (*classes, ("at FP8", card.fp8_rent)) if only is None or one[0] in only]
+            rents = [one for one in (*classes, (AT_FP8, card.fp8_rent)) if only is None or one[0] in only]
             others = [words("{} {}", name, rented) for name, rented in rents if rented and rented != card.rent]
             found += [words("{} {}", card.model, joined(", ", others))] if others else []
         return joined("; ", found)
@@ -722,7 +723,7 @@ def glance(page: Page) -> Table:
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
     monthly = f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}"
-    heads = (monthly, *(name for _, name in terms), "at FP8", "Serves" if page.is_rate else "Serves at once")
+    heads = (monthly, *(name for _, name in terms), AT_FP8, "Serves" if page.is_rate else "Serves at once")
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 

@@ -517,7 +517,8 @@ def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fractio
     if not terms:
         return ""
     total = in_currency(total_usd(usd, contingency_usd(usd, contingency_fraction)), fx_rate)
-    return f"{code} {whole(float(total))}{between}{terms}"
+    other_way = "" if code == "USD" else f"; 1 {code} = {1 / fx_rate:.4g} USD)"  # as a rate is often meant
+    return f"{code} {whole(float(total))}{between}{terms.removesuffix(')') if other_way else terms}{other_way}"
 
 
 _TENTHS = Display("#,##0.#", optional=1)  # where there are any

@@ -206,6 +206,11 @@ def test_a_frankfurt_without_p5en_and_a_milan_without_h100() -> None:
         ("EU-West", {"eu-west-1", "eu-west-2", "eu-west-3"}),
         ("germany", {"eu-central-1", "europe-west3", "europe-west10", "germanywestcentral", "germanynorth"}),
         ("us-gov", {"us-gov-east-1", "us-gov-west-1"}),
+        ("Frankfurt", {"eu-central-1", "europe-west3", "germanywestcentral"}),
+        ("Zürich", {"eu-central-2", "europe-west6", "switzerlandnorth"}),
+        ("são paulo", {"sa-east-1", "brazilsouth"}),
+        ("london", {"eu-west-2", "europe-west2", "uksouth"}),
+        ("tokyo", {"ap-northeast-1", "asia-northeast1", "japaneast"}),
     ],
 )
 def test_what_a_text_means(text: str, regions: set[str]) -> None:
@@ -223,6 +228,7 @@ def test_an_unknown_region_is_refused_with_areas_and_regions() -> None:
     words = problem(region="us-est-1")
     assert "no instance is left in region 'us-est-1'. Regions: " in words and ", swedencentral" in words
     assert f" Areas: {', '.join(catalog().regions.areas)}." in words and "Did you mean us-" in words
+    assert problem(region="frankfrut").endswith("Did you mean Frankfurt?")
 
 
 @pytest.mark.some(2)

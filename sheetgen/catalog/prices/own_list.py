@@ -127,7 +127,7 @@ def _problems(at: str, where: str, currencies: Mapping[str, int], reader: _Reade
 
 def _notes(columns: OwnColumns, currencies: Mapping[str, int], stated: Stated) -> Iterator[str]:
     """The rates that were used, and what was taken for granted where no column says it."""
-    yield from (f"{code} at your {stated.usd_per[code]:g} US dollars." for code in currencies if code != USD)
+    yield from (f"1 {code} = {stated.usd_per[code]:g} USD, your rate." for code in currencies if code != USD)
     if USD in currencies and "currency" not in columns.of and not any(one.currency for one in columns.prices):
         yield "Prices without a currency are taken as US dollars."
     if "unit" not in columns.of and not all(one.hours for one in columns.prices):
