@@ -99,6 +99,7 @@ BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another 
 
 
 SCALE_BLOCK, SCALE_BLOCKS = 128, "blocks of 128"  # of FP8 weights that share a scale, as formats have them
+EXL3 = "exl3"  # how formats of ExLlamaV3 begin, which alone loads them
 MTP = "mtp"  # by this name, as a draft: a model's own layers for multi-token prediction
 MOST_DENSE_LAYERS = 4  # before a mixture's first layer of experts
 
@@ -479,6 +480,13 @@ class Model(Entry):
         checkpoints = [checkpoint.hf_id for checkpoint in self.checkpoints if checkpoint.hf_id]
         follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
         return [name.lower() for name in own], [name.lower() for name in follows]
+
+    def foreign_format(self, weight_dtype: str) -> str:
+        """That an engine of the catalogs loads no checkpoint like its own in a precision, and what does; else ""."""
+        known = self.checkpoint(weight_dtype)
+        if known is None or not known.format.startswith(EXL3):
+            return ""
+        return f"loads no {known.format}: ExLlamaV3 does, and servers on it (TabbyAPI, Aphrodite)"
 
     def own_draft(self) -> Model:
         """The one layer for multi-token prediction that its checkpoint brings, as its draft.
