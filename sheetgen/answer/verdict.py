@@ -58,6 +58,8 @@ def obstacle(names: Resolved) -> str | None:
         return f"{names.engine.name} does not run on {gpu.name}."
     if names.weight_dtype not in gpu.weights_run:
         return f"{gpu.name} does not run {names.weight_dtype} weights. It runs {', '.join(gpu.weights_run)}."
+    if foreign := names.model.foreign_format(names.weight_dtype):
+        return f"{names.engine.name} {foreign}."
     if why := refused_cache(names):
         return why
     if model_kind(names.model) == "sparse" and not names.engine.runs_sparse_attention(gpu.architecture):

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text
+from sheetgen.errors import ScenarioError
 from sheetgen.units import DTYPES, STAGES_IN_ORDER
 
 
@@ -110,6 +111,8 @@ BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another 
 
 
 SCALE_BLOCK, SCALE_BLOCKS = 128, "blocks of 128"  # of FP8 weights that share a scale, as formats have them
+EXL3 = "exl3"  # how formats of ExLlamaV3 begin, which alone loads them
+MTP = "mtp"  # by this name, as a draft: a model's own layers for multi-token prediction
 MOST_DENSE_LAYERS = 4  # before a mixture's first layer of experts
 
 
@@ -492,6 +495,34 @@ class Model(Entry):
         checkpoints = [checkpoint.hf_id for checkpoint in self.checkpoints if checkpoint.hf_id]
         follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
         return [name.lower() for name in own], [name.lower() for name in follows]
+
+    def foreign_format(self, weight_dtype: str) -> str:
+        """That an engine of the catalogs loads no checkpoint like its own in a precision, and what does; else ""."""
+        known = self.checkpoint(weight_dtype)
+        if known is None or not known.format.startswith(EXL3):
+            return ""
+        return f"loads no {known.format}: ExLlamaV3 does, and servers on it (TabbyAPI, Aphrodite)"
+
+    def own_draft(self) -> Model:
+        """The one layer for multi-token prediction that its checkpoint brings, as its draft.
+
+        Raises ScenarioError where none is known, or where it keeps more than keys and values of heads, or a latent.
+        """
+        kinds = {group.kind for group in self.attention} - {"recurrent", "no_cache"}
+        group = next((one for one in self.attention if kinds == {one.kind}), None)
+        if not self.params.mtp_extra:
+            raise ScenarioError(f"draft_model {MTP}: no layers for multi-token prediction of {self.id} are known.")
+        if isinstance(group, LatentAttention):
+            kept = FullAttention(kind="full", n_layers=1, n_kv_heads=1, key_width=group.latent_width, value_width=0)
+        elif isinstance(group, FullAttention):
+            kept = group.model_copy(update={"n_layers": 1})
+        else:
+            raise ScenarioError(
+                f"draft_model {MTP}: the layer of {self.id} keeps a window or index keys, too, which is not sized."
+            )
+        params = self.params.model_copy(update={"total": self.params.mtp_extra, "mtp_extra": 0})
+        fields = {"id": MTP, "name": f"the MTP layer of {self.name}", "kind": "draft", "attention": (kept,)}
+        return self.model_copy(update={**fields, "params": params, "checkpoints": (), "layers_in_order": ()})
 
     @property
     def heads(self) -> tuple[FullAttention | WindowedAttention, ...]:

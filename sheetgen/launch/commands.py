@@ -13,12 +13,12 @@ from typing import Any
 import yaml
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import MTP, Model
 from sheetgen.catalog.stacks import Input, Launcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.importer.model_names import is_path
 from sheetgen.launch.flag_check import Trial, known_checkpoint
-from sheetgen.question.deployment import MTP, Resolved
+from sheetgen.question.deployment import Resolved
 from sheetgen.units import UNQUANTIZED, count
 
 SIXTEEN_BITS = ("bf16", "fp16")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import MTP
 from sheetgen.catalog.stacks import Launcher, Remark, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.launch.commands import (
@@ -20,7 +21,6 @@ from sheetgen.launch.commands import (
     here_document,
 )
 from sheetgen.launch.flag_check import ENGINES_OWN, Checked, Remedy, Trial, checks
-from sheetgen.question.deployment import MTP
 from sheetgen.report.wording import small_size
 from sheetgen.units import GIB, MIB, UNQUANTIZED
 

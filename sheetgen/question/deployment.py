@@ -27,7 +27,7 @@ from sheetgen.catalog.engines import (
 )
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import FullAttention, LatentAttention, Model
+from sheetgen.catalog.model import MTP, Model
 from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
@@ -401,14 +401,16 @@ def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     return model, dtype
 
 
-def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
+def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model | None:
     """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
     every layer that keeps any.
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
     if name.strip().lower() == MTP:
-        return own_draft(targets)
+        if len(targets) > 1:
+            raise ScenarioError(f"draft_model {MTP} is of one model. Name one model, or no draft.")
+        return targets[0].own_draft() if targets else None
     draft = resolve_model(name, catalog)[0]
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
@@ -423,36 +425,6 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
     if problems:
         raise ScenarioError(*problems)
     return draft
-
-
-MTP = "mtp"  # by this name, as a draft: a model's own layers for multi-token prediction
-
-
-def own_draft(targets: Iterable[Model]) -> Model:
-    """The one layer for multi-token prediction that a model's checkpoint brings, as its draft.
-
-    Raises ScenarioError for several models, and for one without such a layer or whose layer keeps more than keys and
-    values of heads, or a latent.
-    """
-    first, *others = targets
-    if others:
-        raise ScenarioError(f"draft_model {MTP} is of one model. Name one model, or no draft.")
-    kinds = {group.kind for group in first.attention} - {"recurrent", "no_cache"}
-    group = first.attention[0] if len(kinds) != 1 else next(one for one in first.attention if one.kind in kinds)
-    if not first.params.mtp_extra:
-        raise ScenarioError(f"draft_model {MTP}: no layers for multi-token prediction of {first.id} are known.")
-    if isinstance(group, LatentAttention) and kinds == {"mla"}:
-        kept = FullAttention(kind="full", n_layers=1, n_kv_heads=1, key_width=group.latent_width, value_width=0)
-    elif isinstance(group, FullAttention) and kinds == {"full"}:
-        kept = group.model_copy(update={"n_layers": 1})
-    else:
-        raise ScenarioError(
-            f"draft_model {MTP}: the layer of {first.id} keeps a window or index keys, too, which is not sized."
-        )
-    of_layer = {"total": first.params.mtp_extra, "mtp_extra": 0}
-    fields = {"id": MTP, "name": f"the MTP layer of {first.name}", "kind": "draft", "attention": (kept,)}
-    params = first.params.model_copy(update=of_layer)
-    return first.model_copy(update={**fields, "params": params, "checkpoints": (), "layer_runs": ()})
 
 
 def at_weights(draft: Model, weight_dtype: str) -> Model:

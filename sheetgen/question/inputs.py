@@ -233,7 +233,8 @@ class Settings:
         Option(
             "precision",
             "DTYPE",
-            "Precision of the KV cache: auto, or the same precisions. Default auto, 16 bits for most models.",
+            "Precision of the KV cache: auto, or the same precisions; int8 and int4 keep a scale for each token and "
+            "head. Default auto, 16 bits for most models.",
         ),
         Row(
             PRECISION,
@@ -920,7 +921,7 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "engine",
             "NAME",
-            "Draft model for speculative decoding: its weights and KV cache are "
+            "Draft model for speculative decoding, or mtp for the model's own layers: its weights and KV cache are "
             "counted, not what it gains and costs in time.",
         ),
     ),

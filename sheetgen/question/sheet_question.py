@@ -717,6 +717,8 @@ def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None)
         model, named_dtype = problems.attempt(resolve_model, name, catalog) or (None, None)
         if model is not None and model.kind == "draft":
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
+        elif model is not None and engine and (foreign := model.foreign_format(model.weight_dtype)):
+            problems.append(f"model {model.id}: {engine.name} {foreign}. `size` has its memory.")
         elif model is not None:
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
             weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)

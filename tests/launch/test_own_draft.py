@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +89,26 @@ def test_every_model_with_such_layers_is_sized_or_refused_by_name() -> None:
         except ScenarioError as error:
             assert "index keys" in str(error) and any(group.kind == "indexer" for group in model.attention)
     assert sized >= len(own) - 5
+
+
+LOG = """\
+INFO 05-06 22:27:57 [utils.py:233] non-default args: {'model': 'qwen3.6-27b', 'max_model_len': 262144, \
+'quantization': 'autoround', 'kv_cache_dtype': 'fp8_e5m2', 'max_num_batched_tokens': 4096, 'max_num_seqs': 4, \
+'tensor_parallel_size': 2, 'speculative_config': {'method': 'mtp', 'num_speculative_tokens': %d}}
+INFO 05-06 22:28:36 [core.py:109] Initializing a V1 LLM engine (v0.20.1) with config: model='qwen3.6-27b'
+INFO 05-06 22:32:00 [kv_cache_utils.py:1] GPU KV cache size: 619,479 tokens
+"""
+
+
+@pytest.mark.parametrize("drafted", [3, 2])
+def test_a_log_that_drafts_by_its_own_layers_is_sized_so(drafted: int, tmp_path: Path) -> None:
+    """Two RTX 3090 of a public log: 619,479 tokens; without the layer they would be 13 % more."""
+    log = tmp_path / "server.log"
+    log.write_text(LOG % drafted, encoding="utf-8")
+    asked = ["size", "--from-log", str(log), "--gpu", "rtx-3090", "--weight-dtype", "int4", "--json"]
+    found = json.loads(CliRunner().invoke(main, asked).output)
+    assert found["inputs"]["draft_model"] == "mtp"
+    assert found["predicted"]["kv_tokens"] == pytest.approx(619_479, rel=0.03)
+    assert any("2 tokens are drafted ahead in the log; 3 were counted" in note for note in found["notes"]) == (
+        drafted == 2
+    )

@@ -52,6 +52,9 @@ def test_kv_precisions_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
 def test_the_engines_words_are_read(word: str, dtype: str, tmp_path: Path) -> None:
     found = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{word}'")
     assert found["inputs"]["kv_cache_dtype"] == dtype
+    said = f"1}}\nINFO 11-03 10:00:03 [cache.py:478] Using {word} data type to store kv cache. It\n# {{"
+    by_line = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'data_parallel_size': {said}")
+    assert by_line["inputs"]["kv_cache_dtype"] == dtype
     asked = {"model": "8b", "gpu": "b200"}
     by_word, by_name = (sheetgen.size(**asked, kv_cache_dtype=one)["kv_tokens"] for one in (word, dtype))
     assert by_word == by_name
