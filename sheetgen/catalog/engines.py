@@ -15,6 +15,7 @@ from pydantic import Field, create_model
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, must
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError, did_you_mean, shown
 from sheetgen.units import DTYPES, ENDS, FACTOR, GIB, MIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
 
@@ -147,6 +148,7 @@ class Accounting(Entry):
     of every size for each layer of a group, whether it has such a layer or not. 0 tokens: the engine packs no pages.
     `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
     the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
+    `expands_latents`: whether it keeps keys and values of all heads where a model's latents state a key's width.
     `checkpoint_kv_dtypes`: precisions of the KV cache that a checkpoint states and `auto` follows; else it is 16 bits.
     `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
     without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
@@ -206,6 +208,7 @@ class Accounting(Entry):
     packs_tuples: bool = False
     packed_source: Text = "the engine packs no pages of several sizes into a block"
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
+    expands_latents: bool = False
     checkpoint_kv_dtypes: Many[DtypeName] = ()
     fp8_kv: OwnKv | None = None
     checkpoint_kv_source: Text = "the engine asks for a precision of the KV cache beside 16 bits"
@@ -317,6 +320,10 @@ class Engine(Accounting):
         own = each[0] if each and all(one is each[0] for one in each) else None
         ratios = own.model_dump(exclude={"models"}, exclude_none=True) if own else {}
         return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
+
+    def as_kept(self, model: Model) -> Model:
+        """The model with the layers that this engine keeps a cache of."""
+        return model.with_whole_heads() if self.expands_latents else model
 
     @property
     def keeps_graphs(self) -> bool:

@@ -385,7 +385,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     weight = published if weight == PUBLISHED else weight
     kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
     engine = engine.for_models([model.entry_id])
-    return Resolved(model, gpu, engine, weight, kv, draft, speed)
+    return Resolved(engine.as_kept(model), gpu, engine, weight, kv, draft, speed)
 
 
 def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
