@@ -66,7 +66,7 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
         shown = where(is_text(expr), expr, NO_MODEL)
         names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, shown, TEXT))
     listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
-    shapes = [m.shape() | m.stage_shares() for m in listed]
+    shapes = [solved.question.engine.as_kept(m).shape() | m.stage_shares() for m in listed]
     _facts(
         sheet,
         wiring,

@@ -181,6 +181,7 @@ class Accounting(Entry):
     of every size for each layer of a group, whether it has such a layer or not. 0 tokens: the engine packs no pages.
     `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
     the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
+    `expands_latents`: whether it keeps keys and values of all heads where a model's latents state a key's width.
     `checkpoint_kv_dtypes`: precisions of the KV cache that a checkpoint states and `auto` follows; else it is 16 bits.
     `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
     without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
@@ -240,6 +241,7 @@ class Accounting(Entry):
     packs_tuples: bool = False
     packed_source: Text = "the engine packs no pages of several sizes into a block"
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
+    expands_latents: bool = False
     checkpoint_kv_dtypes: Many[DtypeName] = ()
     kv_kernels: Many[KvKernel] = ()
     kv_kernels_source: Text = "the engine keeps what the GPU does"
@@ -363,6 +365,10 @@ class Engine(Accounting):
     def drafting(self, n_tokens: int) -> Engine:
         """This engine where so many tokens are drafted ahead: with pages of one pool, each is a state block more."""
         return self.model_copy(update={"state_blocks": self.state_blocks + n_tokens}) if self.shares_pages else self
+
+    def as_kept(self, model: Model) -> Model:
+        """The model with the layers that this engine keeps a cache of."""
+        return model.with_whole_heads() if self.expands_latents else model
 
     @property
     def keeps_graphs(self) -> bool:

@@ -40,7 +40,8 @@ class LatentAttention(Entry):
     """Multi-head latent attention: one latent per token, whatever the heads.
 
     absorbed_elements: of one layer, the up-projections that the engine keeps a second time, in 16 bits and in
-    the order that decoding reads them (kv_lora_rank x heads x (nope + value width)).
+    the order that decoding reads them (kv_lora_rank x heads x (nope + value width)). key_width: of one head, where
+    some engines keep keys and values of all heads instead, values filled up to the keys' width.
     """
 
     kind: Literal["mla"]
@@ -48,6 +49,7 @@ class LatentAttention(Entry):
     latent_width: Count
     fp8_entry_bytes: CountOrZero = 0
     absorbed_elements: CountOrZero = 0
+    key_width: CountOrZero = 0
 
 
 class Indexer(Entry):
@@ -528,6 +530,25 @@ class Model(Entry):
     def heads(self) -> tuple[FullAttention | WindowedAttention, ...]:
         """Its layers whose heads keep keys and values."""
         return tuple(one for one in self.attention if isinstance(one, (FullAttention, WindowedAttention)))
+
+    def with_whole_heads(self) -> Model:
+        """The same model where an engine keeps keys and values of all heads of layers whose latents state a key's
+        width."""
+        if not any(isinstance(g, LatentAttention) and g.key_width for g in self.attention):
+            return self
+        groups = [
+            FullAttention(
+                kind="full",
+                n_layers=g.n_layers,
+                n_kv_heads=self.n_heads,
+                key_width=g.key_width,
+                value_width=g.key_width,
+            )
+            if isinstance(g, LatentAttention) and g.key_width
+            else g
+            for g in self.attention
+        ]
+        return self.model_copy(update={"attention": tuple(groups)})
 
     def shape(self) -> dict[str, float]:
         """The numbers that sizing reads, one column each; 0 where a model has no such part.

@@ -388,7 +388,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     engine = engine.for_models([model.entry_id])
     if draft is not None:
         engine, draft = engine.drafting(catalog.file(StackFile).speculative_tokens), at_weights(draft, weight)
-    return Resolved(model, gpu, engine, weight, kv, draft, speed)
+    return Resolved(engine.as_kept(model), gpu, engine, weight, kv, draft, speed)
 
 
 def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:

@@ -723,7 +723,9 @@ def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None)
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
             weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)
             named = name if is_id and named_dtype else None
-            found.append(SheetModel(model, weights, kv, weights, kv, weights, named))
+            found.append(
+                SheetModel(engine.as_kept(model) if engine else model, weights, kv, weights, kv, weights, named)
+            )
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:
