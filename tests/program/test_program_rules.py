@@ -18,11 +18,13 @@ from sheetgen.question.deployment import complete
 from sheetgen.question.sheet_question import ask
 
 Facts = dict[str, list[Axes]]
-# Quantities that a fact becomes where something else is known: of a rate, beside a draft, without prefixes to keep.
+# Quantities that a fact becomes where something else is known: of a rate, beside a draft, without prefixes to keep,
+# without graphs.
 REFINED = {
     "other_bytes_per_token", "n_other_layers", "speed_kind", "state_blocks", "checkpoint_blocks", "concurrent_requests",
     "cuda_graph_base_bytes", "cuda_graph_layer_bytes", "heavier_cuda_graph_layer_bytes",
     "apart_cuda_graph_layer_bytes", "cold_start_embeddings", "encoder_item_tokens", "encoder_item_patches",
+    "seconds_per_layer",
 }  # fmt: skip
 
 

@@ -253,7 +253,7 @@ def test_a_prefix_hit_is_never_slower(row: Row, hit: float) -> None:
 def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: str, size: int) -> None:
     """A whole prompt in the prefix cache leaves decoding alone: what a token's time loses by it is the prompts' share.
     Of 64 requests a token waits for the prompts of 63, but for those before its own first (the wait factor, 6 %), and a
-    hit still computes the prompt's last tokens: 0.08."""
+    hit still computes the prompt's last tokens: 0.09."""
     one: Row = {
         "model": model,
         "gpu": gpu,
@@ -269,5 +269,5 @@ def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: 
         "concurrent_requests": 64,
     }
     read, kept = of(*({**one, "prefix_cache_hit_fraction": hits} for hits in (0, 1)))
-    assert read["prefill_fraction"] == pytest.approx(1 - kept["tpot_seconds"] / read["tpot_seconds"], abs=0.08)
-    assert read["prefill_fraction"] > 0.3 > 0.08 > kept["prefill_fraction"]
+    assert read["prefill_fraction"] == pytest.approx(1 - kept["tpot_seconds"] / read["tpot_seconds"], abs=0.09)
+    assert read["prefill_fraction"] > 0.3 > 0.09 > kept["prefill_fraction"]
