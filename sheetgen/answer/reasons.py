@@ -119,7 +119,8 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
     if model.weight_dtype not in candidate.gpu.weights_run:
         return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
     if not known.keeps_cache[mine[0]]:
-        return Reason("not_run", f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache")
+        engine, what = solved.question.engine.name, f"the model's KV cache in {model.kv_cache_dtype}"
+        return Reason("not_run", f"{engine} does not keep {what} on {candidate.gpu.short_name}")
     if not known.has_kernel[mine[0]]:
         words = f"{solved.question.engine.name} has no kernel for its sparse attention on {candidate.gpu.short_name}"
         return Reason("not_run", words)
