@@ -351,7 +351,7 @@ def kv_read_seconds(
     return context_read_bytes / (memory_bandwidth_bytes_per_second * kv_bandwidth_efficiency)
 
 
-@formula("Step: each request's arithmetic", SECONDS)
+@formula("Step: each request's arithmetic and overhead", SECONDS)
 def decode_compute_seconds(
     n_params_active: Quantity,
     active_expert_params: Quantity,
@@ -360,14 +360,16 @@ def decode_compute_seconds(
     decode_compute_efficiency: Quantity,
     expert_decode_factor: Quantity,
     operations_per_parameter: Quantity,
+    seconds_per_request: Quantity,
 ) -> Any:
-    """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter.
+    """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter, and by being
+    scheduled and sampled.
 
     Source: 2 x active parameters / (GPUs x peak x fitted efficiency); experts at a fitted fraction of it.
     """
     dense = n_params_active - active_expert_params
     work = operations_per_parameter * (dense + active_expert_params / expert_decode_factor)
-    return work / (tensor_parallel_size * peak_flops * decode_compute_efficiency)
+    return work / (tensor_parallel_size * peak_flops * decode_compute_efficiency) + seconds_per_request
 
 
 @formula("Step: what does not grow with the batch", SECONDS)
@@ -389,17 +391,15 @@ def request_step_seconds(
     token_exchange_seconds: Quantity,
     busy_ranks: Quantity,
     token_hop_seconds: Quantity,
-    seconds_per_request: Quantity,
     measured_request_factor: Quantity,
 ) -> Any:
-    """Seconds that each request of the batch adds to a step, scheduling and sampling it with the rest; where runs of
-    this deployment at several loads were given, as they have it.
+    """Seconds that each request of the batch adds to a step; where runs of this deployment at several loads were
+    given, as they have it.
 
     Source: the sum of its parts.
     """
     links = token_link_seconds + token_exchange_seconds * busy_ranks + token_hop_seconds
-    own = kv_read_seconds + decode_compute_seconds + links + seconds_per_request
-    return own * _where_measured(measured_request_factor)
+    return (kv_read_seconds + decode_compute_seconds + links) * _where_measured(measured_request_factor)
 
 
 @formula("Experts that a step leaves alone", PERCENT)
@@ -629,15 +629,13 @@ def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft
     return ttft_of_kind * ttft_of_dtype * _where_measured(measured_ttft_factor)
 
 
-@formula(
-    "Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, prompts_waited_for, other_rounds]
-)
+@formula("Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, other_rounds])
 def tpot_seconds(
     output_tokens: Quantity,
     step_seconds: Quantity,
     prefill_round_seconds: Quantity,
     other_rounds: Quantity,
-    prompts_waited_for: Quantity,
+    wait_factor: Quantity,
     speed_factor: Quantity,
     tpot_residual: Quantity,
 ) -> Any:
@@ -648,7 +646,7 @@ def tpot_seconds(
 
     Source: one step and the share of others' prompts; docs/speed.md.
     """
-    prompts = prefill_round_seconds * (other_rounds - prompts_waited_for)
+    prompts = prefill_round_seconds * other_rounds * (1 - wait_factor)
     return speed_factor * tpot_residual * (step_seconds + prompts / where(output_tokens > 1, output_tokens, 1))
 
 
