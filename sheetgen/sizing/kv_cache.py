@@ -612,9 +612,9 @@ def compressor_blocks(
 
 
 # Where stages are not known yet: how many there are follows from what is charged.
-_WITHOUT_STAGES = Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)
-UNSTAGED_WINDOWS = windowed_tokens.with_parts([_WITHOUT_STAGES])
-UNSTAGED_COMPRESSORS = compressor_blocks.with_parts([_WITHOUT_STAGES])
+_WITHOUT_STAGES = [Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)]
+UNSTAGED_WINDOWS = windowed_tokens.with_parts(_WITHOUT_STAGES)
+UNSTAGED_COMPRESSORS = compressor_blocks.with_parts(_WITHOUT_STAGES)
 
 
 @formula("Compressors' blocks kept")
