@@ -612,9 +612,10 @@ def compressor_blocks(
 
 
 # Where stages are not known yet: how many there are follows from what is charged.
-_WITHOUT_STAGES = [Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)]
-UNSTAGED_WINDOWS = windowed_tokens.with_parts(_WITHOUT_STAGES)
-UNSTAGED_COMPRESSORS = compressor_blocks.with_parts(_WITHOUT_STAGES)
+UNSTAGED_WINDOWS, UNSTAGED_COMPRESSORS = (
+    charged.with_parts([Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)])
+    for charged in (windowed_tokens, compressor_blocks)
+)
 
 
 @formula("Compressors' blocks kept")
@@ -813,10 +814,10 @@ def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_se
     return batches_under_way(in_flight_batches, on_second_runner, pipeline_stages) - in_flight_batches
 
 
-_STEADY_BLOCKS = kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens, steady_compressor_blocks])
-
-
-@formula("Steady KV per sequence and rank", within=[_STEADY_BLOCKS])
+@formula(
+    "Steady KV per sequence and rank",
+    within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens, steady_compressor_blocks])],
+)
 def steady_bytes(kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity) -> Any:
     """What one sequence holds on one rank while it decodes, in bytes, before pipeline stages divide it.
 
