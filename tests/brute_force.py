@@ -770,6 +770,12 @@ class Plan:
         return self.instances * self.offer.count
 
     @property
+    def idle(self) -> Fraction:
+        """The share of a replica's ranks that stay without a request where all replicas have as many as they can."""
+        in_use = min(self.replica.dp, math.ceil(self.places / self.needed))
+        return 1 - Fraction(in_use, self.replica.dp)
+
+    @property
     def room(self) -> int:
         """Replicas that the rented instances hold."""
         if (spanned := self.offer.machines(self.replica)) > 1:
@@ -842,8 +848,7 @@ def plans(load: Load, offers: tuple[Offer, ...], seconds: float, first: float) -
             if across and offer.joins(across):
                 found.append((offer, across))
     tried = [plan(load, offer, one, seconds, first) for offer, one in found]
-    served = [p for p in tried if p and -(-p.places // p.needed) >= p.replica.dp]  # each rank has a request
-    return served, None in tried
+    return [one for one in tried if one], None in tried
 
 
 def choose(served: list[Plan]) -> tuple[Plan, Plan]:
@@ -854,7 +859,7 @@ def choose(served: list[Plan]) -> tuple[Plan, Plan]:
 
     def rank(one: Plan) -> tuple[Any, ...]:
         how = (-one.served, one.monthly, one.replica.tp, one.replica.dp, one.offer.order)
-        return (one.instances, not one.native, *how)
+        return (one.instances, not one.native, one.idle, *how)
 
     return min(near, key=rank), cheapest
 

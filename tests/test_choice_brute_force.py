@@ -461,6 +461,32 @@ def test_random_rates(catalog: Catalog) -> None:
     assert all(kinds[kind] > 0 for kind in of_rates), kinds
 
 
+IN_NEMOTRON = {"model": "nvidia-nemotron-3-super-120b-a12b-bf16", "context": 47352}
+IN_MINIMAX = {"model": "minimax-m2.5", "context": 4096}
+
+
+@pytest.mark.parametrize(
+    ("load", "limits"),
+    [
+        (IN_NEMOTRON, {"confidence": 0.9, "tpot_ms": 36, "ttft_ms": 18119}),
+        (IN_MINIMAX, {"confidence": 0.9}),
+        ({"model": "kimi-k2", "context": 4096}, {}),  # TP 8 of the same machine serves it
+    ],
+    ids=str,
+)
+def test_fewer_requests_than_ranks(catalog: Catalog, load: dict[str, Any], limits: dict[str, Any]) -> None:
+    """A layout whose ranks are partly idle is rented where all others are dearer, and never where another one of the
+    same machines serves the load."""
+    kinds, usd, idle = Kinds(), [], []
+    for n in range(1, 10):
+        (cell,) = document(recommended({**load, **_options(limits), "concurrent_requests": n}, catalog))["cells"]
+        check(cell, kinds, limits=limits, dtypes={"weight_dtype": "recommended", "kv_cache_dtype": "auto"})
+        usd.append(cell["cheapest"]["monthly_usd"])
+        idle.append(n < cell["data_parallel_size"])
+    assert usd == sorted(usd) and kinds["data-parallel"], kinds
+    assert idle == [load["model"] != "kimi-k2", *[False] * 8]
+
+
 OFTEN = (
     "by survival",
     "data-parallel",
@@ -622,7 +648,7 @@ def one_way(**other: Any) -> Plan:
     offer = Offer("x/a", "x", "nvidia-l4-24gb", n_gpus, Decimal(price), Decimal(0), order, n_gpus)
     layout = Replica(other.pop("tp", 2), other.pop("dp", 1), 1, 8, {})
     load = Load("llama-3.1-8b", 4096, 8, "bf16", "bf16")
-    usual = {"requests": 8, "replicas": 1, "instances": instances, "native": False, "places": 8}
+    usual = {"requests": 8, "replicas": 1, "instances": instances, "native": False, "places": 8, "needed": 1}
     return Plan(load, offer, layout, **{**usual, **other})
 
 
@@ -634,6 +660,9 @@ def one_way(**other: Any) -> Plan:
         ({"price": 104, "native": True}, {"price": 100}),
         ({"price": 104, "requests": 9}, {"price": 100}),
         ({"price": 104, "requests": 8, "native": True}, {"price": 100, "requests": 9}),
+        ({"price": 104, "places": 1}, {"price": 100, "places": 1, "dp": 2, "requests": 16}),  # an idle rank
+        ({"places": 1, "dp": 2}, {"places": 1, "tp": 1, "dp": 8, "requests": 64}),
+        ({"places": 1, "dp": 2, "native": True}, {"places": 1}),
         ({"price": 99}, {"price": 100, "tp": 1, "dp": 1, "requests": 4}),
         ({"tp": 1, "requests": 4, "order": 9}, {"tp": 2, "requests": 8}),
         ({"dp": 1, "tp": 1, "requests": 4, "order": 9}, {"dp": 2, "tp": 1, "requests": 8}),

@@ -133,7 +133,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
             "monthly_usd": monthly,
             "instance_month_usd": usd / machines.sum(axis=0),
             "gpu_month_usd": usd / gpus,
-            "runs_weights": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second]),
+            "suitability": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second]),
             "ranked_requests": numpy.ones(len(first)),
             "gpu_count": of["gpu_count"][second],
             "tensor_parallel_size": of["tensor_parallel_size"][second],

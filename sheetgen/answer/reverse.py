@@ -228,7 +228,7 @@ class _Machines:
         self.survive, self.zones = (int(solved.grid.read(name, ())) for name in ("survive", "zones"))
         of_rate = (rates.full_batch_requests, rates.full_turn_seconds, rates.replica_prefill_seconds)
         solved.grid.evaluate(of_rate, SHEET["rates"].axes)
-        self.known = {name: solved.costs[name][0] for name in (*_READ, "data_parallel_size", "instance_month_usd")}
+        self.known = {name: solved.costs[name][0] for name in (*_READ, "instance_month_usd")}
         each = self.known["replicas_per_instance"]
         replica = numpy.where(each > 0, 1 / numpy.where(each > 0, each, 1), 1)  # in machines
         self.spanned = numpy.maximum(1, numpy.round(replica))
@@ -246,8 +246,7 @@ class _Machines:
         known = {name: column[offers] for name, column in self.known.items()}
         left = numpy.maximum(0, self.counts[offers] + more - lost * self.part[offers])
         served = one.of(known | {"n_instances": left, "survive": 0})
-        # Data-parallel ranks are for loads that give each a request.
-        return numpy.where(known["paced_requests"] >= known["data_parallel_size"], served, 0)
+        return numpy.where(known["paced_requests"] > 0, served, 0)  # not the little that a root of 0 is off
 
     def losses(self, offers: Any, more: Any) -> Any:
         """Every loss that is to be survived where these offers serve side by side: parts of each, loss x offer."""
@@ -311,7 +310,7 @@ class _Machines:
         left = round((count - lost[at] * self.part[offer]) * each)
         full = min(paced, numpy.ceil(served / left)) if left and served else paced
         grid = self.solved.grid.along("chosen", {"load": [0], "offer": one})
-        grid.put(OF_CHOSEN, {"n_instances": [count], "running_requests": [full]})
+        grid.put(OF_CHOSEN, {"n_instances": [count], "running_requests": [full], "requests_per_replica": [full]})
         grid.evaluate((parallelism.memory_holds, speed.batch_requests), OF_CHOSEN)
         grid.work_out(CHOSEN["pace"])
         found = grid.table(*OF_CHOSEN)

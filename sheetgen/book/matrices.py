@@ -48,12 +48,14 @@ from sheetgen.formula import (
     number_or_none,
     number_where,
     ratio,
+    round_nearest,
     where,
 )
 from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import SHEET, counted, sheet_program
 from sheetgen.question.stated_load import RATE
 from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
+from sheetgen.sizing.choice import suitability
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
@@ -63,6 +65,7 @@ from sheetgen.units import (
     PURCHASES,
     TENSOR_PARALLEL_SIZES,
     TEXT,
+    TWO_DECIMALS,
     USD,
     USD_CENTS,
     WHOLE,
@@ -153,7 +156,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
         head.given(name, label, [at + 1 for at in places], PLAIN, role="fixed")
     for name, label in (("tensor_parallel_size", "TP"), ("data_parallel_size", "DP")):
         head.given(name, label, [getattr(layout, name) for _, layout in profiles], PLAIN, role="fixed")
-    head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # each has a request, or the layout takes no part
+    head.columns["busy_ranks"] = head.columns["data_parallel_size"]  # full replicas have a request on each
     n_sizes = count_numbers(wiring.lists["non_torch_newer"])
     rows_of_sizes = (
         worked_out(non_torch_position, {"tp_position": at, "is_older_gpu": of, "n_tensor_parallel_sizes": n_sizes})
@@ -274,7 +277,6 @@ def monthly_usd_of_load(
     replicas_per_instance: Any,
     survive: Any,
     zones: Any,
-    data_parallel_size: Any,
     price_usd_per_hour: Any,
     paid_hours_per_month: Any,
 ) -> Any:
@@ -288,9 +290,7 @@ def monthly_usd_of_load(
     replicas = n_replicas(
         load_requests * replicas_per_instance, requests_per_instance, replicas_per_instance, survive, zones
     )
-    count = n_instances(
-        replicas, paced_requests, replicas_per_instance, load_requests, data_parallel_size, price_usd_per_hour
-    )
+    count = n_instances(replicas, paced_requests, replicas_per_instance, load_requests, price_usd_per_hour)
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
 
@@ -303,13 +303,20 @@ def requests_of_candidate(stated_load: Any, rate_places: Any) -> Any:
     return where(stated_load > 0, stated_load, rate_places)
 
 
-@formula("Runs the weights' precision (2 natively)", PLAIN)
-def precision_run(runs_weights: Any) -> Any:
-    """2 where the candidate's GPU computes in the weights' precision, 1 where it keeps weights in it alone, else 0.
+@formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
+def suitability_of_load(
+    runs_weights: Any,
+    load_requests: Any,
+    requests_per_instance: Any,
+    replicas_per_instance: Any,
+    data_parallel_size: Any,
+) -> Any:
+    """How well a candidate suits a model and a load; none where it cannot hold the load.
 
-    Source: GPUs.
+    Source: suitability.
     """
-    return runs_weights
+    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
+    return number_or_none(suitability(runs_weights, load_requests, paced_requests, data_parallel_size))
 
 
 @formula("$ per month on the hardware chosen", USD_OR_SLOW)
@@ -420,7 +427,6 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
     ]
     ends += [[len(offers)] for _ in live]  # any model may be chosen there
     compiler = Compiler(sheet, head, every, ("models", "contexts", "loads"), {"offer": len(offers)}, ends)
-    compiler.write("precisions", precision_run)
     # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
     compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
     served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
@@ -445,6 +451,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
         given=given,
         rows=lambda table: range(table.n_rows - (table.wiring is what_if)),
     )
+    compiler.write("suitability", suitability_of_load, down="loads", given=given)
     if has_rate:
         compiler.write("ranked_requests", ranked_of_candidate, live=False)
     if what_if is not None:

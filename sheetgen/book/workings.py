@@ -231,7 +231,7 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")
     columns["pipeline_parallel_size"] = columns["pipeline_stages"]
-    # A data-parallel layout is for loads that give each rank a request.
+    # What a replica serves within the targets is planned with a request on each of its ranks.
     ranks = map(held_at, columns["position"], columns["data_parallel_size"])
     table.looked_up("busy_ranks", "Ranks that step together", ranks, PLAIN)
     _add_parts(table)
@@ -314,7 +314,7 @@ def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
 
 # The columns of the steps of the choice; and of those of the load itself.
 COLUMNS_OF_STEPS = {
-    "fewest_instances": "n_instances", "best_precision": "precision", "most_served": "served", "chosen_usd": "usd",
+    "fewest_instances": "n_instances", "best_suitability": "suitability", "most_served": "served", "chosen_usd": "usd",
     "chosen_tp": "size", "chosen_dp": "n_ranks", "chosen_position": "position",
 }  # fmt: skip
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
@@ -334,7 +334,7 @@ def _rows(table: Table) -> dict[str, Any]:
         **of_head,
         **{name: head.range(name) for name in ("tensor_parallel_size", "data_parallel_size")},
         "gpu_month_usd": row_of(cost.gpu_month_usd.function, *of_head.values()),
-        "runs_weights": of_block("precisions"),
+        "suitability": of_block("suitability"),
         "ranked_requests": of_block(ranked),
         "monthly_usd": of_block("monthly_usd"),
         "among": written(True, lambda: literal(1)),
@@ -385,14 +385,16 @@ def _add_parts(table: Table) -> None:
 
 # What users get of the chosen hardware; and what What-if shows of it.
 OF_SPEED = (
-    "requests_per_replica", "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
+    "requests_per_replica", "running_ranks", "running_step_seconds",
+    "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
     "next_earlier_in_flight", "later_batch_requests", "next_in_flight",
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
     *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),
 )  # fmt: skip
 OF_SPEED_ALONE = (
-    "requests_per_replica", *COMPARED[:3], "next_tpot_seconds", "sized_by", "measured_scope", "speed_scope",
+    "requests_per_replica", "running_ranks", "running_step_seconds",
+    *COMPARED[:3], "next_tpot_seconds", "sized_by", "measured_scope", "speed_scope",
     "tpot_band_low", "tpot_band_high", "tpot_seconds_low", "tpot_seconds_high",
 )  # fmt: skip
 OF_CHANCES = (

@@ -37,7 +37,11 @@ OF_MEASUREMENTS = {  # what runs and start-up logs of a deployment set, and by m
     **{f"measured_{name}_factor": f"measured_{name}_factors" for name in ("tpot", "ttft", "request")},
     **{f"measured_pool_{name}_bytes": f"measured_pools_{name}_bytes" for name in ("more", "less", "error")},
 }
-ON_REPLICA = {"concurrent_requests": "running_requests"}  # the fullest replica has no more requests than run
+ON_REPLICA = {  # the fullest replica has no more requests than run, and perhaps ranks without any
+    "concurrent_requests": "running_requests",
+    "busy_ranks": "running_ranks",
+    "request_step_seconds": "running_step_seconds",
+}
 
 
 @formula("Requests of so many strides", PLAIN)
@@ -242,6 +246,7 @@ SHEET = Program(
                 cost.n_instances,
                 cost.hourly_usd,
                 cost.monthly_usd,
+                choice.suitability,
                 same_as("ranked_requests", "requests_per_instance"),
             ),
         ),
@@ -326,7 +331,15 @@ CHOSEN = Program(
             ),
             where=RATE,
         ),
-        Table("pace", ("chosen",), of_replica(quantities.PACE[1:])),
+        Table(
+            "pace",
+            ("chosen",),
+            (
+                ("running_ranks", speed.busy_ranks.reading(running_requests="requests_per_replica")),
+                ("running_step_seconds", speed.request_step_seconds.reading(busy_ranks="running_ranks")),
+                *of_replica(quantities.PACE[1:]),
+            ),
+        ),
         Table(
             "load_at_rate",
             ("chosen",),

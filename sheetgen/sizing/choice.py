@@ -22,14 +22,15 @@ from sheetgen.formula import (
     ratio,
     round_nearest,
     same_money,
+    smallest,
     where,
 )
-from sheetgen.sizing.parallelism import instances_less_replica
-from sheetgen.units import PLAIN, USD
+from sheetgen.sizing.parallelism import instances_less_replica, requests_per_replica
+from sheetgen.units import PLAIN, TWO_DECIMALS, USD
 
 # What the steps read of the candidates, whole rows of it. among: which of them take part.
 OF_CANDIDATES = (
-    "monthly_usd", "instance_month_usd", "gpu_month_usd", "runs_weights", "ranked_requests", "tensor_parallel_size",
+    "monthly_usd", "instance_month_usd", "gpu_month_usd", "suitability", "ranked_requests", "tensor_parallel_size",
     "data_parallel_size", "gpu_count", "among",
 )  # fmt: skip
 
@@ -37,6 +38,20 @@ OF_CANDIDATES = (
 def _where_held(usd: Any, found: Any) -> Any:
     """What was found where something holds the load, which has a price then; else none."""
     return number_where(is_number(usd), found)
+
+
+@formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
+def suitability(
+    runs_weights: Quantity, load_requests: Quantity, paced_requests: Quantity, data_parallel_size: Quantity
+) -> Any:
+    """2 where a candidate computes in the weights' precision, 1 where it only keeps weights in it; less the share of
+    the data-parallel ranks of its fullest replica that have no request, which is never all of them.
+
+    Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
+    Check: one request on 2 ranks is 1.5, on 8 ranks 1.125.
+    """
+    busy = ratio(requests_per_replica(load_requests, paced_requests), data_parallel_size)
+    return runs_weights - 1 + smallest(1, busy)
 
 
 @formula("Lowest $ per month", USD, rows=OF_CANDIDATES)
@@ -103,13 +118,14 @@ def left(
     return monthly_usd > 0, near, *few, among
 
 
-@formula("Runs the precision (2 natively)", PLAIN, within=[left], rows=OF_CANDIDATES)
-def best_precision(left: tuple[Any, ...], cheapest_usd: Any, runs_weights: Any) -> Any:
-    """2 where one of those left computes in the weights' precision, 1 where all of them only keep weights in it.
+@formula("Suits the model and the load", PLAIN, within=[left], rows=OF_CANDIDATES)
+def best_suitability(left: tuple[Any, ...], cheapest_usd: Any, suitability: Any) -> Any:
+    """The greatest suitability among those left: 2 where one of them computes in the weights' precision with a request
+    on each of its ranks.
 
-    Source: INTERFACE (the choice: hardware that runs the precision natively).
+    Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
     """
-    return _where_held(cheapest_usd, greatest_where(runs_weights, *left))
+    return _where_held(cheapest_usd, greatest_where(suitability, *left))
 
 
 def _served(
@@ -132,8 +148,8 @@ def most_served(
     left: tuple[Any, ...],
     cheapest_usd: Any,
     fewest_instances: Any,
-    best_precision: Any,
-    runs_weights: Any,
+    best_suitability: Any,
+    suitability: Any,
     ranked_requests: Any,
     tensor_parallel_size: Any,
     data_parallel_size: Any,
@@ -145,7 +161,7 @@ def most_served(
     Source: INTERFACE (the choice: the most served_at_target).
     """
     within = _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
-    return _where_held(cheapest_usd, greatest_where(within, *left, runs_weights == best_precision))
+    return _where_held(cheapest_usd, greatest_where(within, *left, suitability == best_suitability))
 
 
 @formula("$ per month", USD, within=[left], rows=OF_CANDIDATES)
@@ -154,9 +170,9 @@ def chosen_usd(
     cheapest_usd: Any,
     fewest_instances: Any,
     monthly_usd: Any,
-    best_precision: Any,
+    best_suitability: Any,
     most_served: Any,
-    runs_weights: Any,
+    suitability: Any,
     ranked_requests: Any,
     tensor_parallel_size: Any,
     data_parallel_size: Any,
@@ -171,20 +187,20 @@ def chosen_usd(
         _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
         >= most_served
     )
-    return _where_held(cheapest_usd, least_where(monthly_usd, *left, runs_weights == best_precision, enough))
+    return _where_held(cheapest_usd, least_where(monthly_usd, *left, suitability == best_suitability, enough))
 
 
 def alike(
     chosen_usd: Any,
     cheapest_gpus: Any,
     fewest_instances: Any,
-    best_precision: Any,
+    best_suitability: Any,
     most_served: Any,
     monthly_usd: Any,
     gpu_month_usd: Any,
     instance_month_usd: Any,
     among: Any,
-    runs_weights: Any,
+    suitability: Any,
     ranked_requests: Any,
     tensor_parallel_size: Any,
     data_parallel_size: Any,
@@ -200,7 +216,7 @@ def alike(
         _served(ranked_requests, tensor_parallel_size, data_parallel_size, gpu_count, fewest_instances, survive)
         >= most_served
     )
-    return same_money(monthly_usd, chosen_usd), *few, runs_weights == best_precision, enough, among
+    return same_money(monthly_usd, chosen_usd), *few, suitability == best_suitability, enough, among
 
 
 @formula("TP", PLAIN, within=[alike], rows=OF_CANDIDATES)
@@ -274,7 +290,7 @@ STEPS: tuple[Formula, ...] = (
     cheapest_usd,
     cheapest_gpus,
     fewest_instances,
-    best_precision,
+    best_suitability,
     most_served,
     chosen_usd,
     chosen_tp,

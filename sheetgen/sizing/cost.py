@@ -11,7 +11,6 @@ from typing import Any
 from sheetgen.formula import (
     Quantity,
     both,
-    either,
     formula,
     is_number,
     largest,
@@ -22,7 +21,6 @@ from sheetgen.formula import (
     round_up,
     where,
 )
-from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
@@ -54,17 +52,14 @@ def n_instances(
     paced_requests: Quantity,
     replicas_per_instance: Quantity,
     load_requests: Quantity,
-    data_parallel_size: Quantity,
     price_usd_per_hour: Quantity,
 ) -> Any:
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
-    holds it but no count meets the targets of speed. Data-parallel ranks are for loads that give each a request.
+    holds it but no count meets the targets of speed.
 
     Source: INTERFACE: ceil(n_replicas / replicas of one instance).
     """
-    fullest = requests_per_replica(load_requests, paced_requests)
-    busy = either(data_parallel_size == 1, paced_requests == 0, fullest >= data_parallel_size)
-    known = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour), busy)
+    known = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour))
     count = round_up(ratio(n_replicas, replicas_per_instance))
     return number_where(known, where(paced_requests >= 1, count, 0))
 

@@ -73,7 +73,7 @@ def test_contingency_and_currency_come_last(usd: float, share: float, rate: floa
 
 def test_instances_of_a_machine_that_holds_nothing_are_none_and_not_0() -> None:
     """0 is a machine that holds the load, and is too slow at any count."""
-    held = {"n_replicas": 5, "load_requests": 1, "data_parallel_size": 1, "price_usd_per_hour": 5.0}
+    held = {"n_replicas": 5, "load_requests": 1, "price_usd_per_hour": 5.0}
     assert cost.n_instances(paced_requests=1, replicas_per_instance=2, **held) == 3
     assert cost.n_instances(paced_requests=0, replicas_per_instance=2, **held) == 0
     for paced_requests in (0, 1):
