@@ -147,6 +147,13 @@ def test_the_speed_of_every_cell_is_that_of_size(catalog: Catalog, engine: str, 
         assert {solved.layout(solved.choices[row].offer or 0).data_parallel_size > 1 for row in rows} == {False, True}
 
 
+def test_a_replica_with_idle_ranks_is_as_fast_as_by_size(catalog: Catalog) -> None:
+    asked = {"model": "nvidia-nemotron-3-super-120b-a12b-bf16", "context_tokens": 4096, "confidence": 0.9}
+    solved = recommended({**asked, "concurrent_requests": 1}, catalog)
+    assert solved.layout(solved.choices[0].offer or 0).data_parallel_size == 2
+    check(solved, 0, catalog, asked)
+
+
 def test_stages_of_a_model_whose_layers_differ_are_those_of_size(catalog: Catalog) -> None:
     asked = {"models": "49b,253b", "gpus": "l40s", "weight_dtype": "bf16", "confidence": 0.5} | ASKED[1]
     solved = solve(ask(catalog, asked))

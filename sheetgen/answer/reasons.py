@@ -148,6 +148,8 @@ def _nearly_as_dear(solved: Solution, offer: int, row: int, choice: Choice, usd:
         return words + f"{count:,} instances, not {choice.n_instances:,}"
     if solved.costs["runs_weights"][row, offer] < solved.costs["runs_weights"][row, choice.offer or 0]:
         return words + f"it does not compute in {solved.model_of(row).weight_dtype}"
+    if solved.costs["suitability"][row, offer] < solved.costs["suitability"][row, choice.offer or 0]:
+        return words + "some of its data-parallel ranks would have no request"
     return words + "it serves fewer requests within the targets"
 
 

@@ -109,11 +109,12 @@ class _Load:
 
     @cached_property
     def everywhere(self) -> Mapping[str, Placed]:
-        """On each instance that can serve it the layout on which it fills least."""
+        """On each instance that can serve it the layout on which it fills least, of several the most suitable."""
         able = numpy.flatnonzero(self.monthly_usd > 0)
         of_instance = self.offers.instances[able]
         alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
-        places = (self.placed(int(some[self.machines[some].argmin()])) for some in alike)
+        keys = -self.known["suitability"], self.machines
+        places = (self.placed(int(some[numpy.lexsort([key[some] for key in keys])[0]])) for some in alike)
         return {one.instance: one for one in places}
 
 
@@ -127,6 +128,7 @@ KNOWN = (
     "instance_month_usd",
     "wait_z",
     "output_tokens",
+    "suitability",
 )
 
 
@@ -236,10 +238,13 @@ def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, in
         alike = numpy.flatnonzero(named.instances == named.instances[offer])
         able: Any = numpy.array([loads[at].monthly_usd[alike] > 0 for at in many]).all(axis=0)
         filled = sum(loads[at].machines[alike] for at in many)
+        suits = sum(loads[at].known["suitability"][alike] for at in many)
         ranked = (
-            (round(float(n), 9), int(i) != offer, int(i)) for i, n, can in zip(alike, filled, able, strict=True) if can
+            (round(float(n), 9), int(i) != offer, -float(suitability), int(i))
+            for i, n, suitability, can in zip(alike, filled, suits, able, strict=True)
+            if can
         )
-        offers.update(dict.fromkeys(many, min(ranked)[2]))
+        offers.update(dict.fromkeys(many, min(ranked)[-1]))
 
 
 def _savings(

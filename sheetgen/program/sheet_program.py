@@ -278,6 +278,14 @@ def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
     )
 
 
+def _running_ranks() -> Iterator[Named]:
+    """Of the fullest replica of a load, the ranks that have a request, and what each request adds to their step."""
+    ranks = speed.busy_ranks.reading(running_requests="requests_per_replica")
+    yield "running_ranks", replace(ranks, label="Data-parallel ranks with a request")
+    step = speed.request_step_seconds.reading(busy_ranks="running_ranks")
+    yield "running_step_seconds", replace(step, label=f"{step.label}, on ranks with a request")
+
+
 # What users get of loads on the offers that are chosen for them.
 CHOSEN = Program(
     AXES,
@@ -334,11 +342,7 @@ CHOSEN = Program(
         Table(
             "pace",
             ("chosen",),
-            (
-                ("running_ranks", speed.busy_ranks.reading(running_requests="requests_per_replica")),
-                ("running_step_seconds", speed.request_step_seconds.reading(busy_ranks="running_ranks")),
-                *of_replica(quantities.PACE[1:]),
-            ),
+            (*_running_ranks(), *of_replica(quantities.PACE[1:])),
         ),
         Table(
             "load_at_rate",

@@ -104,6 +104,27 @@ def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Pa
     assert_both_recalculate(book, tmp_path)
 
 
+def test_fewer_requests_than_ranks(tmp_path: Path) -> None:
+    """One request on two data-parallel ranks, and on all of a machine where a layout without idle ranks serves it."""
+    options = {
+        "models": "nvidia-nemotron-3-super-120b-a12b-bf16,minimax-m2.5",
+        "workloads": "chat",
+        "tiers": "1,3",
+        "confidence": "0.9",
+        "instances": "aws/p4d.24xlarge,aws/p5.48xlarge",
+        "as_of": books.AS_OF,
+        "headline": "chat:1",
+    }
+    book, question = books.build(tmp_path, "ranks", options, with_what_if=IN_LONG)
+    solved = books.solve(question)
+    ranks = [solved.layout(choice.offer or 0).data_parallel_size for choice in solved.choices]
+    assert ranks == [2, 2, 1, 2]
+    assert_both_recalculate(book, tmp_path)
+    sheets = books.Sheets(book)
+    n_compared, lines = books.differences(values_after(book, {}), sheets, solved)
+    assert n_compared and not lines
+
+
 @pytest.mark.long
 @needs_libreoffice
 def test_few_experts_that_all_are_read(tmp_path: Path) -> None:
