@@ -39,6 +39,8 @@ TENSOR_PARALLEL_SIZES = (1, 2, 4, 8)
 KV_CACHE_DTYPES = ("auto", "fp8")
 SHORT, MEDIUM = 4608, 32768
 SHARED_MEMORY = 232_448  # bytes that a block of Hopper may take
+NO_SUCH_CACHE = ("No valid attention backend", "KV cache is not supported")  # a refusal of the precision
+REFUSED = "refused"  # in the place of a plan
 POOL = 40 * GIB  # doubled until one request of the length fits
 COLUMNS = (
     "model", "architecture", "specs", "vllm", "gpu", "tensor_parallel_size", "kv_cache_dtype", "max_model_len",
@@ -90,6 +92,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--like", type=Path, help="a CSV of this script, whose models are asked")
     parser.add_argument("--gpu", choices=CARDS, default="h100")
     parser.add_argument("--sizes", nargs="*", type=int, default=TENSOR_PARALLEL_SIZES, help="tensor parallel")
+    parser.add_argument("--kv-cache-dtypes", nargs="*", default=KV_CACHE_DTYPES, help="in vLLM's words")
     return parser.parse_args()
 
 
@@ -187,6 +190,7 @@ from vllm.model_executor.model_loader.utils import initialize_model
 from vllm.model_executor.models import registry
 from vllm.usage.usage_lib import UsageContext
 from vllm.utils.torch_utils import set_default_torch_dtype
+from vllm.v1.attention.backends import flashinfer
 from vllm.v1.attention.backends.utils import get_supported_kv_cache_layouts, resolve_kv_cache_layout
 from vllm.v1.core import kv_cache_planning
 from vllm.v1.core.kv_cache_config_builder import get_kv_cache_config_builder
@@ -309,10 +313,12 @@ def ask(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
         folder = Path(name)
         (folder / "config.json").write_text(stated(path))
         for size in OPTIONS.sizes:
-            for dtype in KV_CACHE_DTYPES:
+            for dtype in OPTIONS.kv_cache_dtypes:
                 try:
                     rows += plans(folder, size, dtype)
                 except Exception as error:
+                    if any(words in str(error) for words in NO_SUCH_CACHE):
+                        rows.append({"specs": REFUSED, "tensor_parallel_size": size, "kv_cache_dtype": dtype})
                     place = traceback.extract_tb(error.__traceback__)[-1]
                     refused.append(
                         f"TP {size}: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}: "
@@ -338,6 +344,7 @@ def inspect_here(function: Any) -> Any:
 
 def main() -> None:
     registry._run_in_subprocess = inspect_here
+    flashinfer._get_multi_ctas_kv_counter_buffer = lambda *_: torch.empty(0)  # on the GPU, of no KV cache
     init_workspace_manager(torch.device("meta"))
     failed = []
     with OPTIONS.out.open("w", newline="") as file:

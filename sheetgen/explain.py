@@ -28,6 +28,7 @@ from sheetgen.question.deployment import (
     ASSUMED_FLOPS_PER_BYTE,
     DEFAULTS,
     DEFINITIONS,
+    KERNELS,
     RATES,
     UNMEASURED_POOL,
     Reference,
@@ -58,6 +59,7 @@ _FACTORS = {"measured_tpot_factor": "tpot", "measured_ttft_factor": "ttft", "mea
 _OF_LOGS = tuple(UNMEASURED_POOL)  # what start-up logs set
 _OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
+    **dict.fromkeys(KERNELS, "kernels_source"), "eager_seconds_per_layer": "eager_source",
     "network_hop_seconds": "network_source",
 }  # fmt: skip
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")

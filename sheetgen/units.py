@@ -51,7 +51,8 @@ class Dtype:
 # Scales: int4 group of 128 (a 2-byte scale and a half-byte zero point), NVFP4 one byte per 16 elements,
 # MXFP4 one byte per 32. KV of int8/int4 keeps one 4-byte scale per token and head for keys and for values:
 # with head_dim 128 that is the 1.94x and 3.75x that vLLM reports instead of 2x and 4x.
-# Source: Hugging Face checkpoints of each format, counted tensor by tensor; vLLM v1 kv_cache_interface.
+# Source: Hugging Face checkpoints of each format, counted tensor by tensor; vLLM 0.33, customize_spec of its attention
+# backends (tests/data/kv_page_bytes.csv).
 DTYPES: dict[str, Dtype] = {
     d.name: d
     for d in (
@@ -67,6 +68,8 @@ DTYPES: dict[str, Dtype] = {
     )
 }
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
+KV_ALIASES = {"int8_per_token_head": "int8", "int4_per_token_head": "int4"}  # of the KV cache alone, by vLLM's names
+SAME_SIZE = {"fp8_per_token_head": "int8", "nvfp4_4over6": "nvfp4"}  # as another precision of the KV cache
 # Of the KV cache alone, by the names that vLLM 0.33.0 has for them (config/cache.py), with what they take.
 KV_NOT_SIZED = {
     "fp8_ds_mla": "an entry of sparse attention with its scales; say fp8, which is that where the kernel has it",
@@ -79,11 +82,7 @@ KV_NOT_SIZED = {
         ("octave_k3v4", "octave_k3v3", "octave_k3v3_compact", "ultraquant_4bit"),
         "keys and values of a head are packed together",
     ),
-    **dict.fromkeys(
-        ("fp8_per_token_head", "int8_per_token_head", "int4_per_token_head"),
-        "a scale for each token and head; int8 and int4 are so, too",
-    ),
-    "nvfp4_4over6": "the same size as nvfp4: say that",
+    **{name: f"the same size as {dtype}: say that" for name, dtype in SAME_SIZE.items()},
 }
 UNQUANTIZED = ("bf16", "fp16", "fp32")
 AUTO, PUBLISHED, RECOMMENDED = "auto", "published", "recommended"  # auto of the weights is published, by its old name

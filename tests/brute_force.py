@@ -342,7 +342,8 @@ def groups(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
         elif kind == "indexer":
             grow_bytes += n * int(g["entry_bytes"])
         elif kind == "compressed":
-            grow_layers, grow_bytes = grow_layers + n, grow_bytes + n * Fraction(g["elements_per_token"]) * b
+            elements = Fraction(int(g["width"]) + int(g.get("index_width", 0)), int(g["tokens_per_entry"]))
+            grow_layers, grow_bytes = grow_layers + n, grow_bytes + n * elements * b
         elif kind == "recurrent":
             size = {"fp32": 4, "bf16": 2, "fp16": 2}[g["state_dtype"]]
             state_layers += n
@@ -368,6 +369,7 @@ class Layout(NamedTuple):
     chunked: bool
     groups: dict[str, int]  # of each kind: growing, windowed, state
     blocks: dict[str, int]  # tokens in a page of each kind
+    waiting: tuple[tuple[int, int, int], ...] = ()  # of what waits to be compressed: groups, window, tokens in a page
 
 
 def checkpoint_tokens(model: str) -> int:
@@ -380,6 +382,8 @@ def layout(
     model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "", leaves_checkpoints: bool = True
 ) -> Layout:
     """The layers of a model in groups of one size, with pages of one size; before 0.33 no prompt leaves checkpoints."""
+    if any(g["kind"] == "compressed" for g in read(f"models/{model}.yaml")["attention"]):
+        return packed_layout(model, draft, tp, kv_dtype)
     (n_grow, grow), (n_win, win), (n_state, state), window, chunked = groups(model, tp, kv_dtype, draft, gpu)
     counts = [n for n in (n_grow, n_win, n_state) if n]
     size = max(counts) if max(counts) < min(counts) * GROUP_STRETCH else min(counts)
@@ -401,6 +405,47 @@ def layout(
     )
 
 
+def packed_layout(model: str, draft: str, tp: int, kv_dtype: str) -> Layout:
+    """DeepSeek V4, as vLLM's model classes state each layer's pages and its planner packs them: blocks of 256 tokens,
+    windows of 64, keys and weights that wait to be compressed as 32-bit floats in pages for 4 and 8 tokens."""
+    by_kind = {(g["kind"], g.get("tokens_per_entry")): g for g in read(f"models/{model}.yaml")["attention"]}
+    window, coarse, fine = (by_kind[key] for key in (("windowed", None), ("compressed", "128"), ("compressed", "4")))
+    n_window, n_coarse, n_fine = (int(g["n_layers"]) for g in (window, coarse, fine))
+    width, index_width = int(fine["width"]), int(fine["index_width"])
+    byte = 1 if kv_dtype.startswith("fp8") else 2
+
+    def page(content: int) -> int:
+        return -(-content // 576) * 576
+
+    entry = 448 + 64 * 2 + 8 if byte == 1 else width * 2
+    pages = {
+        "fine": page(64 * entry) + page(64 * (index_width + 4)),
+        "coarse": page(2 * entry),
+        "window": page(64 * entry),
+        "fine waiting": page(4 * 2 * 2 * width * 4) + page(4 * 2 * 2 * index_width * 4),
+        "coarse waiting": page(8 * 2 * width * 4),
+    }
+    counts = (n_window, n_fine, n_coarse)
+    repeats = min(range(n_fine, max(counts) + 1), key=lambda size: (sum(-n % size for n in counts), -size))
+    n_windows, n_waiting = -(-n_window // repeats), -(-n_coarse // repeats)
+    block = max(
+        n_fine * pages["fine"] + n_coarse * pages["coarse"],
+        -(-n_window // n_windows) * pages["window"],
+        n_fine * pages["fine waiting"],
+        -(-n_coarse // n_waiting) * pages["coarse waiting"],
+    )
+    if draft:
+        block += 256 * int(groups(draft, tp, kv_dtype)[0][0] * groups(draft, tp, kv_dtype)[0][1])
+    return Layout(
+        Fraction(block),
+        int(window["window_tokens"]),
+        False,
+        {"growing": 1, "windowed": n_windows, "state": 0},
+        {"growing": 256, "windowed": 64},
+        ((1, 8, 4), (n_waiting, 128, 8)),
+    )
+
+
 def charge(
     model: str, tp: int, kv_dtype: str, context: int, batched: int, draft: str = "", gpu: str = "", stages: int = 1
 ) -> tuple[Fraction, Fraction]:
@@ -414,6 +459,9 @@ def charge(
         held = min(context, of.window - (0 if of.chunked else 1) + (stages - 1 + IN_FLIGHT) * batched)
         pages += of.groups["windowed"] * (-(-held // block) + (0 if of.chunked else 1))
         kept += of.groups["windowed"] * min(pages_read(of.window, of.chunked, block), -(-context // block))
+    for n_groups, window, tokens in of.waiting:
+        pages += n_groups * (-(-min(context, window - 1 + (stages - 1 + IN_FLIGHT) * batched) // tokens) + 1)
+        kept += n_groups * min(pages_read(window, False, tokens), -(-context // tokens))
     return of.page_bytes * pages, of.page_bytes * kept
 
 

@@ -115,7 +115,7 @@ def parts(
         elif kind == "indexer":
             cache_bytes += n * g["entry_bytes"] * seen
         elif kind == "compressed":
-            cache_bytes += n * g["elements_per_token"] * kv * seen
+            cache_bytes += n * (g["width"] + g.get("index_width", 0)) / g["tokens_per_entry"] * kv * seen
         elif kind == "recurrent":
             size = {"fp32": 4, "bf16": 2, "fp16": 2}[g["state_dtype"]]
             cache_bytes += 2 * n * -(-(g["conv_elements"] * 2 + g["state_elements"] * size) // tp)
@@ -133,7 +133,7 @@ def parts(
     latency = (stages - 1) * read("speed.yaml")["network_hop_seconds"]
     decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])
     attention = pairs * prompt**2 + windowed_pairs * prompt * min(prompt, 2 * window)
-    overhead = layers * c["seconds_per_layer"]
+    overhead = kernel_layers(entry) * c["seconds_per_layer"]
     node, growth = read("speed.yaml")["nvlink_gpus"], read("speed.yaml")["all_reduce_growth"]
     reduces = sum((n / node) ** growth for n in (tp, n_all) if n > 1)
     per_flop = 2 * prompt / tp / (flops * c["prefill_compute_efficiency"])
@@ -154,7 +154,8 @@ def parts(
         + decode
         + own_ring
         + ranks * shared_ring
-        + away,
+        + away
+        + c["seconds_per_request"],
         "experts": expert,
         "missed": (1 - experts["top_k"] / experts["n"]) ** dp,
         "prompt": alone + ranks * shared if gathers else ranks * (alone + shared),
@@ -163,10 +164,25 @@ def parts(
         "before": c["wait_factor"],
         "ranks": float(ranks),
         "base": c["base_ttft_seconds"],
+        "beside": c["busy_ttft_seconds"],
         "steps": c["steps_before_prefill"] * chunks + c["gather_steps"] * (ranks - 1),
         "answer": float(max(1, answer)),
         **left(engine, gpu["architecture"], kind_of(model), weight_dtype),
     }
+
+
+def kernel_layers(entry: Any) -> float:
+    """Plain layers that would launch as many kernels: experts in every layer of a mixture, each recurrent
+    layer, and sparse attention in every layer add shares of a plain one."""
+    file, layers = read("speed.yaml"), entry["n_layers"]
+    total = float(layers)
+    if entry.get("experts"):
+        total += layers * file["expert_kernels"]
+    if any(g["kind"] in ("indexer", "compressed") for g in entry["attention"]):
+        total += layers * file["sparse_kernels"]
+    for g in entry["attention"]:
+        total += g["n_layers"] * (file["state_kernels"] if g["kind"] == "recurrent" else 0)
+    return total
 
 
 def step(part: dict[str, float], batch: float) -> float:
@@ -182,7 +198,7 @@ def tpot(part: dict[str, float], batch: float) -> float:
 
 def ttft(part: dict[str, float], batch: float) -> float:
     """Seconds to the first token of a request whose turn has come."""
-    in_the_way = part["steps"] * step(part, batch) * (1 - 1 / (batch * part["ranks"]))
+    in_the_way = (part["beside"] + part["steps"] * step(part, batch)) * (1 - 1 / (batch * part["ranks"]))
     others = part["prompt"] * part["before"] * (batch - part["own"])
     return part["ttft_left"] * (part["base"] + in_the_way + part["first"] + others)
 

@@ -54,8 +54,10 @@ under no entry.
   asks for the 16 bits that were sized), and with SGLang 0.5.23 every model of
   DeepSeek's sparse attention there; `--kv-cache-dtype fp8` says it. SGLang does so for Muse Spark anywhere. vLLM 0.17
   to 0.21 take the FP8 of a compressed-tensors checkpoint even where another precision is requested.
-- KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit`, `nvfp4_ds_mla` (352 bytes an entry) and the
-  `*_per_token_head` ones are refused by name. HiSparse (KV on the host) is not sized; a log that has it says so.
+- KV precisions `turboquant_*`, `octave_*`, `ultraquant_4bit` and `nvfp4_ds_mla` (352 bytes an entry) are refused by
+  name; so are SGLang's four-bit pools, which keep scales twice or a workspace. Convolutions of recurrent layers grow
+  with drafted tokens (2 % of a state), and groups of Mamba-2 are copied where ranks outnumber them. HiSparse (KV on
+  the host) is not sized; a log that has it says so.
 - Groups of unequal pages that are packed block by block (from 0.29): with a layout other than the default, and always
   for GLM-5.3-Flash, Qwen3.8-Flash-Next and dots3-note, whose index keys have no other. The first two are counted so,
   but that GLM-5.3-Flash's blocks are multiples of 128 tokens (`--block-size 128` sizes that), and that the n-grams of

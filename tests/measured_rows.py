@@ -120,7 +120,9 @@ def _evaluated(rows: pandas.DataFrame, catalog: Catalog, sizing: Any) -> pandas.
     bad = [f"{name}: {error}" for name, error in zip(rows["id"], points.errors, strict=True) if error]
     if bad:
         raise ValueError("rows that cannot be sized:\n" + "\n".join(bad))
-    known = sizing(evaluate(DEPLOYMENT["given"].quantities, {**points.values, **_as_logged(rows, points.values)}))
+    weights = _loaded_parts(rows, points.values, catalog)
+    given = {**points.values, **_as_logged(rows, points.values), **weights}
+    known = sizing(evaluate(DEPLOYMENT["given"].quantities, given))
     return pandas.DataFrame({name: numpy.broadcast_to(c, len(rows)) for name, c in known.items()}, index=rows.index)
 
 
@@ -156,6 +158,22 @@ def _as_logged(rows: pandas.DataFrame, values: Mapping[str, Any]) -> dict[str, A
             "draft_kv_width": values["full_kv_width"],
         }
     return logged
+
+
+def _loaded_parts(rows: pandas.DataFrame, values: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
+    """Parameters and checkpoint as a log has them loaded: without the image encoder where its weights are without it,
+    which is not profiled then, and with the layers for multi-token prediction where these draft."""
+    if "mtp_layers" not in rows:
+        return {}
+    without = rows["skip_mm_profiling"].fillna(0).to_numpy(float) > 0
+    vision = numpy.array([catalog.resolve_model(str(name))[0].params.vision for name in rows["model"]], float) * without
+    drafts = rows["mtp_layers"].fillna(0).to_numpy(float) > 0
+    files, other = values["checkpoint_bytes"], values["other_bytes"]
+    return {
+        "n_params": values["n_params"] - vision + numpy.where(drafts, values["n_params_mtp"], 0),
+        "n_params_mtp": numpy.where(drafts, 0, values["n_params_mtp"]),
+        "checkpoint_bytes": numpy.maximum(0, files - vision * other),
+    }
 
 
 def _with_mtp(values: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
+from sheetgen.answer.answer_record import CellRecord, Record, as_json
 from sheetgen.answer.solution import Solution
 from sheetgen.report.notes import price_classes
 from sheetgen.report.page import Page
@@ -44,6 +45,7 @@ class Built:
     """One sheet in every format."""
 
     solved: Solution
+    record: Record
     page: Page  # in dollars, as the workbook is
     shown: Page  # in the budget's currency
     files: dict[str, bytes]
@@ -69,6 +71,26 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     part, *rest = path
     numbers = [n for n in rest if isinstance(n, int)]
     field = str(rest[-1]) if rest else ""
+    if part == "load_note":
+        return _load_note(built)
+    if part == "finding":
+        months = (book.cells("Workings", built.headline(m), "$ per month") for m in range(len(question.models)))
+        return sum(months, book.cells("Workings", built.headline(0), "At once"))
+    if part == "cards" and "row" in rest:
+        return _of_row(built, built.headline(numbers[0]), field)
+    if part == "cards" and "ways" in rest:
+        return _of_way(built, built.headline(numbers[0]), numbers[1])
+    if part == "matrix" and field in ("load", "people"):
+        row = built.load(0, *numbers[:2])
+        if field == "load":
+            return book.cells("Workings", row, "At once")
+        return Place((min(_people(built, built.load(m, *numbers[:2])) for m in range(len(question.models))),))
+    if part == "matrix" and field in ("even", "published", "published_rent"):
+        w, t, m = numbers
+        cell = built.record.cells[built.load(m, w, t)]
+        return _published(cell) if field != "even" else _at_confidence(cell)
+    if part == "models" and field == "weights_in":
+        return book.row("Models", numbers[0])
     if part in ("cards", "matrix"):
         m, w, t = (numbers[0], *question.headline) if part == "cards" else (*numbers, 0, 0)[:3][::-1]
         w, t = (w, t) if part == "cards" else (numbers[0], (*numbers, 0)[1])
@@ -185,6 +207,64 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         row = built.headline(0)
         return book.cells("Workings", row, "At once", "Context in words") + Place(_targets(book))
     return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+
+
+def _people(built: Built, row: int) -> float:
+    (people,) = built.book.cells("Workings", row, "People").numbers
+    return people
+
+
+def _load_note(built: Built) -> Place:
+    """The people and the requests an hour of the case, of the model that serves fewest, and the days of measuring."""
+    rows = [built.headline(m) for m in range(len(built.solved.question.models))]
+    hours = (built.book.cells("Workings", row, "Requests per hour").numbers for row in rows)
+    days = [measure.usd for row in rows if (measure := built.record.cells[row].measure)]
+    times = built.solved.question.workloads[built.solved.question.headline[0]].requests_per_user_per_day
+    people = min(_people(built, row) for row in rows)
+    return Place((people, math.floor(min(n for of_row in hours for n in of_row)), times, min(days), max(days)))
+
+
+def _of_row(built: Built, row: int, field: str) -> Place:
+    """A model's row of the first table."""
+    book, cell = built.book, built.record.cells[row]
+    if field == "year":
+        return Place(tuple(12 * month for month in book.cells("Workings", row, "$ per month").numbers))
+    if field == "sure":
+        return Place(tuple(_twentieth(chance) for chance in book.cells("Workings", row, "Chance").numbers))
+    if field in ("at_margin", "measure_first"):
+        return _at_confidence(cell)
+    if field == "as_published":
+        return _published(cell)
+    if field == "pace":
+        return Place(tuple(1 / s for s in book.cells("Workings", row, "Time per output token").numbers))
+    head = {"people": "People", "first_word": "Time to first token", "hourly": "$ per hour"}[field]
+    return book.cells("Workings", row, head)
+
+
+def _twentieth(chance: float) -> float:
+    return min(0.95, max(0.05, math.floor(round(chance / 0.05, 2)) * 0.05))
+
+
+def _at_confidence(cell: CellRecord) -> Place:
+    """What the JSON has of an answer at other confidences: months, machines, chances, the levels asked for."""
+    levels = [level for level in cell.by_confidence if level]
+    numbers = [n for one in levels for n in (one.monthly_usd, float(one.n_instances), _twentieth(one.chance))]
+    return Place((*numbers, 0.5, 0.9))
+
+
+def _published(cell: CellRecord) -> Place:
+    """What the JSON has of the answer with the published weights."""
+    one = cell.as_published
+    return Place((one.monthly_usd or 0.0, float(one.n_instances or 0))) if one else Place()
+
+
+def _of_way(built: Built, row: int, n: int) -> Place:
+    """What the JSON has of a way to pay less."""
+    way = built.record.cells[row].pay_less[n]
+    numbers = (float(v) for v in as_json(way).values() if isinstance(v, int | float))
+    return Place(
+        (*numbers, *(float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up)))
+    )
 
 
 def _targets(book: Book) -> tuple[float, ...]:

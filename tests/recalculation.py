@@ -361,7 +361,8 @@ def tamper(path: Path, out: Path, spared: re.Pattern[str] | None = None) -> tupl
 
 @functools.lru_cache(3)
 def _slip(path: Path, _version: int, spared: re.Pattern[str] | None) -> tuple[str, str, str, str]:
-    book = LiveWorkbook(path)
+    book = _live(path.read_bytes())
+    book.values_after({})
     for sign, other in _SLIPS:
         for sheet, cell, right, value in formulas(path):
             if spared and spared.search(right):

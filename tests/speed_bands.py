@@ -19,8 +19,10 @@ import pandas
 from speed_fit import (
     FIGURES,
     INNER_FOLDS,
+    OTHERS_WEIGHT,
     Runs,
     Structure,
+    by_other_hands,
     measured,
     other_cells,
     parts_of,
@@ -80,15 +82,16 @@ def error_table(runs: Runs, predicted: Mapping[str, Any]) -> pandas.DataFrame:
     """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted."""
     seen = measured(runs)
     table = runs.rows[["configuration", "generation", "kind", "gpu_id"]].copy()
-    table["key"] = keys_of(runs)
+    table["key"], table["counts"] = keys_of(runs), numpy.where(by_other_hands(runs), OTHERS_WEIGHT, 1)
     for figure, (name, _) in FIGURES.items():
         table[figure] = numpy.log(seen[name] / predicted[name])
     return table
 
 
 def weights_of(table: pandas.DataFrame) -> Any:
-    """By run: each configuration weighs one."""
-    return 1 / table.groupby("configuration")["kind"].transform("size").to_numpy()
+    """By run: each configuration weighs one, of other hands what its times per token count in the fit."""
+    size = table.groupby("configuration")["kind"].transform("size")
+    return (table.get("counts", 1) / size).to_numpy()
 
 
 # Drawing bands ----------------------------------------------------------------------------------------
@@ -165,6 +168,7 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
     outside: lines of runs that took no part in the fit, with figure, band and ratio.
     """
     of_outside = {of: part for of, part in outside.groupby(["figure", "band"])["ratio"]}
+    own, of_cells = (table.dropna(subset=list(FIGURES)) for table in (own, of_cells))
 
     def as_wide(key: Key, parts: Sequence[pandas.DataFrame], more: pandas.DataFrame, others: Iterable[Ends]) -> Ends:
         """The ends of both times together, of some runs or, where these have few configurations, of `more`; those that
@@ -294,7 +298,7 @@ def binomial_interval(chance: float, n: int) -> tuple[float, float]:
 
 def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
     """Runs of some folds, each with bands that its runs took no part in."""
-    parts = list(parts)
+    parts = [(part.dropna(subset=list(FIGURES)), bands) for part, bands in parts]
     table = pandas.concat([part for part, _ in parts], ignore_index=True)
 
     def of(bands: Bands, key: Key, gpu: str, figure: str) -> tuple[float, float]:

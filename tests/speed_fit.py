@@ -1,4 +1,5 @@
-"""The constants of catalogs/speed.yaml, fitted from tests/data/measured/throughput_serving.csv and its second part.
+"""The constants of catalogs/speed.yaml, fitted from tests/data/measured/throughput_serving.csv, its second part and
+throughput_found.csv.
 
 Robust least squares on the logarithm of time to first token and time per output token. Every constant has one value
 for all engines, drawn to a start value, and for each engine and generation of GPUs a factor on it, drawn to 1: a cell
@@ -31,18 +32,33 @@ from sheetgen.sizing import speed
 
 CSV = DATA / "throughput_serving.csv"
 LATER = DATA / "throughput_serving_2.csv"  # other configurations
-GENERATIONS = {"Hopper": ("Hopper", "Grace Hopper"), "Blackwell": ("Blackwell", "Blackwell Ultra", "Grace Blackwell")}
+FOUND = DATA / "throughput_found.csv"  # of other hands, most of AMD GPUs; they were predicted before they were fitted
+GENERATIONS = {
+    "Hopper": ("Hopper", "Grace Hopper"),
+    "Blackwell": ("Blackwell", "Blackwell Ultra", "Grace Blackwell"),
+    "CDNA": ("CDNA3 gfx942", "CDNA4 gfx950", "CDNA 5"),
+}
 FIGURES = {  # figure: formula, words
     "tpot": ("tpot_seconds", "TPOT"),
     "ttft": ("ttft_seconds", "TTFT"),
     "output_tokens_per_second": ("output_tokens_per_second", "output tokens/s"),
 }
 CONFIGURATION = ["architecture", "gpu", "engine", "weight_dtype", "n_gpus"]
-ARCHITECTURES = {"deepseek-ai/DeepSeek-R1": "deepseek-ai/DeepSeek-V3"}  # one, of which the runs stand under two names
+ARCHITECTURES = {  # one, of which runs stand under two names
+    "deepseek-ai/DeepSeek-R1": "deepseek-ai/DeepSeek-V3",
+    "deepseek-r1": "deepseek-v3",
+    "minimax-m2.7": "minimax-m2.5",
+}
 # InferenceX draws prompts and answers evenly from 0.8 to 1.0 of the lengths that it states: --random-range-ratio 0.8
 # (README of InferenceMAX, benchmark client configuration). Its runs by their ids.
 INFERENCEX, MEAN_LENGTH = r"_cfg\d|^20\d\d_\d\d_\d\d_|^kimi_k2_5_gap_", 0.9
-WANTED = {"tpot_seconds": 12, "ttft_seconds": 25, "output_tokens_per_second": 12}  # median errors, percent
+# Who measured: InferenceX and NVIDIA by the ids of the sample, the others by their sources.
+PUBLISHERS = {
+    "cook": "LMSYS", "rocm": "AMD", "recip": "AMD", "tt": "others", "mill": "others", "kimi": "others",
+    "tune": "others",
+}  # fmt: skip
+RUNS_OF_CELL = 20  # of an engine on a generation of GPUs: fewer make no constants
+WANTED = {"tpot_seconds": 10, "ttft_seconds": 22, "output_tokens_per_second": 10.5}  # median errors, percent
 INNER_FOLDS = 5
 
 
@@ -60,6 +76,7 @@ class Constant:
     spread: float
     limit: float
     engines: tuple[str, ...] = ()
+    shared: bool = False  # one value for all cells
 
     def holds(self, engine: str) -> bool:
         return not self.engines or engine in self.engines
@@ -80,14 +97,21 @@ CONSTANTS = {
     "seconds_per_all_reduce": Constant(12e-6, 0.25, 1),
     "link_efficiency": Constant(0.6, 0.18, 0.95),
     "wait_factor": Constant(0.2, 0.25, 1),
-    "base_ttft_seconds": Constant(0.04, 0.3, 10),
+    "seconds_per_request": Constant(20e-6, 0.4, 1),
+    "base_ttft_seconds": Constant(0.015, 0.3, 10),
+    "busy_ttft_seconds": Constant(0.02, 0.4, 10),
     "steps_before_prefill": Constant(1.0, 0.25, 8),
     "gather_steps": Constant(10.0, 0.5, 100, ("tensorrt-llm",)),
+    "expert_kernels": Constant(0.3, 0.02, 5, shared=True),
+    "state_kernels": Constant(0.5, 0.02, 5, shared=True),
+    "sparse_kernels": Constant(0.5, 0.02, 5, shared=True),
 }
 NAMES = tuple(CONSTANTS)
+SHARED = tuple(name for name, constant in CONSTANTS.items() if constant.shared)
+OF_CELLS = tuple(name for name in NAMES if name not in SHARED)
 GLOBAL_SPREAD = 0.7  # of a constant's common value around its start, in logarithms
 TIMES = ("tpot_seconds", "ttft_seconds")
-TIMED = (*STEP, *PACE[: PACE.index(speed.output_tokens_per_second) + 1])
+TIMED = (speed.kernel_layers, *STEP, *PACE[: PACE.index(speed.output_tokens_per_second) + 1])
 
 
 def _following(names: Sequence[str]) -> tuple[Formula, ...]:
@@ -105,9 +129,14 @@ BEFORE = tuple(one for one in TIMED[: TIMED.index(speed.ttft_seconds)] if one no
 DIFFERENCE = 1e-7  # of a constant's logarithm, downwards, to see how predictions follow it
 STEPS = 100  # at most; it settles in 15 to 40
 DAMPING, MOST_DAMPING, FURTHER = 1e-2, 1e8, 10  # of a step, as a share of each square: at first, at most, times
-ENOUGH = 1e-8  # of what is made small: steps that gain less end the fit
+ENOUGH = 1e-6  # of what is made small: steps that gain less end the fit
 RANKS_WEIGHT = 0.2  # of runs with data-parallel attention: enough for its own constant, and the others stay theirs
-TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 0.6  # errors beyond a scale count linearly, not squared
+OTHERS_WEIGHT = 0.3  # of other hands' times per token on GPUs of the sample, whose engines they did not tune
+TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 1.6
+SLOWER = {
+    "tpot_seconds": 1.75,
+    "ttft_seconds": 1.25,
+}  # what slower runs count in what is left
 
 
 @dataclass(frozen=True)
@@ -130,14 +159,33 @@ class Runs:
 
 
 def serving_runs(catalog: Catalog, paths: Sequence[Path] = (CSV, LATER)) -> Runs:
-    """The runs of both files, completed as `size --batch` completes them, with the mean of their lengths."""
+    """The runs of these files, completed as `size --batch` completes them, with the mean of their lengths, and of
+    FOUND those whose engine has enough of them on a generation of GPUs."""
     rows = pandas.concat([pandas.read_csv(p, dtype={"engine_version": str}).assign(file=p.name) for p in paths])
     rows = rows.reset_index(drop=True)
-    share = numpy.where(rows["id"].str.contains(INFERENCEX), MEAN_LENGTH, 1)
+    by_inferencex = rows["id"].str.contains(INFERENCEX)
+    rows["publisher"] = numpy.where(by_inferencex, "InferenceX", "NVIDIA")
+    share = numpy.where(by_inferencex, MEAN_LENGTH, 1)
     for name in ("input_tokens", "output_tokens"):
         rows[name] = numpy.round(share * rows[name]).astype(int)
+    rows = pandas.concat([rows, found_rows()], ignore_index=True)
     rows["context_tokens"] = rows["input_tokens"] + rows["output_tokens"]
     return runs_of(rows, catalog)
+
+
+def found_rows() -> pandas.DataFrame:
+    """The runs of FOUND in the columns of the others. Of a static batch the time per token is that of the whole answer;
+    of a wave, where all start at once, the time to first token is left out."""
+    rows = pandas.read_csv(FOUND, dtype={"engine_version": str})
+    per_token = 1e3 * rows["concurrent_requests"] / rows["output_tokens_per_second"]
+    rows["tpot_ms"] = rows["tpot_ms"].where(rows["load"] != "static", per_token)
+    rows["ttft_ms"] = rows["ttft_ms"].where(rows["load"] == "closed")
+    rows["n_gpus"] = rows["tensor_parallel_size"] * rows["data_parallel_size"]
+    columns = [
+        "id", "engine", "engine_version", "model", "gpu", "weight_dtype", "n_gpus", "tensor_parallel_size",
+        "data_parallel_size", "concurrent_requests", "input_tokens", "output_tokens", "ttft_ms", "tpot_ms",
+    ]  # fmt: skip
+    return rows[columns].assign(file=FOUND.name, publisher=rows["source"].map(PUBLISHERS), expert_parallel_size=1)
 
 
 def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
@@ -151,18 +199,24 @@ def runs_of(rows: pandas.DataFrame, catalog: Catalog) -> Runs:
         raise ValueError(f"{len(refused)} rows are refused: {refused[0]}")
     known = deployment(points.values)
     values = {k: numpy.broadcast_to(numpy.asarray(v), (len(rows),)) for k, v in known.items()}
-    generation = [_generation(one.gpu.architecture) for one in points.names]
-    names = list(zip(rows["engine"], generation, strict=True))
-    cells = tuple(sorted(set(names)))
-    rows = rows.assign(architecture=rows["model"].replace(ARCHITECTURES))
     rows = rows.assign(
-        configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1),
-        generation=generation,
+        generation=[_generation(one.gpu.architecture) for one in points.names],
+        architecture=rows["model"].replace(ARCHITECTURES),
+        gpu_id=[one.gpu.id for one in points.names],
         is_moe=values["n_experts"] > 0,
         kind=[MODEL_KINDS[int(one) - 1] for one in values["speed_kind"]],
-        gpu_id=[one.gpu.id for one in points.names],
     )
-    return Runs(rows, values, cells, numpy.array([cells.index(n) for n in names]))
+    # A configuration is named as the first of its runs is, whatever others call its model and GPU.
+    models = [ARCHITECTURES.get(one.model.entry_id, one.model.entry_id) for one in points.names]
+    ours = rows.assign(architecture=models, gpu=rows["gpu_id"])[CONFIGURATION].astype(str).agg(" ".join, axis=1)
+    rows = rows.assign(configuration=rows[CONFIGURATION].astype(str).agg(" ".join, axis=1))
+    rows["configuration"] = rows.groupby(ours)["configuration"].transform("first")
+    enough = rows.groupby(["engine", "generation"])["id"].transform("size") >= RUNS_OF_CELL
+    use = numpy.flatnonzero(enough | (rows.get("file") != FOUND.name))
+    names = list(zip(rows["engine"].iloc[use], rows["generation"].iloc[use], strict=True))
+    cells = tuple(sorted(set(names)))
+    every = Runs(rows, values, cells, numpy.zeros(len(rows), int)).part(use)
+    return replace(every, cell=numpy.array([cells.index(n) for n in names]))
 
 
 def _generation(architecture: str) -> str:
@@ -184,8 +238,10 @@ def measured(runs: Runs) -> dict[str, Any]:
     return {"tpot_seconds": tpot, "ttft_seconds": ttft, "output_tokens_per_second": rate}
 
 
-def fit(runs: Runs) -> tuple[Any, Any]:
+def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     """The constants of every cell [cells, constants], and those for cells without runs [constants].
+
+    near: those of most of the runs, to begin at.
 
     Levenberg and Marquardt's steps on their logarithms: `own` of each cell, drawn to `common`, which is drawn to the
     starts. A run follows the constants of its own cell alone, so that the square matrix of all unknowns falls apart.
@@ -194,7 +250,9 @@ def fit(runs: Runs) -> tuple[Any, Any]:
     starts, limits = (numpy.log([getattr(c, what) for c in CONSTANTS.values()]) for what in ("start", "limit"))
     firm, firm_common = numpy.array([c.spread for c in CONSTANTS.values()]) ** -2.0, GLOBAL_SPREAD**-2.0
     seen = numpy.log([measured(runs)[name] for name in TIMES])
-    scale, weight = numpy.array([[TPOT_SCALE], [TTFT_SCALE]]), numpy.array([[1], [TTFT_WEIGHT]]) * _weights(runs)
+    scale, weight = numpy.array([[TPOT_SCALE], [TTFT_SCALE]]), _weights(runs)
+    weight[1] *= TTFT_WEIGHT / numpy.sqrt(_root_of_configuration(runs))
+    weight, seen = weight * ~numpy.isnan(seen), numpy.nan_to_num(seen)  # a time that was not measured counts nothing
     of_cell = [numpy.flatnonzero(runs.cell == c) for c in range(n_cells)]
     fixed = evaluate(BEFORE, runs.values | of_runs(runs, {}))
 
@@ -202,11 +260,11 @@ def fit(runs: Runs) -> tuple[Any, Any]:
         return _limited(numpy.exp(own), runs.cells)[runs.cell].T
 
     def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
-        """What is made small: pseudo-Huber loss of both times and the priors; all quantities; the times' errors."""
+        """What is made small: the loss of both times and the priors; all quantities; the times' errors."""
         known = evaluate(AFTER, fixed | dict(zip(NAMES, of_run(own), strict=True)))
         error = (numpy.log([known[name] for name in TIMES]) - seen) / scale
         prior = (firm * (own - common) ** 2).sum() + firm_common * ((common - starts) ** 2).sum()
-        return (2 * weight**2 * (numpy.sqrt(1 + error**2) - 1)).sum() + prior, known, error
+        return (weight**2 * _losses(error)).sum() + prior, known, error
 
     def slopes(own: Any, known: dict[str, Any], error: Any) -> Any:
         """Of the errors by every constant of their cell [constants, times, runs]."""
@@ -217,12 +275,14 @@ def fit(runs: Runs) -> tuple[Any, Any]:
         return found
 
     own, common, damping = numpy.tile(starts, (n_cells, 1)), starts, DAMPING
+    if near is not None:
+        own, common = (numpy.log(numpy.where(one > 0, one, numpy.exp(starts))) for one in near)
     cost, known, error = work_out(own, common)
     for _ in range(STEPS):
-        before, slope, root = cost, slopes(own, known, error), numpy.sqrt(1 + error**2)
-        steep = slope * weight * numpy.sqrt((root + 1) / 2) / root  # of the loss's own root, as Gauss takes it
+        before, slope, trust = cost, slopes(own, known, error), weight**2 * _trust(error)
+        steep = slope * numpy.sqrt(trust)  # by errors that count as they do now, as Gauss takes it
         square = numpy.array([_square(steep[:, :, c].reshape(n_names, -1)) for c in of_cell])
-        down = numpy.array([(slope * weight**2 * error / root)[:, :, c].sum((1, 2)) for c in of_cell])
+        down = numpy.array([(slope * trust * error)[:, :, c].sum((1, 2)) for c in of_cell])
         ends = -down - firm * (own - common), (firm * (own - common)).sum(0) - firm_common * (common - starts)
         free = (own < limits) | (ends[0] < 0)
         while damping < MOST_DAMPING:
@@ -235,6 +295,7 @@ def fit(runs: Runs) -> tuple[Any, Any]:
             damping *= FURTHER
         if before - cost <= ENOUGH * cost:
             break
+    own[:, [constant.shared for constant in CONSTANTS.values()]] = common[[NAMES.index(name) for name in SHARED]]
     return _limited(numpy.exp(own), runs.cells), _limited(numpy.exp(common), [("", "")])[0]
 
 
@@ -259,8 +320,34 @@ def _step(
     return through[:, :, -1] + through[:, :, :-1] @ ways, ways
 
 
+def _losses(error: Any) -> Any:
+    """What errors [times, runs] cost: near a scale their square; far beyond it a time per token's by its logarithm
+    (Cauchy), a first token's by itself (pseudo-Huber), since it waits for others now and then."""
+    square = error**2
+    return numpy.array([numpy.log1p(square[0]), 2 * (numpy.sqrt(1 + square[1]) - 1)])
+
+
+def _trust(error: Any) -> Any:
+    """How much of its square each of these errors counts."""
+    square = error**2
+    return numpy.array([1 / (1 + square[0]), 1 / numpy.sqrt(1 + square[1])])
+
+
 def _weights(runs: Runs) -> Any:
-    return numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    """What each run counts [times, runs]."""
+    of_ranks = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    others = by_other_hands(runs)
+    return of_ranks * numpy.array([numpy.where(others, OTHERS_WEIGHT, 1), numpy.ones(len(others))])
+
+
+def by_other_hands(runs: Runs) -> Any:
+    """Which runs are not of the sample, though it has their GPUs' generation."""
+    return ((runs.rows["file"] == FOUND.name) & (runs.rows["generation"] != "CDNA")).to_numpy()
+
+
+def _root_of_configuration(runs: Runs) -> Any:
+    """By run, the root of how many its configuration has."""
+    return numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
 
 
 def _limited(constants: Any, cells: Sequence[tuple[str, str]]) -> Any:
@@ -290,25 +377,12 @@ class Structure:
 
 LEFT = {"of_kind": "kind of model", "of_dtype": "precision"}
 COLUMN = {"of_kind": "kind", "of_dtype": "weight_dtype"}
-STRUCTURES = tuple(
-    Structure(tuple(LEFT)[:n], strength, power)
-    for power in (0, 0.5, 1)
-    for n, strength in ((0, 1), *itertools.product((1, 2), (1, 3, 6)))
-)
+POWER = 0.5  # the best of 0, 0.5 and 1 in inner folds of the sample
+STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength in itertools.product((1, 2), (1, 3)))
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
-    Structure(("of_kind", "of_dtype")[:n], strength, power)
-    for n, strength, power in (
-        (2, 3, 0.5),
-        (2, 3, 0.5),
-        (1, 1, 0.5),
-        (1, 1, 1),
-        (1, 1, 0.5),
-        (2, 3, 0.5),
-        (2, 3, 0.5),
-        (2, 1, 0.5),
-        (2, 3, 0.5),
-    )
+    Structure(("of_kind", "of_dtype")[:n], strength, POWER)
+    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 1), (2, 3), (2, 3))
 )
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten
@@ -326,12 +400,14 @@ def left(runs: Runs, constants: Any, structure: Structure) -> Residuals:
     at = numpy.array([[places[f, *one] for one in of_run] for f, of_run in keys])  # which factors each run has
     pairs = (at[:, None] * len(names) + at).reshape(-1, at.shape[1])
     drawn = structure.strength * numpy.eye(len(names))
-    own = _weights(runs) / numpy.sqrt(runs.rows.groupby("configuration")["id"].transform("size").to_numpy())
+    weights = _weights(runs) / _root_of_configuration(runs)
     seen, found, both = measured(runs), predict(runs, constants), []
-    for name, scale in zip(TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
+    for own, name, scale in zip(weights, TIMES, (TPOT_SCALE, TTFT_SCALE), strict=True):
         error, x = numpy.log(seen[name] / found[name]), numpy.zeros(len(names))
+        seen_at_all, error = ~numpy.isnan(error), numpy.nan_to_num(error)
         for _ in range(ROUNDS):
-            weight = own / numpy.sqrt(1 + ((error - x[at].sum(0)) / scale) ** 2)
+            rest = (error - x[at].sum(0)) / scale
+            weight = seen_at_all * own * numpy.where(rest > 0, SLOWER[name], 1) / numpy.sqrt(1 + rest**2)
             square = numpy.sum([numpy.bincount(pair, weight, len(names) ** 2) for pair in pairs], axis=0)
             side = numpy.sum([numpy.bincount(one, weight * error, len(names)) for one in at], axis=0)
             x = numpy.linalg.solve(square.reshape(len(names), -1) + drawn, side)
@@ -355,18 +431,25 @@ def of_runs(runs: Runs, residuals: Residuals) -> dict[str, Any]:
 
 
 def parts_of(runs: Runs, folds: int, seed: int = 0) -> list[Any]:
-    """Which runs each fold holds out: whole configurations."""
-    names = numpy.unique(runs.rows["configuration"])
-    numpy.random.default_rng(seed).shuffle(names)
-    return [runs.rows["configuration"].isin(part).to_numpy() for part in numpy.array_split(names, folds)]
+    """Which runs each fold holds out: whole configurations; those that only other hands measured are dealt out beside,
+    so that folds of the others stay what they were."""
+    found = runs.rows["file"] == FOUND.name
+    sample = numpy.unique(runs.rows["configuration"][~found])
+    others = numpy.setdiff1d(runs.rows["configuration"], sample)
+    dealt = []
+    for names in (sample, others):
+        numpy.random.default_rng(seed).shuffle(names)
+        dealt.append(numpy.array_split(names, folds))
+    return [runs.rows["configuration"].isin(numpy.concatenate(parts)).to_numpy() for parts in zip(*dealt, strict=True)]
 
 
 def trials(runs: Runs, structures: Sequence[Structure], folds: int, seed: int = 0) -> list[dict[str, Any]]:
     """By structure, every run predicted without any run of its configuration."""
     found = [{name: numpy.empty(len(runs.rows)) for name in measured(runs)} for _ in structures]
+    of_all = {power: fit(runs.by(power)) for power in {one.chunks_power for one in structures}}
     for out in parts_of(runs, folds, seed):
         within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
-        constants = {power: fit(within.by(power))[0] for power in {one.chunks_power for one in structures}}
+        constants = {power: fit(within.by(power), near)[0] for power, near in of_all.items()}
         for one, structure in zip(found, structures, strict=True):
             for name, column in _predicted(within, without, constants[structure.chunks_power], structure).items():
                 one[name][out] = column
@@ -383,7 +466,7 @@ def choose(runs: Runs) -> Structure:
     """The structure that predicts held-out runs best, its three median errors as parts of what is wanted added up."""
     seen = measured(runs)
     scores = [
-        sum(numpy.median(abs(found[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
+        sum(numpy.nanmedian(abs(found[name] / seen[name] - 1)) / wanted for name, wanted in WANTED.items())
         for found in trials(runs, STRUCTURES, INNER_FOLDS)
     ]
     return STRUCTURES[int(numpy.argmin(scores))]
@@ -407,12 +490,25 @@ def held_out(
     return found, plain, chosen
 
 
+def by_publisher(runs: Runs, structure: Structure) -> dict[str, Any]:
+    """Every run predicted without any run of its publisher."""
+    found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
+    for publisher in sorted(set(runs.rows["publisher"])):
+        out = (runs.rows["publisher"] == publisher).to_numpy()
+        within, without = (runs.part(numpy.flatnonzero(use)) for use in (~out, out))
+        constants, _ = fit(within.by(structure.chunks_power))
+        for name, column in _predicted(within, without, constants, structure).items():
+            found[name][out] = column
+    return found
+
+
 def other_cells(runs: Runs) -> dict[str, Any]:
     """Every run predicted by the constants for cells without runs, fitted without any run of its cell."""
     found = {name: numpy.empty(len(runs.rows)) for name in measured(runs)}
+    near = fit(runs)
     for cell in range(len(runs.cells)):
         out = runs.cell == cell
-        _, common = fit(runs.part(numpy.flatnonzero(~out)))
+        _, common = fit(runs.part(numpy.flatnonzero(~out)), near)
         constants = numpy.tile(common, (len(runs.cells), 1))
         for name, column in predict(runs.part(numpy.flatnonzero(out)), constants).items():
             found[name][out] = column

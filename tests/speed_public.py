@@ -26,6 +26,7 @@ HALF = 0.5  # of the other prompts of a wave come before one's own, on average
 FIRST_BUILDS = "ixtp"  # up to ten times slower than the engine a few weeks later: they draw no band of measured models
 HELD = 0.795  # of the runs, which is 80 % as it is printed
 FEW = 3  # runs of a GPU in a source: fewer stand together
+PUBLISHER = {"nim1": "NIM", "nimdoc": "NIM", "trt09": "vendors", "trtov09": "vendors", "lmdep": "vendors"}
 SOURCES = {
     "nim1": "NIM 1.0 of 2024, fixed lengths",
     "nimdoc": "NIM 1.8",
@@ -129,6 +130,23 @@ def summary(lines: pandas.DataFrame) -> str:
     """Median size of the error, its bias (median) and what nine of ten are below, in percent; "" without runs."""
     error = 100 * lines["error"]
     return f"{error.abs().median():.0f} ({error.median():+.0f}; {error.abs().quantile(0.9):.0f})" if len(lines) else ""
+
+
+def errors_by_publisher(catalog: Catalog) -> list[str]:
+    """Lines of a table: errors of the runs outside the fit, first builds and llama.cpp aside, by who published them."""
+    lines = compare(public_rows(), catalog)
+    lines = lines[~lines["source"].isin([FIRST_BUILDS, "xjd"])]
+    labels = [label for _, label in FIGURES.values()]
+    out = []
+    for name, part in lines.groupby(lines["source"].map(PUBLISHER).fillna("others, outside")):
+        cells = [_summary_to_tenths(part[part["figure"] == label]) for label in labels]
+        out.append(f"| {name} | {part['id'].nunique()} | {' | '.join(cells)} |")
+    return out
+
+
+def _summary_to_tenths(lines: pandas.DataFrame) -> str:
+    error = 100 * lines["error"]
+    return f"{error.abs().median():.1f} ({error.median():+.0f}; {error.abs().quantile(0.9):.0f})"
 
 
 def served(catalog: Catalog) -> pandas.DataFrame:

@@ -53,7 +53,7 @@ THREE = "8b,70b,405b"
 FIVE = "8b,70b,405b,qwen3.6-27b,gpt-oss-120b"
 WITH_MLA = "8b,70b,405b,deepseek-v3,gemma-3-27b"
 SURE = 0.9
-N_ASKED, N_SHEETS = amount(72, 400), amount(1, 12)  # loads of one's own; sheets of 24 loads
+N_ASKED, N_SHEETS = amount(48, 400), amount(1, 12)  # loads of one's own; sheets of 24 loads
 MODELS = (
     "llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "llama-2-7b", "llama-2-13b", "falcon-7b", "falcon-40b",
     "qwen2.5-7b", "qwen3-0.6b", "qwen3-235b-a22b", "mixtral-8x22b-v0.1", "phi-4", "c4ai-command-r-plus",
@@ -360,7 +360,7 @@ def test_random_loads(catalog: Catalog) -> None:
     assert has_every(kinds), kinds
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("area", brute_force.AREAS)
 def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.MonkeyPatch, area: str) -> None:
     """In each purchase class every type at its cheapest price of the area, and no type that the area lacks."""
@@ -565,6 +565,7 @@ def write_own(folder: Path, rows: tuple[OwnRow, ...]) -> Catalog:
     return Catalog(folder)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("area", ["", "eu"])
 def test_own_providers_take_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, area: str) -> None:
     """Rows of a folder of one's own are asked without --providers; one that is cheapest is chosen, a dearer one is

@@ -9,7 +9,7 @@ import pandas
 import pytest
 import yaml
 from engines_page import ENGINES_DOCS, engines_document
-from fidelity import BANDED, DOCS, TOKENS_WITHIN, Fidelity, bands, summary
+from fidelity import BAND_SHARE, BANDED, DOCS, TOKENS_WITHIN, Fidelity, bands, summary
 from fidelity_fit import shipped
 from fidelity_left_out import refit, stated
 from fidelity_page import document, reasons, worst
@@ -37,7 +37,7 @@ TOKENS_SHARE, TOKENS_MISSES, TOKENS_MEDIAN = 0.95, 5, 0.0006
 POOL_MEDIAN = 0.03
 BAND_HOLDS = (0.75, 0.87)
 WIDEST = 0.25  # of its width: what bands of so few logs were found to lack
-MISSED_ON_BOARD = {"pool, median error: memory shared with the host": 0.065, "called fitting and refused": 1}
+MISSED_ON_BOARD = {"called fitting and refused": 1}
 SET_BY_HAND = 0.021  # GiB: TensorRT-LLM's 1.63 stands between its runs and a laptop's
 
 
@@ -152,7 +152,9 @@ def test_bands_hold_80_percent_of_what_they_were_made_without(found: Fidelity) -
     for scope, by_figure in bands(found).items():
         for figure, one in by_figure.items():
             assert one.low <= 0 <= one.high
-            assert BAND_HOLDS[0] <= one.inside / one.n_rows <= BAND_HOLDS[1], (scope, figure)
+            # The rows of a source come in together: of 18, the step from 13 is to 16.
+            most = max(BAND_HOLDS[1] * one.n_rows, round(BAND_SHARE * one.n_rows) + 2)
+            assert BAND_HOLDS[0] * one.n_rows <= one.inside <= most, (scope, figure)
             assert one.wider <= WIDEST, (scope, figure)
 
 

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answers import recommend_json, recommend_text
 
 import sheetgen
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
+from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.measured.measured_point import MeasuredPoint, Unusable
 from sheetgen.measured.read_measured import TOOLS, beside, read_measured, written_out
 from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.measured_words import measured_lines
 
 CATALOG = Catalog()
 RESULTS = Path(__file__).parent / "data" / "measured" / "results"
@@ -360,6 +363,53 @@ def test_a_measurement_is_a_day_on_one_replica() -> None:
     assert measure["usd"] == pytest.approx(24 * each * -(-n_gpus // count), rel=1e-12)
 
 
+LOADS: tuple[dict[str, Any], ...] = (
+    {"model": "70b", "context": "16k", "users": 200},  # cheaper on other hardware, if that is fast enough
+    {"model": "8b", "context": "8k", "concurrent_requests": 62, "gpus": "a100", "tpot_ms": "off", "ttft_ms": "off"},
+    {"model": "8b", "context": "16k", "concurrent_requests": 30, "gpus": "h100", "tpot_ms": "off", "ttft_ms": "off"},
+    {"model": "405b", "context": "16k", "concurrent_requests": 16},  # cheaper, within the near tie
+    {"model": "70b", "context": "16k", "users": 200, "confidence": 0.5},
+    {"model": "qwen3-32b", "context": "32k", "concurrent_requests": 32, "tpot_ms": "off", "ttft_ms": "off"},
+    {"model": "405b", "context": "128k", "concurrent_requests": 32},
+)
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: "-".join(map(str, load.values())))
+def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
+    """What to run, where, and which months hang on it; by the chance that is least, a run or a start-up log."""
+    found = recommended({"as_of": "2026-11-20", **load}, CATALOG)
+    answer, text = recommend_json(found), " ".join(recommend_text(found, False, False).split())
+    even, sure = answer["by_confidence"][0], answer["by_confidence"][-1]
+    decider, month = answer["measure"]["decider"], answer["monthly_usd"]
+    said = text[text.index(" measure ") :]
+    said = said[: said.index(". ")]
+    assert (decider is None) == (1.05 * even["monthly_usd"] >= month)
+    if decider is None:
+        run = answer["measure"]
+        expected = f"the month is ${sure['monthly_usd']:,.0f}"
+        assert (expected in said) == (sure["monthly_usd"] > month) and ("no money" in said) != (expected in said)
+    else:
+        run = decider
+        each = next(one["hourly_usd"] for one in answer["candidates"] if one["instance"] == even["instance"])
+        assert (run["instance"], run["monthly_usd"]) == (even["instance"], even["monthly_usd"])
+        assert run["usd"] == pytest.approx(24 * run["n_instances"] * each, rel=1e-12)
+        assert f"falls from ${month:,.0f} to ${even['monthly_usd']:,.0f}" in said
+    assert f"one replica on {run['n_instances']}x {run['instance']} for a day" in said and f"${run['usd']:,.0f}" in said
+    least = min(answer["chance_of"], key=answer["chance_of"].get)
+    settled = {"memory": "its start-up log settles it (--measured)", "tpot": "a run settles", "ttft": "a run settles"}
+    assert (settled[least] in text) == (answer["chance"] < 0.9)
+    assert ("large and fast enough" in text) == (least == "memory" and answer["chance"] < 0.9)
+    assert ("start-up log" in said) == ((decider["limit"] if decider else least) == "memory" and "no money" not in said)
+
+
+def test_loads_of_that_test_have_every_kind() -> None:
+    answers = [sheetgen.recommend(as_of="2026-11-20", **load) for load in LOADS]
+    deciders = [one["measure"]["decider"] for one in answers]
+    assert {one["limit"] for one in deciders if one} == {"memory", "ttft"} and None in deciders
+    assert any(one and one["instance"] != answer["instance"] for one, answer in zip(deciders, answers, strict=True))
+    assert any(answer["chance"] < 0.9 and answer["chance_of"]["memory"] == answer["chance"] for answer in answers)
+
+
 def test_hardware_that_was_measured_is_said_to_be() -> None:
     """H100 NVL is in none of the runs of the fit; a run of one's own on it is what others lack."""
     asked = {"model": "70b", "users": 200, "as_of": "2026-11-20", "gpus": "h100-nvl"}
@@ -368,3 +418,25 @@ def test_hardware_that_was_measured_is_said_to_be() -> None:
     mine = sheetgen.recommend(**asked, measured=[f"{load},engine=vllm,weight_dtype={plain['weight_dtype']}"])
     assert (plain["measured"], mine["measured"]) == (False, True)
     assert mine["tensor_parallel_size"] == plain["tensor_parallel_size"]
+
+
+def test_what_no_answer_rents_is_said_so_and_weights_that_were_not_requested_with_their_option() -> None:
+    """Measured hardware that the answer rents, and such that it does not; weights as published beside FP8."""
+    load = "gpu=h100,engine=vllm,concurrent_requests=32,input_tokens=7k,output_tokens=1k,tpot_ms=20,tp="
+    asked = {"model": "70b", "context": "8k", "concurrent_requests": 64, "as_of": "2026-11-20", "gpus": "h100"}
+    size = sheetgen.recommend(**asked)["tensor_parallel_size"]
+    for tp in (2, 4, 8):
+        found = recommended({**asked, "measured": [f"{load}{tp},weight_dtype=fp8"]}, CATALOG)
+        [cell] = sheet_record(found).cells
+        [said] = [line for line in measured_lines(found.question.measurements, [cell]) if "measured there" in line]
+        assert ("which no answer here rents" in said) == (cell.answer.tensor_parallel_size != tp)
+    bf16 = recommended({**asked, "measured": [f"{load}{size},weight_dtype=bf16"]}, CATALOG)
+    said = list(measured_lines(bf16.question.measurements))[-1]
+    assert "it is of weights bf16, not fp8; --weight-dtype bf16 requests them." in said
+
+
+@pytest.mark.parametrize(("code", "rate", "told"), [("EUR", "1.08", "0.9259"), ("EUR", "0.92", "1.087")])
+def test_a_rate_is_said_both_ways(code: str, rate: str, told: str) -> None:
+    found = recommended({"model": "8b", "as_of": "2026-11-20", "currency": code, "fx_rate": rate}, CATALOG)
+    text = " ".join(recommend_text(found, False, False).split())
+    assert f"(1 USD = {rate} {code}; 1 {code} = {told} USD)" in text

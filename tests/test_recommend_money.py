@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 import pytest
+from amounts import amount
 from answers import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -182,7 +183,7 @@ def small() -> Solution:
     return solve(ask(catalog(), {**asked, "as_of": "2026-11-20"}))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=amount(20, 40), deadline=None)
 @given(st.integers(0, 4), st.floats(0.05, 1))
 def test_a_cheaper_price_never_makes_an_instance_lose(which: int, factor: float) -> None:
     before = small()

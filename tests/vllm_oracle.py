@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pandas
@@ -19,9 +20,12 @@ import pandas
 from sheetgen.api import size_columns
 from sheetgen.catalog import Catalog
 from sheetgen.sizing import memory
+from sheetgen.units import SAME_SIZE
 
 ROOT = Path(__file__).parents[1]
 ORACLE = ROOT / "tests" / "data" / "vllm_oracle.csv"
+KV_ORACLE = ROOT / "tests" / "data" / "vllm_oracle_kv.csv"  # of other precisions, and what the engine refuses
+PAGES = ROOT / "tests" / "data" / "kv_page_bytes.csv"  # of a layer by vLLM's backends (customize_spec)
 RULES = ROOT / "tests" / "data" / "vllm_oracle_rules.csv"
 PAGE = ROOT / "docs" / "vllm-oracle.md"
 CONFIGS = ROOT / "tests" / "data" / "configs"
@@ -55,14 +59,15 @@ FIGURES = {  # the engine's column: the quantity of sheetgen that is the same
 }
 
 
-def engine_plans() -> pandas.DataFrame:
-    return pandas.read_csv(ORACLE, dtype={"vllm": str})
+def engine_plans(path: Path = ORACLE) -> pandas.DataFrame:
+    return pandas.read_csv(path, dtype={"vllm": str})
 
 
 def sized_plans(plans: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     """Sheetgen's figures for the same deployments, with the engine's pool. Raises ValueError where one is refused."""
     same = ("model", "gpu", "tensor_parallel_size", "kv_cache_dtype", "max_model_len")
     asked = {name: plans[name].to_numpy() for name in same}
+    asked["kv_cache_dtype"] = plans["kv_cache_dtype"].replace(SAME_SIZE).to_numpy()
     asked |= {"context_tokens": asked["max_model_len"], "engine_version": plans["vllm"].to_numpy()}
     sized = size_columns(asked, len(plans), catalog)
     if len(sized.points.good) < len(plans):
@@ -141,12 +146,16 @@ class Compared:
         return self.rows[~self.rows["equal"] & (self.rows["rule"] == "")]
 
 
+def equal_plans(plans: pandas.DataFrame, sized: pandas.DataFrame) -> Any:
+    """Whether each of the engine's plans is sheetgen's, too."""
+    near = [numpy.isclose(plans[theirs], sized[ours], rtol=ROUNDING, atol=0) for theirs, ours in FIGURES.items()]
+    return numpy.all(near, axis=0)
+
+
 def compare(catalog: Catalog) -> Compared:
     plans = engine_plans()
     sized = sized_plans(plans, catalog)
-    equal = numpy.ones(len(plans), bool)
-    for theirs, ours in FIGURES.items():
-        equal &= numpy.isclose(plans[theirs], sized[ours], rtol=ROUNDING, atol=0)
+    equal = equal_plans(plans, sized)
     names = pandas.Series("", plans.index)
     for rule in read_rules().values():
         names = names.where(equal | (names != "") | ~rule.explains(plans, sized), rule.name)

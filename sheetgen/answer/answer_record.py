@@ -59,6 +59,11 @@ class StartupLog:
     max_concurrency: float
 
 
+def limit_of(chance_of: Mapping[str, float]) -> str:
+    """What an answer is least sure of: memory, or a time."""
+    return min(chance_of, key=lambda name: chance_of[name])
+
+
 @dataclass(frozen=True)
 class RentalRecord:
     """What is rented, and $ a month."""
@@ -70,13 +75,16 @@ class RentalRecord:
 
 @dataclass(frozen=True)
 class AtConfidence:
-    """The very cheapest, of any hardware, that serves a load at a confidence; chance: how sure it is in fact."""
+    """The very cheapest, of any hardware, that serves a load at a confidence; chance: how sure it is in fact; limit:
+    what makes it no surer, by `limit_of`."""
 
     confidence: float
     instance: str
     n_instances: int
     monthly_usd: float
     chance: float = field(metadata=UNPRINTED)
+    limit: str = field(metadata=UNPRINTED)
+    gpus_per_replica: int = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -157,11 +165,29 @@ class ChosenRecord:
     def gpus_per_replica(self) -> int:
         return self.tensor_parallel_size * self.data_parallel_size * self.pipeline_parallel_size
 
+    @property
+    def limit(self) -> str:
+        """What makes the answer no surer."""
+        return limit_of(self.chance_of)
+
+
+@dataclass(frozen=True)
+class DeciderRecord:
+    """The measurement on which the month hangs: one replica of what would be rented if it proved as good as predicted,
+    on so many machines for a day; and the month if it does. limit: what has to prove it, memory or a time."""
+
+    instance: str
+    n_instances: int
+    usd: float
+    monthly_usd: float
+    limit: str
+
 
 @dataclass(frozen=True)
 class MeasureRecord:
     """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
-    the month's money that it decides. The commands are filled in by launch, on request."""
+    the month's money that it decides. The commands are filled in by launch, on request. decider: where the month hangs
+    on cheaper hardware, the measurement of that."""
 
     instance: str
     hours: float
@@ -169,6 +195,8 @@ class MeasureRecord:
     serve: str | None
     bench: str | None
     decides_usd: float | None
+    n_instances: int
+    decider: DeciderRecord | None
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sheetgen.answer.answer_record import AtConfidence, ChosenRecord
+from sheetgen.answer.answer_record import AtConfidence, ChosenRecord, limit_of
 from sheetgen.answer.picks import Pick, picks_of
 from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import AGAIN, CHOSEN
+from sheetgen.program.sheet_program import AGAIN, CHOSEN, OF_CHANCE
 
 EVEN, SURE = 0.5, 0.9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
@@ -66,9 +66,12 @@ def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | 
     if held:
         chosen = grid.along("chosen", {"load": list(held), "offer": [pick.offer for pick in held.values()]})
         chosen.work_out(*CHOSEN.tables)
-        for (row, pick), chance in zip(held.items(), chosen.spread("chance", ("chosen",)).tolist(), strict=True):
-            instance = solved.candidate(pick.offer).instance
-            levels[row] = AtConfidence(confidence, instance, pick.n_instances, pick.usd, chance)
+        names = ("chance", "pipeline_stages", *(f"{name}_chance" for name in OF_CHANCE))
+        columns = (chosen.spread(name, ("chosen",)).tolist() for name in names)
+        for (row, pick), chance, stages, *chances in zip(held.items(), *columns, strict=True):
+            instance, n_gpus = solved.candidate(pick.offer).instance, solved.layout(pick.offer).n_gpus * int(stages)
+            limit = limit_of(dict(zip(OF_CHANCE, chances, strict=True)))
+            levels[row] = AtConfidence(confidence, instance, pick.n_instances, pick.usd, chance, limit, n_gpus)
     return levels
 
 

@@ -13,8 +13,8 @@ import numpy
 from sheetgen.answer.answer_record import Reason
 from sheetgen.answer.confidences import EVEN
 from sheetgen.answer.solution import Choice, Solution
-from sheetgen.formula import same_money
-from sheetgen.sizing.parallelism import attention_runs
+from sheetgen.formula import Formula, same_money
+from sheetgen.sizing.parallelism import attention_runs, cache_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB, PERCENT
 
@@ -51,9 +51,17 @@ class _Offers:
 
     @cached_property
     def has_kernel(self) -> Any:
+        return self._runs(attention_runs)
+
+    @cached_property
+    def keeps_cache(self) -> Any:
+        return self._runs(cache_runs)
+
+    def _runs(self, part: Formula) -> Any:
+        """Whether a part of what an offer must run is 1."""
         grid = self.solved.grid.along("chosen", {"load": [self.row]})
-        grid.evaluate((attention_runs,), ("chosen", "offer"))
-        return grid.spread("attention_runs", ("chosen", "offer"))[0] == 1
+        grid.evaluate((part,), ("chosen", "offer"))
+        return grid.spread(part.name, ("chosen", "offer"))[0] == 1
 
     @cached_property
     def lone_times(self) -> _LoneTimes:
@@ -110,8 +118,9 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
     model = solved.model_of(row)
     if model.weight_dtype not in candidate.gpu.weights_run:
         return Reason("not_run", f"{candidate.gpu.short_name} does not run {model.weight_dtype} weights")
-    if model.kv_cache_dtype not in candidate.gpu.kv_run:
-        return Reason("not_run", f"{candidate.gpu.short_name} does not run a {model.kv_cache_dtype} KV cache")
+    if not known.keeps_cache[mine[0]]:
+        engine, what = solved.question.engine.name, f"the model's KV cache in {model.kv_cache_dtype}"
+        return Reason("not_run", f"{engine} does not keep {what} on {candidate.gpu.short_name}")
     if not known.has_kernel[mine[0]]:
         words = f"{solved.question.engine.name} has no kernel for its sparse attention on {candidate.gpu.short_name}"
         return Reason("not_run", words)

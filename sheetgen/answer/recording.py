@@ -14,6 +14,7 @@ from sheetgen.answer.answer_record import (
     CandidateRecord,
     CellRecord,
     ChosenRecord,
+    DeciderRecord,
     Json,
     LeftOut,
     LeverRecord,
@@ -307,13 +308,25 @@ HOURS_OF_A_MEASUREMENT = 24
 
 
 def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
-    """A day on the machines of one replica."""
-    gpu_count = question.instances[chosen.instance].gpu_count
-    n_machines = math.ceil(chosen.gpus_per_replica / gpu_count)
-    usd = HOURS_OF_A_MEASUREMENT * n_machines * chosen.hourly_usd / chosen.n_instances
-    months = {level.confidence: level.monthly_usd for level in confidences if level}
+    """A day on the machines of one replica, and where an even chance rents for less than any near tie with the answer
+    what it would rent, on which the month hangs then."""
+    levels = {level.confidence: level for level in confidences if level}
+    months = {confidence: level.monthly_usd for confidence, level in levels.items()}
     decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
-    return MeasureRecord(chosen.instance, HOURS_OF_A_MEASUREMENT, usd, None, None, decides_usd)
+    paid_hours = chosen.monthly_usd / chosen.hourly_usd
+
+    def a_day_on(rental: ChosenRecord | AtConfidence) -> tuple[int, float]:
+        n_machines = math.ceil(rental.gpus_per_replica / question.instances[rental.instance].gpu_count)
+        hourly_usd = rental.monthly_usd / rental.n_instances / paid_hours
+        return n_machines, HOURS_OF_A_MEASUREMENT * n_machines * hourly_usd
+
+    machines_of_replica, usd = a_day_on(chosen)
+    decider, even = None, levels.get(EVEN)
+    if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
+        decider = DeciderRecord(even.instance, *a_day_on(even), even.monthly_usd, even.limit)
+    return MeasureRecord(
+        chosen.instance, HOURS_OF_A_MEASUREMENT, usd, None, None, decides_usd, machines_of_replica, decider
+    )
 
 
 def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | None) -> float | None:

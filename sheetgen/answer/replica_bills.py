@@ -20,7 +20,7 @@ from sheetgen.units import STAGES_IN_ORDER
 
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
 FEWER_SEQUENCES = 256
-NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.charge_bytes, kv_cache.steady_bytes)
+NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS, kv_cache.charge_bytes, kv_cache.steady_bytes)
 NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
 HOLDS = (*TOKENS, *NEEDS, counted(parallelism.sequences))  # of the pool that the answer counts on
 # What an engine's log says of its pool.

@@ -181,7 +181,8 @@ def _put_gpus(grid: Grid, question: Question) -> None:
     of_dtype = {name: side_by_side(name, PRECISIONS) for name in ("peak_flops", "tpot_of_dtype", "ttft_of_dtype")}
     runs = [[runs_weights(gpu, dtype) for dtype in PRECISIONS] for gpu in gpus]
     grid.put(("gpu", "weight_dtype"), {**of_dtype, "runs_weights": numpy.array(runs)})
-    grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array([[d in gpu.kv_run for d in PRECISIONS] for gpu in gpus])})
+    kept = [[runs_kv(question, gpu, dtype) for dtype in PRECISIONS] for gpu in gpus]
+    grid.put(("gpu", "kv_dtype"), {"runs_kv": numpy.array(kept)})
     of_kind = ("tpot_of_kind", "ttft_of_kind", *other_bands)
     grid.put(("gpu", "kind"), {name: side_by_side(name, MODEL_KINDS) for name in of_kind})
 
@@ -230,6 +231,12 @@ def measured_columns(question: Question) -> Columns:
 def runs_weights(gpu: Gpu, dtype: str) -> int:
     """2 where a GPU computes in that precision of weights, 1 where it keeps weights in it alone, 0 where neither."""
     return {"native": 2, "weight_only": 1}.get(gpu.weights_run.get(dtype, ""), 0)
+
+
+def runs_kv(question: Question, gpu: Gpu, dtype: str) -> int:
+    """Whether the engine keeps a KV cache in a precision on a GPU, and which (Engine.runs_kv): those of the models that
+    were asked for in it."""
+    return question.engine.runs_kv(gpu, dtype, [one.model for one in question.models if one.kv_cache_dtype == dtype])
 
 
 class _Same(tuple[Any, ...]):

@@ -58,11 +58,18 @@ def obstacle(names: Resolved) -> str | None:
         return f"{names.engine.name} does not run on {gpu.name}."
     if names.weight_dtype not in gpu.weights_run:
         return f"{gpu.name} does not run {names.weight_dtype} weights. It runs {', '.join(gpu.weights_run)}."
-    if names.kv_cache_dtype not in gpu.kv_run:
-        return f"{gpu.name} keeps no KV cache in {names.kv_cache_dtype}. It keeps {', '.join(gpu.kv_run)}."
+    if foreign := names.model.foreign_format(names.weight_dtype):
+        return f"{names.engine.name} {foreign}."
+    if why := refused_cache(names):
+        return why
     if model_kind(names.model) == "sparse" and not names.engine.runs_sparse_attention(gpu.architecture):
         return f"{names.engine.name} has no kernel for the sparse attention of {names.model.name} on {gpu.name}."
     return None
+
+
+def refused_cache(names: Resolved) -> str | None:
+    """Why the engine keeps no KV cache of the model in its precision on the GPU, or None."""
+    return names.engine.no_kv(names.gpu, names.kv_cache_dtype, names.model)
 
 
 def _gib(n_bytes: float) -> str:

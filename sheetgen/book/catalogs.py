@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen import units
-from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
 from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
@@ -90,10 +90,25 @@ SHAPE = (
 LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
-LABELS |= {"side_blocks": "Blocks beside", "state_checkpoint_tokens": "Tokens between states kept"}
+LABELS |= {
+    "side_blocks": "Blocks beside",
+    "state_checkpoint_tokens": "Tokens between states kept",
+    "n_indexed_layers": "Layers that choose entries",
+    "indexed_entry_tokens": "Tokens of their entry",
+    "n_pooled_layers": "Layers that read all entries",
+    "pooled_entry_tokens": "Tokens of theirs",
+    "packed_entry_bytes": "FP8 entry, bytes",
+    "index_entry_bytes": "Index key, bytes",
+}
 FIXED = {  # what nobody types of a model
     **dict.fromkeys(SHARES, "Of the layers, on the heaviest stage, by their order; 0: all are alike."),
     "state_checkpoint_tokens": "Of a prompt, for the prefix cache; 0: recurrent layers keep none from within it.",
+    "n_indexed_layers": "Compressed layers with index keys, whose compressed tokens overlap.",
+    "indexed_entry_tokens": "That one compressed entry of such a layer stands for.",
+    "n_pooled_layers": "Compressed layers without index keys.",
+    "pooled_entry_tokens": "That one compressed entry of such a layer stands for.",
+    "packed_entry_bytes": "Of a token in the window or a compressed entry, with its scales.",
+    "index_entry_bytes": "Of one compressed entry, with its scale.",
     "side_blocks": "Blocks of a request for raw keys that are not pooled yet, and for an n-gram's convolution.",
 }
 # Columns that say what a catalog has: head, display, width, note.
@@ -348,10 +363,12 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         table.given(
             f"kv_{d}",
             f"KV {d}",
-            [int(d in g.kv_run) for g in gpus],
+            [runs_kv(question, g, d) for g in gpus],
             PLAIN,
             width=10,
-            validation=Validation.of(FLAG, "Runs", "1: it runs, 0: it does not."),
+            validation=Validation.of(
+                TABLES["gpus"][f"kv_{d}"], "Runs", "1: it runs, 2: but of latents, 0: it does not."
+            ),
         )
     _add_owning_columns(solved, table)
     sources = [g.memory.source for g in gpus]

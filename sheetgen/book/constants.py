@@ -45,6 +45,11 @@ OF_MONEY = (
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
     ("cents_in_a_dollar", "Cents in a dollar", "cents", ""),
 )
+OF_KERNELS = (
+    ("expert_kernels", "Kernels of a layer's experts"),
+    ("state_kernels", "Kernels of a recurrent state"),
+    ("sparse_kernels", "Kernels of sparse attention"),
+)
 WHAT = {NOTE: "what"}
 
 
@@ -180,6 +185,7 @@ def _speed(page: InputsSheet) -> None:
             "",
             known.chunks_source,
         ),
+        *((name, label, getattr(known, name), FACTOR, "", known.kernels_source) for name, label in OF_KERNELS),
         (
             "network_hop_seconds",
             "Latency from machine to machine",

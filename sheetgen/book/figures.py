@@ -414,9 +414,9 @@ def requests_held(
 
 
 @formula("Longest context")
-def longest_words(longest: Any, choices_state: Any, runs_weights: Any, runs_kv: Any, attention_runs: Any) -> Any:
+def longest_words(longest: Any, choices_state: Any, runs_weights: Any, cache_runs: Any, attention_runs: Any) -> Any:
     """The longest context for all requests; none where the choices have no answer, or the hardware runs none of it."""
-    return number_where(both(choices_state == OK, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), longest)
+    return number_where(both(choices_state == OK, runs_weights >= 1, cache_runs == 1, attention_runs == 1), longest)
 
 
 @formula("$ per month", USD)

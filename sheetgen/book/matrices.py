@@ -119,6 +119,7 @@ NOT_WRITTEN = (
     memory.cold_start_bytes,
     memory.sampler_table_bytes,
     kv_cache.UNSTAGED_WINDOWS,
+    kv_cache.UNSTAGED_COMPRESSORS,
 )
 
 

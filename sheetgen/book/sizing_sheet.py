@@ -32,7 +32,7 @@ from sheetgen.formula import Expr, both, cheapest, function, is_number, join_tex
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED
 from sheetgen.question.stated_load import RATE
-from sheetgen.report.page import Page
+from sheetgen.report.page import AT_FP8, Page
 from sheetgen.report.sentences import FIT_WORDS, RESERVE, headline_words, load_in_table, rent_or_reserve, rent_words
 from sheetgen.report.wording import instance_name
 from sheetgen.units import COMMITTED, DATE, ONE_DECIMAL, PLAIN, PURCHASES, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
@@ -135,7 +135,7 @@ class SizingSheet:
         # What else the load could be answered with, as Workings names it, and in words; in any class in use the same
         # rows, which stand where they stood.
         terms = {class_stem(purchase): f"{PURCHASES[purchase].words} term" for purchase in COMMITTED}
-        self.otherwise = {**terms, "fp8": "at FP8", **{f"fp8_{stem}": f"FP8, {said}" for stem, said in terms.items()}}
+        self.otherwise = {**terms, "fp8": AT_FP8, **{f"fp8_{stem}": f"FP8, {said}" for stem, said in terms.items()}}
         self.unit = UNIT_NAMES[self.question.settings.units]
         self.small_unit = SMALL_UNITS[self.question.settings.units][1]
         self.positions: list[Ref] = []  # by model, where the headline's load stands on Workings

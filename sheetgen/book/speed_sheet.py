@@ -36,7 +36,7 @@ PARTS = (
     speed.shared_prefill_seconds,
 )
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
-OF_PROFILE = ("wait_factor", "base_ttft_seconds", "gather_steps")
+OF_PROFILE = ("wait_factor", "base_ttft_seconds", "busy_ttft_seconds", "gather_steps")
 LEFT = ("tpot_residual", "ttft_residual", "steps_before_prompt")  # of a model, or its prompt, on a profile
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.sheet_facts import gpu_columns, runs_weights
+from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
@@ -66,7 +66,7 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
         shown = where(is_text(expr), expr, NO_MODEL)
         names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, shown, TEXT))
     listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
-    shapes = [m.shape() | m.stage_shares() for m in listed]
+    shapes = [solved.question.engine.as_kept(m).shape() | m.stage_shares() for m in listed]
     _facts(
         sheet,
         wiring,
@@ -85,7 +85,7 @@ def build_lists(solved: Solution, one: WhatIf, wiring: Wiring) -> Sheet:
     # GPUs of this workbook, too: where a reader changes one on GPUs, that row is read.
     values = gpu_columns(replace(solved.question, gpus=one.gpus, overrides=Overrides()))
     values |= {f"weights_{d}": numpy.array([float(runs_weights(g, d)) for g in one.gpus]) for d in DTYPES}
-    values |= {f"kv_{d}": numpy.array([float(d in g.kv_run) for g in one.gpus]) for d in DTYPES}
+    values |= {f"kv_{d}": numpy.array([float(runs_kv(solved.question, g, d)) for g in one.gpus]) for d in DTYPES}
     of_gpu = [name for name in wiring.tables["gpus"].given_columns if name in values]
     gpus = _facts(
         sheet,
@@ -266,9 +266,10 @@ def _gpu(sheet: Sheet, row: int, asked: Ref, of: Wiring) -> None:
 
 STEPS = 25  # halvings: 2^24 tokens is beyond every model's context
 HEADS = (
-    "Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Blocks",
-    "Kept in windows", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then",
+    "Fits up to", "Not beyond", "Tried", "Prompt", "Charged", "At admission", "In windows", "Of compressors", "Blocks",
+    "Kept in windows", "Kept of compressors", "Blocks kept", "Fits (0 or 1)", "Fits up to then", "Not beyond then",
 )  # fmt: skip
+FITS = len(HEADS) - 2  # the column of what fits, before the two of the next step
 CHARGES = {"charged": "kv_blocks_per_sequence", "kept": "kv_blocks_per_sequence_steady"}
 
 
@@ -292,9 +293,9 @@ def add_longest_context(sheet: Sheet, env: Mapping[str, Source], answer_tokens: 
         for column, one in enumerate((*TOKENS, *CHARGE), 5):
             asked |= {one.name: put(r, column, one, asked)}
         charges = {name: asked[of] for name, of in CHARGES.items()}
-        state = {"fits": put(r, 11, figures.all_fit, env | charges), "tried": tried, "low": a, "high": b}
-        low = put(r, 12, figures.next_low, state)
-        high = put(r, 13, figures.next_high, state)
+        state = {"fits": put(r, FITS, figures.all_fit, env | charges), "tried": tried, "low": a, "high": b}
+        low = put(r, FITS + 1, figures.next_low, state)
+        high = put(r, FITS + 2, figures.next_high, state)
     assert isinstance(low, Ref)
     return low
 

@@ -29,7 +29,7 @@ from sheetgen.formula import Formula
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
 from sheetgen.sizing.kv_cache import short_tokens
-from sheetgen.sizing.parallelism import attention_runs
+from sheetgen.sizing.parallelism import attention_runs, cache_runs
 from sheetgen.units import (
     DTYPES,
     FACTOR,
@@ -278,7 +278,9 @@ class WhatIfSheets:
             # Whether the chosen hardware runs the precisions in use, and which these are.
             **{name: model[name] for name in ("weight_dtype", "kv_dtype")},
             "runs_weights": lookup(runs["weights"], model["weight_dtype_row"]),
-            "runs_kv": lookup(runs["kv"], model["kv_dtype_row"]),
+            "cache_runs": derived(
+                cache_runs.function, lookup(runs["kv"], model["kv_dtype_row"]), model["n_mla_layers"]
+            ),
             "attention_runs": derived(
                 attention_runs.function,
                 model["speed_kind"],

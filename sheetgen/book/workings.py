@@ -405,7 +405,7 @@ OF_CHANCES = (
 # Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
 _LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
 TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
-WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS)  # what else gets no column
+WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS)  # what else gets no column
 
 
 def _batches_tried(table: Table, name: str) -> list[Source]:

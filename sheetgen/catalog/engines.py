@@ -5,7 +5,7 @@ constants of speed by engine and generation of GPUs, and how far predictions lie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints
@@ -15,8 +15,20 @@ from pydantic import Field, create_model
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, must
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.units import DTYPES, ENDS, FACTOR, GIB, MIB, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import (
+    DTYPES,
+    ENDS,
+    FACTOR,
+    GIB,
+    MIB,
+    PLAIN,
+    TENSOR_PARALLEL_SIZES,
+    TWO_DECIMALS,
+    WHOLE,
+    Display,
+)
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 Mib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
@@ -126,6 +138,28 @@ class OwnKv(Entry):
     on: Many[Label]
 
 
+class KvKernel(Entry):
+    """Precisions that kernels of an engine keep keys and values in, beside what each GPU keeps (its kv_run): never the
+    latents of MLA. vendors, on: of which GPUs (whole names of architectures; all where none is named). head_dims: of
+    which heads, where not of all. not_models: of whose attention it has no kernel."""
+
+    dtypes: Some[DtypeName]
+    vendors: Some[Id]
+    on: Many[Label] = ()
+    head_dims: Many[Number] = ()
+    not_models: Many[Id] = ()
+
+    def runs(self, dtype: str, gpu: Gpu) -> bool:
+        """Whether it keeps a precision on a GPU."""
+        return dtype in self.dtypes and gpu.vendor in self.vendors and (not self.on or gpu.architecture in self.on)
+
+    def takes(self, model: Model) -> bool:
+        """Whether it keeps the model's keys and values: where both have the same width."""
+        widths = {(one.key_width, one.value_width or one.key_width) for one in model.heads}
+        known = {key for key, value in widths if key == value and (not self.head_dims or key in self.head_dims)}
+        return {key for key, _ in widths} == known and model.entry_id not in self.not_models
+
+
 class Accounting(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
@@ -141,8 +175,13 @@ class Accounting(Entry):
     `shares_pages`: whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
     windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
     admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
+    Of a model that compresses its keys the growing layers share blocks of `packed_block_tokens`, windows have blocks of
+    `packed_window_tokens`, and what is not compressed yet, `compressor_element_bytes` for each of its elements, takes
+    pages of the windows' size; a page is a whole number of `packed_alignment_bytes`. `packs_tuples`: a block has a page
+    of every size for each layer of a group, whether it has such a layer or not. 0 tokens: the engine packs no pages.
     `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
     the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
+    `expands_latents`: whether it keeps keys and values of all heads where a model's latents state a key's width.
     `checkpoint_kv_dtypes`: precisions of the KV cache that a checkpoint states and `auto` follows; else it is 16 bits.
     `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
     without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
@@ -195,8 +234,17 @@ class Accounting(Entry):
     frees_windows: bool = True
     state_blocks: Annotated[int, Field(ge=1, le=8)] = 1
     checkpoint_blocks: Annotated[int, Field(ge=0, le=8)] = 0
+    packed_block_tokens: CountOrZero = 0
+    packed_window_tokens: CountOrZero = 0
+    packed_alignment_bytes: Count = 1
+    compressor_element_bytes: Count = 1
+    packs_tuples: bool = False
+    packed_source: Text = "the engine packs no pages of several sizes into a block"
     in_flight_batches: Annotated[int, Field(ge=1, le=8)]
+    expands_latents: bool = False
     checkpoint_kv_dtypes: Many[DtypeName] = ()
+    kv_kernels: Many[KvKernel] = ()
+    kv_kernels_source: Text = "the engine keeps what the GPU does"
     fp8_kv: OwnKv | None = None
     checkpoint_kv_source: Text = "the engine asks for a precision of the KV cache beside 16 bits"
     tokens_by_concurrency: bool
@@ -229,8 +277,10 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
         "accounting_source",
     ),
     "checkpoint_kv_dtypes": "checkpoint_kv_source",
+    "kv_kernels": "kv_kernels_source",
     "fp8_kv": None,
     **dict.fromkeys(("window_pool_ratio", "state_pool_ratio"), "pool_ratio_source"),
+    "packs_tuples": "packed_source",
     **dict.fromkeys(
         (
             "second_runner",
@@ -262,6 +312,11 @@ class Release(Entry):
     from_version: Version
     pools_checked: CountOrZero = 0
     source: Text
+
+    def brings(self, dtype: str, gpu: Gpu) -> bool:
+        """Whether it has kernels that keep a precision on a GPU."""
+        kernels: tuple[KvKernel, ...] = getattr(self, "kv_kernels", None) or ()
+        return any(one.runs(dtype, gpu) for one in kernels)
 
     @property
     def changed(self) -> set[str]:
@@ -307,6 +362,14 @@ class Engine(Accounting):
         ratios = own.model_dump(exclude={"models"}, exclude_none=True) if own else {}
         return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
 
+    def drafting(self, n_tokens: int) -> Engine:
+        """This engine where so many tokens are drafted ahead: with pages of one pool, each is a state block more."""
+        return self.model_copy(update={"state_blocks": self.state_blocks + n_tokens}) if self.shares_pages else self
+
+    def as_kept(self, model: Model) -> Model:
+        """The model with the layers that this engine keeps a cache of."""
+        return model.with_whole_heads() if self.expands_latents else model
+
     @property
     def keeps_graphs(self) -> bool:
         """Whether the engine keeps CUDA graphs."""
@@ -324,6 +387,28 @@ class Engine(Accounting):
     def keeps_fp8(self, model_id: str, architecture: str) -> bool:
         """Whether it keeps this model's KV cache in FP8 on such a GPU unless told otherwise, which is not counted."""
         return self.fp8_kv is not None and model_id in self.fp8_kv.models and architecture in self.fp8_kv.on
+
+    def runs_kv(self, gpu: Gpu, dtype: str, models: Collection[Model] = ()) -> int:
+        """1 where any KV cache is kept in a precision on a GPU, 2 where keys and values of these models are and latents
+        are not, 0 where neither."""
+        if dtype in gpu.kv_typed:
+            return gpu.kv_typed[dtype]
+        kernels = [one for one in self.kv_kernels if one.runs(dtype, gpu)]
+        return 1 if dtype in gpu.kv_run else 2 * any(all(map(one.takes, models)) for one in kernels)
+
+    def no_kv(self, gpu: Gpu, dtype: str, model: Model) -> str | None:
+        """Why a model's KV cache is not kept in a precision on a GPU, and what is; None where it is kept."""
+        of_latents, kept = ([d for d in DTYPES if self.runs_kv(gpu, d, [model]) in ways] for ways in ((1,), (1, 2)))
+        if dtype in (of_latents if model.shape()["n_mla_layers"] > 0 else kept):
+            return None
+        named = f"{self.name} {self.default_version}"
+        if dtype in kept:
+            return f"{named} keeps no latents in {dtype}. It keeps them in {', '.join(of_latents)}."
+        of_others, own = self.runs_kv(gpu, dtype) > 0, [d for d in kept if d != dtype]
+        whose = f" of {model.name}" if of_others else ""
+        since = next((f", {one.from_version} does" for one in self.versions if one.brings(dtype, gpu)), "")
+        later = "" if of_others else since
+        return f"{named} keeps no KV cache{whose} in {dtype} on {gpu.name}{later}. It keeps {', '.join(own)}."
 
     def fp8_remark(self, model_id: str, model_name: str, gpus: Iterable[Gpu]) -> str | None:
         """In one sentence, on which of these GPUs it keeps this model's KV cache in FP8 unless told otherwise."""
@@ -673,6 +758,50 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
         8,
     ),
     Constant(
+        "packed_block_tokens",
+        "packed_source",
+        "Block of compressed layers",
+        "tokens",
+        WHOLE,
+        "Of all layers whose cache grows, in pages of several sizes; 0: the engine packs none.",
+        "whole",
+    ),
+    Constant(
+        "packed_window_tokens",
+        "packed_source",
+        "and of their windows",
+        "tokens",
+        WHOLE,
+        "The compressors' pages are as large: fewer tokens of theirs fill one.",
+        "whole",
+    ),
+    Constant(
+        "packed_alignment_bytes",
+        "packed_source",
+        "its pages are whole numbers of",
+        "bytes",
+        kind="whole",
+        low=1,
+    ),
+    Constant(
+        "compressor_element_bytes",
+        "packed_source",
+        "an element that is not compressed yet",
+        "bytes",
+        WHOLE,
+        "A key and its weight, in 32 bits each.",
+        "whole",
+        1,
+    ),
+    Constant(
+        "packs_tuples",
+        "packed_source",
+        "pages of every size for each layer (0 or 1)",
+        "",
+        PLAIN,
+        kind="flag",
+    ),
+    Constant(
         "window_pool_ratio",
         "pool_ratio_source",
         "Tokens of windows, by those of the other layers",
@@ -785,7 +914,9 @@ class SpeedConstants(Entry):
     seconds_per_all_reduce: Seconds = Field(title="Seconds an all-reduce")
     link_efficiency: Share = Field(title="Link's rate reached")
     wait_factor: float = Field(ge=0, le=1, allow_inf_nan=False, title="Share of other prompts waited for")
+    seconds_per_request: Seconds = Field(title="Seconds a request of a step")
     base_ttft_seconds: Seconds = Field(title="Seconds before any work")
+    busy_ttft_seconds: Seconds = Field(title="and beside other requests")
     steps_before_prefill: Factor = Field(title="Steps before the prompt")
     gather_steps: Factor = Field(title="Steps to gather a rank's prompt")
 
@@ -853,6 +984,12 @@ class SpeedFile(Entry):
     all_reduce_source: Text
     chunks_power: float = Field(ge=0, le=1, allow_inf_nan=False)
     chunks_source: Text
+    expert_kernels: Factor
+    state_kernels: Factor
+    sparse_kernels: Factor
+    kernels_source: Text
+    eager_seconds_per_layer: Seconds
+    eager_source: Text
     network_hop_seconds: Seconds
     network_source: Text
     longest_prompt_tokens: Count

@@ -92,10 +92,12 @@ class Gpu(Entry):
     peak_dense_flops: Flops
     weights_run: dict[DtypeName, Literal["native", "weight_only"]]
     kv_run: Many[DtypeName]
+    kv_typed: dict[DtypeName, Literal[0, 1, 2]] = Field(default_factory=dict)  # by a reader, over the engine's kernels
     tdp_watts: Count | None = None
     interconnect: Label
     # Each way and GPU, to all others of a node; PCIe where bridges join pairs.
     interconnect_bytes_per_second: Count | None
+    host_link: Label | None = None  # to its host, by its name in levers.yaml; None where it is not known
     most_of_a_machine: Count | None = None  # where a machine takes few of them: 1 of a GH200
     source: Text
     checked_on: Date
@@ -155,6 +157,7 @@ class Gpu(Entry):
             "tdp_watts": None,
             "interconnect": "none: a MIG slice reaches no other GPU but by the host",
             "interconnect_bytes_per_second": None,
+            "host_link": None,
             "most_of_a_machine": 1,
             "source": self.mig.source,
             "device_names": tuple(f"{name} MIG {profile}" for name in self.device_names),
@@ -334,6 +337,7 @@ class Workload(Entry):
     output_tokens: Count
     about: Text
     source: Text
+    request_name: Label = "request"  # what people call one of its requests; its plural takes an s
     tpot_target_ms: Target | None = None  # drives the number of replicas; None: no target
     ttft_target_ms: Target | None = None
     requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20

@@ -190,6 +190,7 @@ class Catalog:
     def __init__(self, *extra: str | Path, base: str | Path | None = None) -> None:
         root = Path(base) if base is not None else default_folder()
         self._imported: dict[str, Document] = {}
+        self._gpus: dict[str, Gpu] = {}  # by the names that were asked for
         self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
         for folder in extra:
             if not str(folder).strip():
@@ -300,6 +301,11 @@ class Catalog:
 
     def gpu(self, name: str) -> Gpu:
         """The GPU that a name means, be it an id, an alias, or what a tool prints for it."""
+        if name not in self._gpus:
+            self._gpus[name] = self._gpu_named(name)
+        return self._gpus[name]
+
+    def _gpu_named(self, name: str) -> Gpu:
         found = self._names["gpus"].get(gpu_key(gpu_names.bare(name))) or " ".join(self._gpus_by_words(name))
         if not found:
             raise self._unknown_gpu(name)
@@ -429,6 +435,10 @@ class Catalog:
     def file(self, schema: type[E]) -> E:
         """The one file of that schema in the last folder that has it, checked; each is read once."""
         return self._folder_with(schema.file_name).entry(schema.file_name, schema)
+
+    def has(self, schema: type[Entry]) -> bool:
+        """Whether a folder has the one file of that schema."""
+        return any(folder.has(schema.file_name) for folder in self.folders)
 
     def read_document(self, relative: str) -> Document:
         """A file of the last folder that has it, with the lines of its fields; an imported model by its id."""

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from sheetgen.catalog.base import Count, CountOrZero, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text
+from sheetgen.errors import ScenarioError
 from sheetgen.units import DTYPES, STAGES_IN_ORDER
 
 
@@ -39,7 +40,8 @@ class LatentAttention(Entry):
     """Multi-head latent attention: one latent per token, whatever the heads.
 
     absorbed_elements: of one layer, the up-projections that the engine keeps a second time, in 16 bits and in
-    the order that decoding reads them (kv_lora_rank x heads x (nope + value width)).
+    the order that decoding reads them (kv_lora_rank x heads x (nope + value width)). key_width: of one head, where
+    some engines keep keys and values of all heads instead, values filled up to the keys' width.
     """
 
     kind: Literal["mla"]
@@ -47,6 +49,7 @@ class LatentAttention(Entry):
     latent_width: Count
     fp8_entry_bytes: CountOrZero = 0
     absorbed_elements: CountOrZero = 0
+    key_width: CountOrZero = 0
 
 
 class Indexer(Entry):
@@ -64,11 +67,23 @@ class Indexer(Entry):
 
 
 class Compressed(Entry):
-    """Compressed keys and values beside a window: elements by which each layer grows per token."""
+    """Compressed keys and values beside a window: an entry, as wide as a token of the window, for so many tokens.
+
+    fp8_entry_bytes: of an entry in 8 bits, its scales and 16-bit part with it. Layers that choose among their entries
+    keep a key of `index_width` elements beside each, in `index_entry_bytes`; what is compressed there overlaps.
+    """
 
     kind: Literal["compressed"]
     n_layers: Count
-    elements_per_token: Annotated[float, Field(gt=0)]
+    tokens_per_entry: Count
+    width: Count
+    fp8_entry_bytes: Count
+    index_width: CountOrZero = 0
+    index_entry_bytes: CountOrZero = 0
+
+    @property
+    def elements_per_token(self) -> float:
+        return (self.width + self.index_width) / self.tokens_per_entry
 
 
 class Recurrent(Entry):
@@ -98,6 +113,8 @@ BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another 
 
 
 SCALE_BLOCK, SCALE_BLOCKS = 128, "blocks of 128"  # of FP8 weights that share a scale, as formats have them
+EXL3 = "exl3"  # how formats of ExLlamaV3 begin, which alone loads them
+MTP = "mtp"  # by this name, as a draft: a model's own layers for multi-token prediction
 MOST_DENSE_LAYERS = 4  # before a mixture's first layer of experts
 
 
@@ -302,7 +319,8 @@ _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
     "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
     "windowed_attention_elements", "n_state_layers", "conv_bytes_per_state_layer", "state_elements_per_layer",
-    "state_element_bytes", "state_checkpoint_tokens", "side_blocks",
+    "state_element_bytes", "state_checkpoint_tokens", "side_blocks", "n_indexed_layers", "indexed_entry_tokens",
+    "n_pooled_layers", "pooled_entry_tokens", "packed_entry_bytes", "index_entry_bytes",
 )  # fmt: skip
 CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
 # MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
@@ -432,9 +450,11 @@ class Model(Entry):
             heads = getattr(group, "n_kv_heads", 1)
             if self.n_heads % heads:
                 yield ("attention", i, "n_kv_heads"), f"n_kv_heads {heads} does not divide n_heads {self.n_heads}"
-            if group.kind in ("indexer", "compressed", "no_cache"):
+            if group.kind in ("indexer", "no_cache"):
                 continue
-            column = "windowed" if group.kind == "chunked" else group.kind
+            column: str = "windowed" if group.kind == "chunked" else group.kind
+            if group.kind == "compressed":
+                column += " with index keys" if group.index_width else " without index keys"
             # Latents of several widths count at their mean: all are added up, and none is read alone.
             own = {"n_layers", "latent_width", "absorbed_elements"} if group.kind == "mla" else {"n_layers"}
             shape = group.model_dump(exclude=own)
@@ -478,6 +498,58 @@ class Model(Entry):
         follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
         return [name.lower() for name in own], [name.lower() for name in follows]
 
+    def foreign_format(self, weight_dtype: str) -> str:
+        """That an engine of the catalogs loads no checkpoint like its own in a precision, and what does; else ""."""
+        known = self.checkpoint(weight_dtype)
+        if known is None or not known.format.startswith(EXL3):
+            return ""
+        return f"loads no {known.format}: ExLlamaV3 does, and servers on it (TabbyAPI, Aphrodite)"
+
+    def own_draft(self) -> Model:
+        """The one layer for multi-token prediction that its checkpoint brings, as its draft.
+
+        Raises ScenarioError where none is known, or where it keeps more than keys and values of heads, or a latent.
+        """
+        kinds = {group.kind for group in self.attention} - {"recurrent", "no_cache"}
+        group = next((one for one in self.attention if kinds == {one.kind}), None)
+        if not self.params.mtp_extra:
+            raise ScenarioError(f"draft_model {MTP}: no layers for multi-token prediction of {self.id} are known.")
+        if isinstance(group, LatentAttention):
+            kept = FullAttention(kind="full", n_layers=1, n_kv_heads=1, key_width=group.latent_width, value_width=0)
+        elif isinstance(group, FullAttention):
+            kept = group.model_copy(update={"n_layers": 1})
+        else:
+            raise ScenarioError(
+                f"draft_model {MTP}: the layer of {self.id} keeps a window or index keys, too, which is not sized."
+            )
+        params = self.params.model_copy(update={"total": self.params.mtp_extra, "mtp_extra": 0})
+        fields = {"id": MTP, "name": f"the MTP layer of {self.name}", "kind": "draft", "attention": (kept,)}
+        return self.model_copy(update={**fields, "params": params, "checkpoints": (), "layers_in_order": ()})
+
+    @property
+    def heads(self) -> tuple[FullAttention | WindowedAttention, ...]:
+        """Its layers whose heads keep keys and values."""
+        return tuple(one for one in self.attention if isinstance(one, (FullAttention, WindowedAttention)))
+
+    def with_whole_heads(self) -> Model:
+        """The same model where an engine keeps keys and values of all heads of layers whose latents state a key's
+        width."""
+        if not any(isinstance(g, LatentAttention) and g.key_width for g in self.attention):
+            return self
+        groups = [
+            FullAttention(
+                kind="full",
+                n_layers=g.n_layers,
+                n_kv_heads=self.n_heads,
+                key_width=g.key_width,
+                value_width=g.key_width,
+            )
+            if isinstance(g, LatentAttention) and g.key_width
+            else g
+            for g in self.attention
+        ]
+        return self.model_copy(update={"attention": tuple(groups)})
+
     def shape(self) -> dict[str, float]:
         """The numbers that sizing reads, one column each; 0 where a model has no such part.
 
@@ -507,6 +579,11 @@ class Model(Entry):
             elif g.kind == "compressed":
                 out["n_other_layers"] += g.n_layers
                 out["other_elements_per_token"] += g.n_layers * g.elements_per_token
+                kind = "indexed" if g.index_width else "pooled"
+                out[f"n_{kind}_layers"] += g.n_layers
+                out[f"{kind}_entry_tokens"] = g.tokens_per_entry
+                out["packed_entry_bytes"] = g.fp8_entry_bytes
+                out["index_entry_bytes"] = max(out["index_entry_bytes"], g.index_entry_bytes)
             elif g.kind == "indexer":
                 out["other_bytes_per_token"] += g.n_layers * g.entry_bytes
                 out["side_blocks"] += g.side_blocks

@@ -1,6 +1,7 @@
 """Implausible prices: far from what they were, or from what any provider takes for that GPU.
 
-The ranges are those of the first catalog folder, the shipped one: a folder laid over it is judged by them.
+The ranges are those of the first catalog folder, the shipped one: a folder laid over it is judged by them, and each of
+its own prices by those of all other rows.
 """
 
 from __future__ import annotations
@@ -30,22 +31,27 @@ class Plausible:
         self._listed = {
             (row.id, price.purchase): price.usd_per_hour for row in first.instances() for price in row.prices
         }
-        self._per_gpu: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._per_gpu: dict[str, dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
         shares: dict[str, list[float]] = defaultdict(list)
         for row in first.instances():
             on_demand = row.price(ON_DEMAND)
             for price in row.prices:
-                self._per_gpu[row.gpu][price.purchase].append(price.usd_per_hour / row.gpu_count)
+                self._per_gpu[row.gpu][price.purchase].append((row.id, price.usd_per_hour / row.gpu_count))
                 if on_demand:
                     shares[price.purchase].append(price.usd_per_hour / on_demand.usd_per_hour)
         self._share = {purchase: statistics.median(found) for purchase, found in shares.items()}
 
-    def taken(self, gpu: str, purchase: str) -> tuple[float, float] | None:
-        """The least and the most that providers take for an hour of a GPU; None of one without a price.
+    def taken(self, gpu: str, purchase: str, but: str = "") -> tuple[float, float] | None:
+        """The least and the most that providers take for an hour of a GPU, `but` for one row's price in that class;
+        None of a GPU without a price.
 
         Few GPUs have a price in each class: the least is also that on demand, times the class's usual share of it.
         """
-        prices = self._per_gpu.get(gpu, {})
+        prices = {
+            of_class: others
+            for of_class, rows in self._per_gpu.get(gpu, {}).items()
+            if (others := [usd for row, usd in rows if row != but or of_class != purchase])
+        }
         on_demand = [price * self._share.get(purchase, 1) for price in prices.get(ON_DEMAND, ())]
         low = [*prices.get(purchase, ()), *on_demand]
         return (min(low), max(max(found) for found in prices.values())) if low else None
@@ -61,17 +67,19 @@ class Plausible:
             return ""
         return f"{rate_text(factor) if usd else 'any'} times {'more' if usd > before else 'less'} than {before:,.6g}"
 
-    def doubt(self, gpu: str, gpu_count: float, purchase: str, usd: float, before: float | None) -> str:
-        """Why a price for an hour of an instance is implausible, beside the one that was `before`; else nothing."""
+    def doubt(self, gpu: str, gpu_count: float, purchase: str, usd: float, before: float | None, but: str = "") -> str:
+        """Why a price for an hour of an instance is implausible, beside the one that was `before` and all others `but`
+        one row's; else nothing."""
         said = [f"{why} before"] if before and (why := self.far_from(usd, before)) else []
-        each, taken = usd / gpu_count, self.taken(gpu, purchase)
+        each, taken = usd / gpu_count, self.taken(gpu, purchase, but)
         if taken and not taken[0] / self.beyond <= each <= taken[1] * self.beyond:
             said.append(f"{each:,.4g} a GPU-hour, where providers take {taken[0]:,.4g} to {taken[1]:,.4g}")
         return "; ".join(said)
 
-    def doubts_of(self, row: Instance) -> Iterator[tuple[str, str]]:
-        """The classes in which a row has an implausible price, each with a sentence."""
+    def doubts_of(self, row: Instance, but: str = "") -> Iterator[tuple[str, str]]:
+        """The classes in which a row has a price that is implausible beside all others `but` one row's, each with a
+        sentence."""
         for price in row.prices:
             before = self.listed(row.id, price.purchase)
-            if why := self.doubt(row.gpu, row.gpu_count, price.purchase, price.usd_per_hour, before):
+            if why := self.doubt(row.gpu, row.gpu_count, price.purchase, price.usd_per_hour, before, but):
                 yield price.purchase, f"{row.id} {price.purchase} is {price.usd_per_hour:,.6g} $/h, {why}"

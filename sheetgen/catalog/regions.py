@@ -7,6 +7,7 @@ there. What a file does not list, the region does not have.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -22,6 +23,7 @@ SHORT = 3  # letters of a text that is no part of a region's name unless it is a
 class Region(Entry):
     id: Label
     country: Label
+    city: Label | None = None  # or the nearest large one, without accents
     areas: Some[Id]  # eu and europe: all of it, the United Kingdom and Switzerland too
 
 
@@ -108,9 +110,10 @@ class Regions:
         return {**({row.region: there} if there else {}), **{k: v for k, v in of_type.items() if k != row.region}}
 
     def rows_in(self, text: str) -> tuple[Instance, ...]:
-        """The rows that are sold in the regions that `text` means: an area, a country, a region's name or a part of
-        it; each type once, with the price of each class in the cheapest of these regions."""
-        asked = " ".join(text.lower().split())
+        """The rows that are sold in the regions that `text` means: an area, a country, a city, a region's name or a
+        part of it; each type once, with the price of each class in the cheapest of these regions."""
+        plain = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+        asked = " ".join(plain.lower().split())
         if asked not in self._of_text:
             names = {name for regions in self.by_provider.values() for name in regions}
             exact = {name for name in names if name.lower() in (asked, asked.replace(" ", ""))}
@@ -124,7 +127,7 @@ class Regions:
             return [name for name in regions if asked in self.areas_of(row.provider, name)]
         if exact:
             return [name for name in regions if name in exact]
-        return [name for name in regions if _is_part(asked, name) or asked == self._country_of(row.provider, name)]
+        return [name for name in regions if _is_part(asked, name) or asked in self._places_of(row.provider, name)]
 
     def areas_of(self, provider: str, region: str) -> Collection[str]:
         """A region's areas; of one that no file lists, such as `eu/us` or `Frankfurt, Germany`, those that its name
@@ -137,9 +140,16 @@ class Regions:
         by_country = {one.country: {*one.areas} for one in reversed(known) if one.country.lower() in region.lower()}
         return set().union(*(set.intersection(*areas) for areas in by_word if areas), *by_country.values())
 
-    def _country_of(self, provider: str, region: str) -> str:
+    @cached_property
+    def cities(self) -> tuple[str, ...]:
+        """Every city of a region, in order."""
+        listed = (region for regions in self._listed.values() for region in regions.values())
+        return tuple(sorted({region.city for region in listed if region.city}))
+
+    def _places_of(self, provider: str, region: str) -> tuple[str, ...]:
+        """A region's country, and its city where that is listed."""
         listed = self.listed(provider, region)
-        return listed.country.lower() if listed else ""
+        return tuple(place.lower() for place in (listed.country, listed.city) if place) if listed else ()
 
     def _placed(self, row: Instance, regions: Sequence[str]) -> Instance | None:
         """`row` at the cheapest prices of these regions; nothing where it is sold in none of them."""

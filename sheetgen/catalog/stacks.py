@@ -12,7 +12,8 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import AfterValidator, Field
 
 from sheetgen.catalog.base import Count, Date, DtypeName, Entry, Id, Label, Many, Problem, Some, Text, among, must
-from sheetgen.catalog.engines import Gib, Share, Version, _version
+from sheetgen.catalog.engines import Gib, Share
+from sheetgen.catalog.hardware import Gpu
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 # What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
@@ -95,8 +96,7 @@ class Remark(Entry):
 class Launcher(Entry):
     """One engine's flags and words.
 
-    kv_cache_16_bits: its word for 16 bits outright, where `auto` follows the checkpoint. kv_cache_from: the first
-    version with a precision that came later. kv_cache_anywhere: precisions of the cache that need nothing of the GPU.
+    kv_cache_16_bits: its word for 16 bits outright, where `auto` follows the checkpoint.
     quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how. most_share: the largest
     gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and beyond, that the engine
     takes and counts nowhere. host_kv: the flags that give host memory to the KV cache, with
@@ -107,8 +107,6 @@ class Launcher(Entry):
     flags: dict[Input, Word]
     flags_source: Text
     kv_cache_dtypes: dict[DtypeName, Word]
-    kv_cache_from: dict[DtypeName, Version] = Field(default_factory=dict)
-    kv_cache_anywhere: Many[DtypeName] = ()
     kv_cache_source: Text
     kv_cache_16_bits: Word | None = None
     weight_dtypes: dict[DtypeName, Many[Word]]
@@ -122,11 +120,6 @@ class Launcher(Entry):
     host_kv: Text | None = None
     host_kv_source: Text | None = None
     remarks: Many[Remark] = ()
-
-    def keeps(self, kv_cache_dtype: str, version: str) -> bool:
-        """Whether that version of the engine keeps its cache in that precision."""
-        first = self.kv_cache_from.get(kv_cache_dtype)
-        return kv_cache_dtype in self.kv_cache_dtypes and (first is None or _version(version) >= _version(first))
 
 
 class Run(Entry):
@@ -280,11 +273,10 @@ class TriedTargets(Entry):
 
 
 class HostLink(Entry):
-    """The link between a host and one GPU: bytes per second one way, and the GPUs that have it."""
+    """A link between a host and one GPU, which GPUs name as theirs: bytes per second one way."""
 
     name: Label
     bytes_per_second: Count
-    gpus: Many[Id]
     source: Text
 
 
@@ -316,13 +308,8 @@ class LeverFile(Entry):
         missing = [one for one in get_args(LeverId) if one not in ids]
         if missing:
             yield ("levers",), f"levers lacks {', '.join(missing)}"
-        seen: set[str] = set()
-        for i, link in enumerate(self.host_links):
-            for gpu in link.gpus:
-                if gpu in seen:
-                    yield ("host_links", i, "gpus"), f"gpu {gpu} is given twice. Keep one"
-                seen.add(gpu)
+        yield from self.twice("host_links", "name")
 
-    def link(self, gpu_id: str) -> HostLink | None:
+    def link(self, gpu: Gpu) -> HostLink | None:
         """The host link of a GPU, or nothing where it is not known."""
-        return next((one for one in self.host_links if gpu_id in one.gpus), None)
+        return next((link for link in self.host_links if link.name == gpu.host_link), None)

@@ -13,6 +13,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
+from sheetgen.report.page import AT_FP8
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
 from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
@@ -20,6 +21,7 @@ from sheetgen.report.wording import (
     is_cheaper_pick,
     month_as_budgeted,
     saving,
+    sure,
     throughput,
     took_part,
 )
@@ -33,7 +35,8 @@ SHORTER = (
     (SHOWN_WAYS, True, True, False, True),
     (SHOWN_WAYS, False, True, False, True),
     (2, False, True, False, True),
-    (2, False, True, False, False),
+    (1, False, True, False, True),
+    (1, False, False, False, True),
     (1, False, True, False, False),
     (1, False, False, False, False),
     (0, False, False, False, False),
@@ -44,7 +47,6 @@ NEVER_MEASURED = "never measured by us"
 STALE = "stale_after_days"
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
-AT_FP8 = "FP8 weights and KV cache"
 MORE = "--details: every lever, class and host, owning, why not the others"
 Row = tuple[str, str]  # a label, or nothing where it stands above; and a line
 
@@ -112,9 +114,11 @@ def _load(cell: CellRecord) -> Iterator[str]:
 
 
 def headline(question: Question, cell: CellRecord) -> str:
-    """`2x aws/p5.48xlarge, $80,358 a month`, or why there is none; with what is budgeted for it where that differs."""
-    one = cell.chosen
-    return cell.verdict if one is None else budgeted_words(one.n_instances, one.instance, one.monthly_usd, question)
+    """`2x aws/p5.48xlarge, $80,358 a month, 70% sure`, or why there is none; with what is budgeted for it where that
+    differs."""
+    if (one := cell.chosen) is None:
+        return cell.verdict
+    return f"{budgeted_words(one.n_instances, one.instance, one.monthly_usd, question)}, {sure(one.chance)}"
 
 
 def budgeted_words(n_instances: int, instance: str, usd: float, question: Question) -> str:

@@ -199,7 +199,7 @@ def recommend(
             say(headline(question, cell))
         else:
             say(recommendation(question, cell, details, show_all, launch.advice if launch else None))
-            say_measured(question)
+            say_measured(question, [cell])
         if disaggregated:
             say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:

@@ -85,7 +85,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     elif not quiet:
         said = headlines(record, question)
         say("\n".join([*(f"wrote {target}" for target in targets), *said.values()]))
-        say_measured(question)
+        say_measured(question, record.cells)
         for row, launch in launched.items():
             from sheetgen.cli.extras import flag_lines
 

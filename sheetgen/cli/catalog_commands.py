@@ -232,7 +232,8 @@ def _next_step(to: str | None, in_shipped: str = "") -> str:
     "--usd-per",
     multiple=True,
     metavar="CURRENCY=RATE",
-    help="Your rate of another currency: the US dollars for one unit, EUR=1.1. Kept in the source of each price.",
+    help="Your rate of another currency: the US dollars for one unit of it, EUR=1.09 where 1 EUR is 1.09 US dollars "
+    "(--fx-rate of an answer is the other way). Kept in the source of each price.",
 )
 @click.option("--sheet", metavar="NAME", help="The sheet of an Excel workbook with prices on several.")
 @click.option(
@@ -298,8 +299,9 @@ def prices(
     source and source_date, the day when a line was read, are taken from a list that has them.
 
     Columns of a list of your own may have other names (API name, accelerator, Anzahl GPUs, $/GPU/hr, spot price, price
-    per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. A type of the
-    catalogs needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
+    per month), stand under a title, and be parted by commas, semicolons or tabs; 1.234,56 € is an amount. What a title
+    says of all prices (per GPU and month, in EUR) is read; what it cannot be read as is refused. A type of the catalogs
+    needs no GPU, and --provider stands for its column. An unknown provider is created. Other currencies need
     your rate (--usd-per). Such rows take part in every answer with --catalogs, without --providers.
 
     A list of hosted tokens (model, provider, input_usd_per_token, output_usd_per_token; where it has them

@@ -15,6 +15,7 @@ import click
 from sheetgen.errors import ScenarioError, escaped, shown
 
 if TYPE_CHECKING:
+    from sheetgen.answer.answer_record import CellRecord
     from sheetgen.brand import Brand
     from sheetgen.question.sheet_question import Question
 
@@ -73,11 +74,12 @@ def say(text: str, err: bool = False, verbatim: bool = False) -> None:
     print_text("\n".join(lines if err or verbatim else map(folded, lines)) + "\n", err)
 
 
-def say_measured(question: Question, err: bool = False) -> None:
-    """Which measured points set times of an answer, and which were read and set none; nothing where none was given."""
+def say_measured(question: Question, cells: Sequence[CellRecord] = (), err: bool = False) -> None:
+    """Which measured points set times of an answer, and which were read and set none; nothing where none was given.
+    cells: the answers, of which one may rent what was measured."""
     from sheetgen.report.measured_words import measured_lines
 
-    if lines := list(measured_lines(question.measurements)):
+    if lines := list(measured_lines(question.measurements, [one for one in cells if one.chosen])):
         say("\n".join(lines if err else ("", *lines)), err=err)
 
 

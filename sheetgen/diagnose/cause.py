@@ -36,6 +36,7 @@ REFUSED_MISSING = (
     "what refused it: under WSL 2 the driver gives less than the card has free, as do a slice of a GPU (MIG, vGPU) and "
     "a driver whose addresses are in pieces; nvidia-smi in that moment, or the same start on Linux itself, tells"
 )
+SOURCE_MISSING = "the log itself: the words stand in source code or in a command"
 QUOTED_MISSING = "the log itself: this reads like a text about such a failure, which may only quote the line"
 KILLER_MISSING = (
     "who ended the process: dmesg of the host, or the pod's last state. Code 137 is any SIGKILL; the container's "
@@ -293,6 +294,7 @@ PHASES = {
     "captured": "start: CUDA graphs captured", "failed-start": "start", "ready": "serving", "serving": "serving",
     "died-serving": "serving",
 }  # fmt: skip
+SOURCE = "The words stand in source code or in a command and not in a line of a log."
 QUOTED = "This reads like a text about such a failure and not like a log: the line may only be quoted."
 _ADDED_ARGUMENTS = {
     "lora": ("enable_lora", "lora_paths", "lora_modules", "lora_dir"),
@@ -355,7 +357,13 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
         also = (bill.label,) if bill.label != UNDETERMINED else bill.also
         bill = Bill(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *bill.missing))
     notes: tuple[str, ...] = ()
-    if failure.match.is_quoted or (facts.is_text and not failure.match.is_printed and not failure.frames):
+    if failure.match.is_source:
+        line_number = failure.match.line_number
+        if not run.n_tracebacks and all(frame.line_number == line_number for frame in failure.frames):  # they show code
+            also = (bill.label,) if bill.label != UNDETERMINED else bill.also
+            bill = Bill(UNDETERMINED, 0.1, also=also, missing=(SOURCE_MISSING,))
+            notes = (SOURCE,)
+    elif failure.match.is_quoted or (facts.is_text and not failure.match.is_printed and not failure.frames):
         bill = replace(bill, confidence=min(_QUOTED, bill.confidence), missing=(QUOTED_MISSING, *bill.missing))
         notes = (QUOTED,)
     if bill.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):

@@ -18,6 +18,7 @@ from sheetgen.diagnose.cause import (
     POSING,
     QUOTED,
     REFUSED,
+    SOURCE,
     UNDETERMINED,
     UNSAID,
     Queue,
@@ -304,6 +305,10 @@ def headline(found: Diagnosis) -> str:
 
 def _why_undetermined(verdict: Verdict) -> str:
     failure = verdict.failure
+    if SOURCE in verdict.notes:
+        return "the words of a failure stand in source code or in a command, and no line of a log has them"
+    if QUOTED in verdict.notes:
+        return "this reads like a text that quotes a failure, and not like the log of one"
     if failure is None or failure.match.signature.kind != "oom" or failure.match.signature.says == UNSAID:
         return "the log does not say which part of memory ran out, if any did"
     if verdict.bill.case == REFUSED:

@@ -88,7 +88,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature found in a line: printed by a program, in a sentence, or on a line of its own."""
+    """A signature found in a line: printed by a program, in a sentence, in source code, or on a line of its own."""
 
     signature: Signature
     line_number: int
@@ -97,6 +97,7 @@ class Match:
     figures: dict[str, float]
     is_quoted: bool = False
     is_printed: bool = True
+    is_source: bool = False
 
 
 @dataclass
@@ -387,7 +388,8 @@ def _match(line: Line, known: Known) -> Match | None:
         return Match(signature, line.number, line.rank, text, figures)
     begin, end = spans[1] if len(spans) == 2 else (begin, end)
     quoted, printed = prose.is_quoted(line.text, begin, end), prose.is_printed(line.text)
-    return Match(signature, line.number, line.rank, text, figures, quoted, printed)
+    source = prose.is_source(line.text, begin)
+    return Match(signature, line.number, line.rank, text, figures, quoted or source, printed, source)
 
 
 def _may_be_quoted(signature: Signature) -> bool:

@@ -28,6 +28,25 @@ _MARKDOWN = re.compile(r"\s{0,3}(?:#{1,6} |[-*•] +\S|\d{1,2}[.)] +\S|\*\*|\| )
 _HEADING = re.compile(r"\s{0,3}#{1,6} ")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 _QUOTES = re.compile(r"(?:^|(?<=[\s(]))(?:`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|\*\*([^*]+)\*\*)")
+_QUESTION = re.compile(r"\?[\s\"'”»)]*$")
+_SUBJECT = re.compile(r"(?i)\s*(?:[>│|] ?)*(?:subject|betreff|objet|title|titel|re|aw|fwd?): ")
+# Source code: what finds a line of it, then how the words of a failure come to stand in it.
+_FOUND_IN = re.compile(
+    r"[\w./~-]+\.(?:py|pyx|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|java|sh)[:-](?:\d+[:-])?(?!\s*\w*Warning:)"
+)
+_CODE = re.compile(
+    r"[+-]?\s*(?:(?:raise|throw(?: new)?) [\w.:]+\(|"
+    r"(?:return|assert|if|elif|while|case|except|catch|yield)\b[^\"'`]*[\"'`]|"
+    r"(?:\w+\.)*(?:log|logger|logging|warnings?|_logger|console|sys\.stderr|self)\.\w+\(|"
+    r"(?:print|printf|fprintf|println!?|eprintln!|panic!|TORCH_CHECK\w*|LOG|GGML_LOG_\w+|GGML_ABORT)\s*\(|"
+    r"re\.\w+\(|(?:\w+[ *&]+){0,4}[\w.\[\]]+(?:: [\w.\[\], ]+)? [+|]?= [\w.]*\(?[frbu]{0,2}[\"'`]|"
+    r"[frbu]{0,2}[\"'].*[\"'][,)\s]*[,)]$|//|/\*|\"\"\"|\*\s+@)"
+)
+_PART_OF_A_TEXT = re.compile(r"[frbu]{0,2}([\"']).*\s\1$")  # which the next line goes on with
+_COMMAND = re.compile(
+    r"(?:\S+@\S+[:~]\S* ?)?[+$#%>❯]* ?(?:sudo )?(?:[\w ./-]+ \| *)?"
+    r"(?:[ezf]?grep|rg|ag|ack|awk|sed|find|git (?:grep|log)|echo|printf|watch)\s"
+)
 _SENTENCE = 6  # words that begin a sentence before the words of a failure
 _LIST = 4  # words of a list's entry, or before the words of a failure where a sentence follows them
 _AROUND_QUOTES = 3
@@ -43,12 +62,28 @@ def is_printed(line: str) -> bool:
     return _PRINTED.match(line) is not None
 
 
+def is_source(line: str, begin: int) -> bool:
+    """Whether what stands at `begin` of a line is in source code, or in the command of somebody who looks for it."""
+    text = line[: begin + _MOST].strip()
+    if _COMMAND.match(line[:begin].lstrip()):
+        return True
+    found_in = _FOUND_IN.match(text)
+    if not found_in and is_printed(line):
+        return False
+    code = text[found_in.end() :].strip() if found_in else text
+    return bool(_CODE.match(code) or _PART_OF_A_TEXT.match(code))
+
+
 def is_quoted(line: str, begin: int, end: int) -> bool:
     """Whether what stands from `begin` to `end` of a line is part of a text that a person wrote."""
+    if _SUBJECT.match(line):
+        return True
     if is_printed(line) or _STATED.match(line) or _TAG.search(line, 0, begin):
         return False
     before, after = line[max(0, begin - _MOST) : begin], line[end : end + _MOST]
     if _HEADING.match(line) or _is_sentence(before, _SENTENCE):
+        return True
+    if _QUESTION.search(line) and _is_sentence(f"{before} {after}", _AROUND_QUOTES, 1):
         return True
     if _is_sentence(before, _LIST) and _is_sentence(after, _SENTENCE):
         return True

@@ -45,6 +45,7 @@ class Family:
     qk_norm: Literal["", "head", "width", "each"] = ""  # over a head, over all heads, one for each head
     qk_norm_if: Switch = True
     sinks: bool = False
+    whole_heads: bool = False  # latents, of which some engines keep keys and values of all heads
     norm: Literal["rms", "layer", "none"] = "rms"
     norm_bias: bool = True  # of layer norms
     norms: int = 2  # of a layer, beside those of queries and keys
@@ -190,7 +191,7 @@ DENSE: dict[str, Family] = {
     "falcon": Family(
         norm="layer", gated=False, tied=True, builder="falcon", defaults={"max_position_embeddings": 2048}
     ),
-    "minicpm3": replace(MLA, tied=True),
+    "minicpm3": replace(MLA, tied=True, whole_heads=True),
     "internlm2": Family(qkv_bias="bias", o_bias="bias"),
     "exaone": Family(rename={"num_hidden_layers": "num_layers"}),
     "baichuan": Family(rope="baichuan"),

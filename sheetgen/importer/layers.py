@@ -287,6 +287,8 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
     if family.sinks:
         tally += plain(heads)
     shape: Shape = {"kind": "mla", "latent_width": latent + rope, "absorbed_elements": latent * heads * (nope + value)}
+    if family.whole_heads:
+        shape["key_width"] = nope + rope
     if not f.has("index_head_dim"):
         return mixer_of(tally.within("self_attn"), shape)
     if latent + rope == 576:

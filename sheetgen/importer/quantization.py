@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sheetgen.catalog.model import EXL3
 from sheetgen.errors import shown
 from sheetgen.importer.config_reader import Fields
 from sheetgen.importer.module_names import ModuleList, Pattern, plain, regular, wildcard
@@ -22,6 +23,7 @@ _TORCH = {
 _KV = {"FP8": "fp8", "fp8": "fp8", "fp8_e4m3": "fp8", "INT8": "int8", "NVFP4": "nvfp4", "NVFP4_AFFINE": "nvfp4"}
 _UNKNOWN = "Import the unquantized config, and say --weight-dtype."
 BITS_16 = 16
+LEAST_OF_8 = 6  # bits that are nearer to eight than to four
 DEEPSEEK_BLOCK = (128, 128)
 FP4_GROUP, MXFP4_GROUP, INT4_GROUP, NF4_GROUP = 16, 32, 128, 64
 
@@ -34,7 +36,7 @@ class Stored:
     """
 
     dtype: str
-    bits: int
+    bits: float
     group: int | None = None
     rows: int = 1
     scale_bytes: float = 4
@@ -240,6 +242,17 @@ def _group_of(q: Fields, default: int) -> int:
 def _integers(bits: int, group: int, zero_point: bool, order: bool = False) -> Stored:
     zero_bits = bits if zero_point else 0
     return Stored(f"int{bits}", bits, group, scale_bytes=2, zero_bits=zero_bits, order_bytes=4 if order else 0)
+
+
+def _exl3(q: Fields) -> Recipe:
+    """Any bits, also those between two whole numbers, of a matrix and its 16-bit signs of inputs and outputs."""
+
+    def stored(bits: float) -> Stored:
+        return Stored("int4" if bits < LEAST_OF_8 else "int8", bits, 0, scale_bytes=2, order_bytes=2)
+
+    bits, head_bits = (q.number(key, least=1, most=8) for key in ("bits", "head_bits"))
+    linears = stored(bits)
+    return Recipe([], linears, head=stored(head_bits), dtype=linears.dtype, name=f"{EXL3} of {bits:g} bits")
 
 
 def _awq(q: Fields) -> Recipe:
@@ -494,6 +507,7 @@ _METHODS: dict[str, Callable[[Fields], Recipe]] = {
     "fbgemm_fp8": _fbgemm,
     "mxfp4": _mxfp4,
     "awq": _awq,
+    "exl3": _exl3,
     "gptq": _gptq,
     "auto-round": _auto_round,
     "bitsandbytes": _bitsandbytes,

@@ -270,6 +270,7 @@ _NEAR = {
 }  # fmt: skip
 
 
+_SCALES, _INDEX_SCALE = 8, 4  # bytes: of an entry's blocks of 64 elements, filled up to 8, and of an index key
 _RATIOS = {"sliding_attention": "0", "compressed_sparse_attention": "4", "heavily_compressed_attention": "128"}
 
 
@@ -312,13 +313,14 @@ def _attention(f: Fields, ratio: int) -> Layer:
     if ratio == 0:
         return mixer_of(tally.within("attn"), window)
     tally += _compressor(hidden, width, ratio)
-    grows = width / ratio
+    in_16_bits = f.count("qk_rope_head_dim")
+    entries: Shape = {"tokens_per_entry": ratio, "width": width, "fp8_entry_bytes": width + in_16_bits + _SCALES}
     if ratio == 4:
         index, n_index = f.count("index_head_dim"), f.count("index_n_heads")
         tally += _compressor(hidden, index, ratio)
         tally += linear("indexer.wq_b", rank, n_index * index, split="none") + whole(hidden * n_index)
-        grows += index / ratio
-    return mixer_of(tally.within("attn"), window, {"kind": "compressed", "elements_per_token": grows})
+        entries |= {"index_width": index, "index_entry_bytes": index + _INDEX_SCALE}
+    return mixer_of(tally.within("attn"), window, {"kind": "compressed", **entries})
 
 
 def _compressor(hidden: int, width: int, ratio: int) -> Tally:

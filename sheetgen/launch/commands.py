@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import MTP, Model
 from sheetgen.catalog.stacks import Input, Launcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.importer.model_names import is_path
@@ -213,10 +213,18 @@ class Plan:
                 found[flag] = word
         return found
 
-    def draft_method(self, eagle: str, model: str) -> str:
-        """The engine's word for the draft: an EAGLE head, which reads the target's hidden states, or its own model."""
+    def draft_method(self, eagle: str, model: str, own: str) -> str:
+        """The engine's word for the draft: an EAGLE head, which reads the target's hidden states, another model, or the
+        target's own layers."""
         draft = self.trial.names.draft
+        if self.drafts_itself:
+            return own
         return eagle if draft is not None and "eagle" in draft.id else model
+
+    @property
+    def drafts_itself(self) -> bool:
+        """Whether the model's own layers draft."""
+        return self.trial.names.draft is not None and self.trial.names.draft.id == MTP
 
     def copies(self) -> list[str]:
         """Data parallelism of a model without experts is so many servers, each with all weights."""
@@ -263,8 +271,9 @@ def vllm(plan: Plan) -> Written:
         flags[names["hybrid_kv_manager"]] = True
     flags |= plan.checkpoint_flags()
     if plan.draft is not None:
-        method = plan.draft_method("eagle3", "draft_model")
-        drafting = {"method": method, "model": plan.draft.word, "num_speculative_tokens": plan.speculative_tokens}
+        drafting: dict[str, Any] = {"method": plan.draft_method("eagle3", "draft_model", MTP)}
+        drafting |= {} if plan.drafts_itself else {"model": plan.draft.word}
+        drafting["num_speculative_tokens"] = plan.speculative_tokens
         flags[names["draft_model"]] = json.dumps(drafting)
     size, notes = plan.value("expert_parallel_size"), []
     ranks = plan.value("tensor_parallel_size") * plan.value("data_parallel_size")
@@ -294,9 +303,9 @@ def sglang(plan: Plan) -> Written:
         flags[names["enable_prefix_caching"]] = True
     flags |= plan.checkpoint_flags()
     if plan.draft is not None:
+        flags["--speculative-algorithm"] = plan.draft_method("EAGLE3", "STANDALONE", "NEXTN")
+        flags |= {} if plan.drafts_itself else {names["draft_model"]: plan.draft.word}
         flags |= {
-            "--speculative-algorithm": plan.draft_method("EAGLE3", "STANDALONE"),
-            names["draft_model"]: plan.draft.word,
             "--speculative-num-steps": plan.speculative_tokens,
             "--speculative-eagle-topk": 1,  # a chain of drafted tokens, as in the other engines
             "--speculative-num-draft-tokens": plan.speculative_tokens + 1,
@@ -400,11 +409,10 @@ def _trtllm_options(plan: Plan) -> dict[str, Any]:
     if plan.checkpoint.dtype:
         options["dtype"] = plan.checkpoint.dtype
     if plan.draft is not None:
-        options["speculative_config"] = {
-            "decoding_type": plan.draft_method("Eagle", "DraftTarget"),  # Eagle reads EAGLE 3 heads in all of 1.x
-            "max_draft_len": plan.speculative_tokens,
-            "speculative_model_dir": plan.draft.word,
-        }
+        method = plan.draft_method("Eagle", "DraftTarget", "MTP")  # Eagle reads EAGLE 3 heads in all of 1.x
+        of_another = {"max_draft_len": plan.speculative_tokens, "speculative_model_dir": plan.draft.word}
+        own = {"num_nextn_predict_layers": plan.speculative_tokens}
+        options["speculative_config"] = {"decoding_type": method, **(own if plan.drafts_itself else of_another)}
     return options
 
 

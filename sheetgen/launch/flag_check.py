@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.verdict import judge, obstacle
+from sheetgen.answer.verdict import judge, obstacle, refused_cache
 from sheetgen.api import SHORT_SPELLINGS, record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
@@ -120,16 +120,8 @@ def trials(
     for error in (sized.points.errors[row] for row in needed):
         if error is not None:
             raise ScenarioError(*error.splitlines())
-
-    def with_caches(one: Resolved, launcher: Launcher) -> Resolved:
-        """The same names, with the GPU keeping what the engine quantizes by itself, whatever the GPU."""
-        added = tuple(d for d in launcher.kv_cache_anywhere if d not in one.gpu.kv_run)
-        if one.kv_cache_dtype not in added:
-            return one
-        return replace(one, gpu=one.gpu.model_copy(update={"kv_run": (*one.gpu.kv_run, *added)}))
-
     of_good = [launchers[row] for row in sized.points.good.tolist()]
-    names = [with_caches(one, launcher) for one, launcher in zip(sized.points.names, of_good, strict=True)]
+    names = sized.points.names
     judged = sized.grid.again({})
     judge(judged, names, sized.points.axis)
     fits, sentences = (judged.spread(name, ROW) for name in ("fits", "verdict"))
@@ -239,15 +231,15 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
         yield f"{engine.name} takes no draft model"
     if names.weight_dtype not in launcher.weight_dtypes:
         yield f"{engine.name} loads no {names.weight_dtype} weights; it loads {', '.join(launcher.weight_dtypes)}"
-    dtype, version, is_fp32 = names.kv_cache_dtype, engine.default_version, names.weight_dtype == "fp32"
+    dtype, is_fp32 = names.kv_cache_dtype, names.weight_dtype == "fp32"
     if is_fp32 and dtype in ("bf16", "fp16"):
         yield f"{engine.name} keeps the cache of 32-bit weights in 32 bits: size it with --kv-cache-dtype fp32"
     elif is_fp32 and dtype == "fp32":
         pass  # as wide as the weights, which every engine does
     elif dtype not in launcher.kv_cache_dtypes:
         yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {', '.join(launcher.kv_cache_dtypes)}"
-    elif not launcher.keeps(dtype, version):
-        yield f"{engine.name} {version} keeps no KV cache in {dtype}; {launcher.kv_cache_from[dtype]} and later do"
+    elif names.gpu.vendor in engine.vendors and (why := refused_cache(names)):
+        yield why.rstrip(".")
     if point["data_parallel_size"] > 1 and first.known["n_params_routed"]:
         size = point["tensor_parallel_size"]
         if "data_parallel_size" not in launcher.flags:
@@ -310,7 +302,7 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
         yield "gpu_memory_utilization", {**given, "gpu_memory_utilization": percent / 100}, "at full length"
     for dtype in ("fp8", "int8"):
         smaller = DTYPES[dtype].kv_bytes < DTYPES[names.kv_cache_dtype].kv_bytes
-        if smaller and launcher.keeps(dtype, names.engine.default_version):
+        if smaller and dtype in launcher.kv_cache_dtypes and not refused_cache(replace(names, kv_cache_dtype=dtype)):
             yield "kv_cache_dtype", {**given, "kv_cache_dtype": dtype}, "at full length"
     longest = point["max_context_tokens_that_fit"]
     if longest and longest < point["context_tokens"]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.model import MTP
 from sheetgen.catalog.stacks import Launcher, Remark, Rule, StackFile
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.launch.commands import (
@@ -247,6 +248,8 @@ def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catal
     if draft is None:
         return None
     typed = str(requested["draft_model"])
+    if draft.id == MTP:
+        return Checkpoint(MTP)
     if draft.hf_id is None and "/" not in typed:
         blank = f"CHECKPOINT-OF-{draft.id}".upper()
         why = f"the draft {draft.id} has no id here: put one in place of {blank}"

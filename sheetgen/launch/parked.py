@@ -84,7 +84,7 @@ class Parked:
 
 def parked(host_kv_bytes: int, known: Mapping[str, Any], names: Resolved, catalog: Catalog) -> Parked:
     """What so much host memory of a replica parks of the point whose quantities are `known`."""
-    link = catalog.file(LeverFile).link(names.gpu.id)
+    link = catalog.file(LeverFile).link(names.gpu)
     values = {**known, "host_kv_bytes": host_kv_bytes}
     seconds = None
     if link is not None:

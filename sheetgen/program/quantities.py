@@ -16,6 +16,9 @@ GROUPS: tuple[Formula, ...] = (
     kv_cache.n_growing_groups,
     kv_cache.n_windowed_groups,
     kv_cache.n_state_groups,
+    kv_cache.n_indexed_groups,
+    kv_cache.n_pooled_groups,
+    kv_cache.window_like_groups,
     kv_cache.n_kv_groups,
 )
 # What a model and its precisions determine, whatever it runs on.
@@ -54,9 +57,18 @@ SHARD: tuple[Formula, ...] = (
     parallelism.paid_layer_bytes,
 )
 # What one sequence keeps on that rank while it decodes, and what admission charges it before.
-STEADY: tuple[Formula, ...] = (kv_cache.steady_windowed_tokens, kv_cache.kv_blocks_per_sequence_steady)
+STEADY: tuple[Formula, ...] = (
+    kv_cache.steady_windowed_tokens,
+    kv_cache.steady_compressor_blocks,
+    kv_cache.kv_blocks_per_sequence_steady,
+)
 TOKENS: tuple[Formula, ...] = (kv_cache.charged_tokens, kv_cache.admitted_tokens)
-CHARGE: tuple[Formula, ...] = (kv_cache.windowed_tokens, kv_cache.kv_blocks_per_sequence, *STEADY)
+CHARGE: tuple[Formula, ...] = (
+    kv_cache.windowed_tokens,
+    kv_cache.compressor_blocks,
+    kv_cache.kv_blocks_per_sequence,
+    *STEADY,
+)
 # The peak of the engine's profile run on one GPU.
 PEAK: tuple[Formula, ...] = (
     memory.sampler_bytes,
@@ -113,6 +125,7 @@ WORK: tuple[Formula, ...] = (
     speed.expert_miss_fraction,
     speed.active_expert_params,
     speed.speed_kind,
+    speed.kernel_layers,
 )
 # How long the parts of a step and a prompt take on a GPU, for a workload.
 STEP: tuple[Formula, ...] = (

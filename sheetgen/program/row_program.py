@@ -94,6 +94,7 @@ DEPLOYMENT = Program(
             ("state_blocks", kv_cache.kept_state_blocks),
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
             *_left_off(),
+            ("seconds_per_layer", speed.layer_seconds_as_run),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
             *quantities.SPEED_BANDS,
@@ -177,11 +178,22 @@ DEPLOYMENT = Program(
 )
 
 
+OF_MEMORY = "fit"  # the last of the tables that say what memory holds
+
+
 def evaluate_deployments(grid: Grid) -> None:
     """Put every quantity of the deployments into their grid, which holds what the rows give."""
-    grid.work_out(*DEPLOYMENT.tables, program=DEPLOYMENT)
+    evaluate_tables(grid)
     _put_longest_context(grid)
     _put_fewest_gpus(grid)
+
+
+def evaluate_tables(grid: Grid, last: str = "") -> None:
+    """The same without what is searched for, the longest context and the fewest GPUs, which takes most of the time; up
+    to the table `last` where it is given."""
+    names = [table.name for table in DEPLOYMENT.tables]
+    n_tables = names.index(last) + 1 if last else len(names)
+    grid.work_out(*DEPLOYMENT.tables[:n_tables], program=DEPLOYMENT)
 
 
 def deployment(values: Mapping[str, Column]) -> Columns:
@@ -206,7 +218,7 @@ def requests_at_rate(grid: Grid) -> Column:
     grid: of rows with requests_per_second, whatever their requests at once.
     """
     lone = grid.again({"concurrent_requests": 1.0})
-    evaluate_deployments(lone)
+    evaluate_tables(lone)
     high = numpy.maximum(1, numpy.array(lone.spread("running_capacity", ROW), float))
     full, low = lone.spread("sequences_per_replica", ROW), numpy.ones_like(high)
 

@@ -165,6 +165,7 @@ SHEET = Program(
             ("pace", "profile"),
             (
                 kv_cache.UNSTAGED_WINDOWS,
+                kv_cache.UNSTAGED_COMPRESSORS,
                 kv_cache.charge_bytes,
                 kv_cache.steady_bytes,
                 certainty.pool_level_bytes,

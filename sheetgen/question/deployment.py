@@ -27,7 +27,8 @@ from sheetgen.catalog.engines import (
 )
 from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import MTP, Model
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.importer.model_names import resolve_model
@@ -385,7 +386,9 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     weight = published if weight == PUBLISHED else weight
     kv = engine.auto_kv_dtype(model.kv_cache_dtype) if kv == AUTO else kv
     engine = engine.for_models([model.entry_id])
-    return Resolved(model, gpu, engine, weight, kv, draft, speed)
+    if draft is not None:
+        engine, draft = engine.drafting(catalog.file(StackFile).speculative_tokens), at_weights(draft, weight)
+    return Resolved(engine.as_kept(model), gpu, engine, weight, kv, draft, speed)
 
 
 def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
@@ -398,12 +401,16 @@ def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
     return model, dtype
 
 
-def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
+def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model | None:
     """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
     every layer that keeps any.
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
+    if name.strip().lower() == MTP:
+        if len(targets) > 1:
+            raise ScenarioError(f"draft_model {MTP} is of one model. Name one model, or no draft.")
+        return targets[0].own_draft() if targets else None
     draft = resolve_model(name, catalog)[0]
     shape = draft.shape()
     other = sum(shape[k] for k in ("n_windowed_layers", "n_mla_layers", "n_other_layers", "n_state_layers"))
@@ -418,6 +425,14 @@ def draft_model(name: str, targets: Iterable[Model], catalog: Catalog) -> Model:
     if problems:
         raise ScenarioError(*problems)
     return draft
+
+
+def at_weights(draft: Model, weight_dtype: str) -> Model:
+    """A model's own layer in the precision of its weights: checkpoints in 4 bits leave it in 16. Another draft as it
+    is."""
+    if draft.id != MTP:
+        return draft
+    return draft.model_copy(update={"weight_dtype": weight_dtype if DTYPES[weight_dtype].linear_bytes >= 1 else "bf16"})
 
 
 def no_draft(draft: Model, target: Model) -> str:
@@ -482,7 +497,8 @@ UNMEASURED = {
 }  # fmt: skip
 
 
-OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", "network_hop_seconds")
+KERNELS = ("expert_kernels", "state_kernels", "sparse_kernels")
+OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", *KERNELS, "network_hop_seconds")
 
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
@@ -492,6 +508,7 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
         **speed.constants(engine.engine, gpu).model_dump(),
         **{name: getattr(speed, name) for name in OF_EVERY_SPEED},
         **DEFINITIONS,
+        "eager_seconds_per_layer": speed.eager_seconds_per_layer,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
         "peak_flops": peak_flops(gpu, weight_dtype),
@@ -543,8 +560,14 @@ def draft_columns(draft: Model | None) -> Columns:
         "draft_layers": shape.get("n_full_layers", 0),
         "draft_kv_heads": shape.get("full_kv_heads", 0),
         "draft_kv_width": shape.get("full_kv_width", 0),
-        "draft_weights_bytes": (draft.checkpoint_bytes(draft.weight_dtype) or 2 * shape["n_params"]) if draft else 0,
+        "draft_weights_bytes": draft_bytes(draft) if draft else 0,
     }
+
+
+def draft_bytes(draft: Model) -> float:
+    """A draft's weights: of its checkpoint, where one is known."""
+    sized = draft.checkpoint_bytes(draft.weight_dtype)
+    return sized or math.ceil(DTYPES[draft.weight_dtype].linear_bytes * draft.params.total)
 
 
 @dataclass(frozen=True)

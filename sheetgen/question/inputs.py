@@ -44,6 +44,7 @@ from sheetgen.units import TEXT as AS_TEXT
 CONTEXT = "1  What is the longest context? (prompt and answer together, in tokens)"
 LOAD = "2  How many requests come at once at the peak?"
 PRECISION = "3  Which precision do the weights and the KV cache have?"
+OF_FX_RATE = "How many of that currency one US dollar is"
 MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be survived?"
 RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
@@ -198,8 +199,8 @@ class Settings:
     fx_rate: float = entry(
         1.0,
         Kind(low=LEAST, high=10_000_000),
-        Option("money", "RATE", "How many of that currency one US dollar is."),
-        Row(MONEY, "Exchange rate", "per $", FACTOR, "How many of that currency one US dollar is.", below="currency"),
+        Option("money", "RATE", f"{OF_FX_RATE}: 0.92 of EUR where 1 EUR is 1.09 US dollars."),
+        Row(MONEY, "Exchange rate", "per $", FACTOR, f"{OF_FX_RATE}.", below="currency"),
     )
     fx_date: str | None = entry(
         None,
@@ -232,7 +233,8 @@ class Settings:
         Option(
             "precision",
             "DTYPE",
-            "Precision of the KV cache: auto, or the same precisions. Default auto, 16 bits for most models.",
+            "Precision of the KV cache: auto, or the same precisions; int8 and int4 keep a scale for each token and "
+            "head. Default auto, 16 bits for most models.",
         ),
         Row(
             PRECISION,
@@ -919,7 +921,7 @@ INPUTS: tuple[Input, ...] = (
         Option(
             "engine",
             "NAME",
-            "Draft model for speculative decoding: its weights and KV cache are "
+            "Draft model for speculative decoding, or mtp for the model's own layers: its weights and KV cache are "
             "counted, not what it gains and costs in time.",
         ),
     ),
@@ -933,7 +935,11 @@ INPUTS: tuple[Input, ...] = (
         "enforce_eager",
         FLAG,
         0,
-        Option("caches", "0|1", "1 where the engine runs without CUDA graphs and compiles nothing: it keeps neither."),
+        Option(
+            "caches",
+            "0|1",
+            "1 where the engine runs without CUDA graphs and compiles nothing: it keeps neither, and is slower.",
+        ),
     ),
     Input(
         "skip_mm_profiling",

@@ -347,7 +347,7 @@ class _Asked:
             known = self.catalog.regions
             regions = sorted({region for row, _ in could for region in known.of_row(row)})
             is_area = self.filters.region.lower() in known.areas
-            near = "" if is_area else did_you_mean(self.filters.region, [*known.areas, *regions])
+            near = "" if is_area else did_you_mean(self.filters.region, [*known.areas, *known.cities, *regions])
             areas = "" if self.rows else f" Areas: {', '.join(known.areas)}."
             where = f"no instance is left in region {shown(self.filters.region)!r}"
             return f"{where}. Regions: {', '.join(regions)}.{areas}{near}"

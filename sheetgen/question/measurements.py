@@ -34,7 +34,7 @@ from sheetgen.measured.measured_point import (
     Unusable,
 )
 from sheetgen.program.grid import Columns, Grid
-from sheetgen.program.row_program import ROW, evaluate_deployments
+from sheetgen.program.row_program import OF_MEMORY, ROW, evaluate_tables
 from sheetgen.question import parse
 from sheetgen.question.deployment import Points, complete
 from sheetgen.question.inputs import BY_NAME
@@ -298,7 +298,7 @@ def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
     rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
     if refused := rows.errors[0]:
         raise ScenarioError(*refused.splitlines())
-    evaluate_deployments(rows.grid)
+    evaluate_tables(rows.grid, OF_MEMORY)
     predicted = {name: float(rows.grid.spread(name, ROW)[0]) for name in OF_START}
     printed = pool.kv_pool_bytes_per_gpu
     if pool.kv_tokens and predicted["kv_tokens"]:  # finer than GiB to two places
@@ -328,7 +328,7 @@ def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
 def _predicted(grid: Grid, request_factor: float) -> Columns:
     """Both times of deployments whose requests add so much more to a step."""
     again = grid.again({"measured_request_factor": request_factor})
-    evaluate_deployments(again)
+    evaluate_tables(again)
     names = ("tpot_seconds", "service_ttft_seconds", "concurrent_requests", "running_requests")
     columns = {name: numpy.array(again.spread(name, ROW), float) for name in names}
     columns["waiting_requests"] = columns["concurrent_requests"] - columns["running_requests"]
@@ -472,6 +472,7 @@ def _apart(served: Served, asked: Sequence[Served]) -> str:
             others = list(dict.fromkeys(str(getattr(one, name)) for one in near))
             word = SPELLED.get(name, name.replace("_", " ")).replace("weight dtype", "weights")
             more = f", not {others[0]}" if len(others) == 1 else ", which nothing requested has"
-            return f"it is of {word} {getattr(served, name)}{more}"
+            mend = f"; --weight-dtype {served.weight_dtype} requests them" if name == "weight_dtype" else ""
+            return f"it is of {word} {getattr(served, name)}{more}{mend}"
         near = same
     return "nothing requested is that deployment"

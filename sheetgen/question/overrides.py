@@ -90,7 +90,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         **dict.fromkeys(RESIDUALS, DIVISOR),
         **dict.fromkeys((*band_names("fitted"), *band_names("other", MODEL_KINDS)), DIVISOR),
         **{f"weights_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: keeps weights in it, 2: computes in it
-        **{f"kv_{d}": FLAG for d in DTYPES},
+        **{f"kv_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: any cache, 2: keys and values, and no latents
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
         "capex_date": DAY,
@@ -348,11 +348,8 @@ def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
     runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
     typed: dict[str, Any] = {d: ("weight_only", "native")[int(how) - 1] for d, how in runs["weights"].items() if how}
     kept = {d: how for d, how in gpu.weights_run.items() if runs["weights"][d] != 0}
-    cache = [d for d in gpu.kv_run if runs["kv"][d] != 0]
-    fields: dict[str, Any] = {
-        "weights_run": {**kept, **typed},
-        "kv_run": (*cache, *(d for d, on in runs["kv"].items() if on and d not in cache)),
-    }
+    cache = {d: int(how) for d, how in runs["kv"].items() if how is not None}
+    fields: dict[str, Any] = {"weights_run": {**kept, **typed}, "kv_typed": cache}
     memory = row.get("gpu_memory_bytes")
     if memory is None:
         return gpu.model_copy(update=fields)

@@ -16,12 +16,20 @@ from sheetgen.catalog.hardware import MOST_WORKLOADS, Gpu, Workload
 from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Checkpoint, Model
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.measured.read_measured import read_measured, written_out
 from sheetgen.question import overrides as typed
 from sheetgen.question import parse
-from sheetgen.question.deployment import DEFAULTS, Reference, default_answer, draft_model, engine_defaults
+from sheetgen.question.deployment import (
+    DEFAULTS,
+    Reference,
+    at_weights,
+    default_answer,
+    draft_model,
+    engine_defaults,
+)
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
 from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
@@ -444,6 +452,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
         # The bands of memory are of runs without one.
         engine = engine and engine.model_copy(update={"calibrated": None})
+        engine = engine and engine.drafting(catalog.file(StackFile).speculative_tokens)
     one_load = options.get("context_tokens") is not None
     workloads = attempt(one_workload if one_load else workloads_of, catalog, options)
     stated = attempt(stated_of, workloads, options) if workloads else None
@@ -518,7 +527,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         rows=rows,
         beyond=not_asked(catalog, engine, filters),
         rate=rate,
-        draft=draft,
+        draft=draft and at_weights(draft, models[0].weight_dtype),
     )
     question = _measured(question, catalog)
     question = _overridden(question, *overrides)
@@ -708,11 +717,15 @@ def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None)
         model, named_dtype = problems.attempt(resolve_model, name, catalog) or (None, None)
         if model is not None and model.kind == "draft":
             problems.append(f"model {model.id} is a draft of another model and serves nothing by itself.")
+        elif model is not None and engine and (foreign := model.foreign_format(model.weight_dtype)):
+            problems.append(f"model {model.id}: {engine.name} {foreign}. `size` has its memory.")
         elif model is not None:
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
             weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)
             named = name if is_id and named_dtype else None
-            found.append(SheetModel(model, weights, kv, weights, kv, weights, named))
+            found.append(
+                SheetModel(engine.as_kept(model) if engine else model, weights, kv, weights, kv, weights, named)
+            )
     ids = [m.model.id for m in found]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:

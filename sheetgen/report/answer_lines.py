@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import CellRecord, PayLess
+from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
@@ -18,10 +18,10 @@ from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
+from sheetgen.report.wording import MARGIN, MEMORY
 from sheetgen.units import Layout, count, rate_text
 
 SHOWN_WAYS = 3
-MARGIN = 0.9  # the confidence beside the answer's own
 STALE, SPOT = "stale_after_days", "spot"
 
 _QUESTION = template("{model} in {weights} for {load}, of {context} tokens ({prompt} + {answer}):")
@@ -42,8 +42,11 @@ _MONTH = template(
     bound=is_text(q.term),
 )
 _SURE = template(
-    "{chance} that these machines are fast enough for this load; not that the load is right, nor that no machine "
-    "fails.[enough?| [measured?{reason}|[margin?{level}: {month} a month.|Nothing is {level}.]]]",
+    "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
+    "that no machine fails.[doubtful? {doubt}][enough?| [measured?{reason}|[margin?{level}: {month} a month.|Nothing "
+    "is {level}.]]]",
+    short=q.is_short == 1,
+    doubtful=q.chance < q.margin,
     enough=q.chance == q.level,
     measured=is_text(q.reason),
     margin=is_text(q.month),
@@ -83,8 +86,19 @@ _PUBLISHED = template(
 )
 _ALL_AT_ONCE = template("all {people} at the same moment {month}")
 _ASKING = template("{times} times a day {month}")
+_DOUBTS = {  # by what an answer is least sure of: what settles it
+    MEMORY: "Least sure: memory; its start-up log settles it (--measured).",
+    "tpot": "Least sure: time per token; a run settles it.",
+    "ttft": "Least sure: first token; a run settles it.",
+}
 _MEASURE = template(
-    "one machine for a day costs {usd}[decides?, and decides {decided} a month].", decides=is_text(q.decided)
+    "[decided?run {run}, {usd}: [falls?if {holds}, the month falls from {month} to {cheaper}|unless {holds}, "
+    "[rises?the month is {higher}|nothing is {level}]]|{run} costs {usd}, and no money hangs on it].",
+    decided=q.is_decided == 1,
+    falls=is_text(q.cheaper),
+    rises=is_text(q.higher),
+    run="one replica on {rent} for a day",
+    holds=template("[short?its start-up log shows that the load fits|it holds the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd}: {host}'s API, {precision}, read {day}.")
 _DECLINED = template(
@@ -205,12 +219,15 @@ def answer_lines(
 
 def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     """How sure the answer is, with what 0.9 costs, or why to measure first."""
-    margin = next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
+    margin = _at_margin(cell)
     chance = str(wording.sure(cell.answer.chance))
     costs_no_more = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT  # in another layout
     reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
     sentence = _SURE.fill(
         chance=chance,
+        short=wording.is_short(cell.answer),
+        doubtful=cell.answer.chance < MARGIN,
+        doubt=_DOUBTS[cell.answer.limit],
         enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
         level=str(wording.sure(MARGIN)),
         month=dollars(margin.monthly_usd) if margin else "",
@@ -219,6 +236,11 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         reason=reasons[0] if reasons else "",
     )
     yield str(sentence)
+
+
+def _at_margin(cell: CellRecord) -> AtConfidence | None:
+    """What the load takes at 0.9, where something holds it then."""
+    return next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -370,6 +392,22 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _measure(cell: CellRecord) -> Iterator[str]:
-    if measure := cell.measure:
-        decided = dollars(measure.decides_usd) if measure.decides_usd else ""
-        yield str(_MEASURE.fill(usd=dollars(measure.usd), decided=decided, decides=bool(decided)))
+    """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
+    rented."""
+    if (measure := cell.measure) is None:
+        return
+    run, cheaper, margin = measure.decider or measure, measure.decider, _at_margin(cell)
+    higher = dollars(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
+    sentence = _MEASURE.fill(
+        rent=rented(run),
+        usd=dollars(run.usd),
+        decided=cheaper is not None or margin is None or bool(higher),
+        short=(cheaper or cell.answer).limit == MEMORY,
+        month=dollars(cell.answer.monthly_usd),
+        falls=cheaper is not None,
+        cheaper=dollars(cheaper.monthly_usd) if cheaper else "",
+        higher=higher,
+        rises=bool(higher),
+        level=str(wording.sure(MARGIN)),
+    )
+    yield str(sentence)

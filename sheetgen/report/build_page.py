@@ -7,7 +7,7 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from sheetgen.answer.solve import TOO_SLOW
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ASKED, Question
-from sheetgen.report import notes, page, sentences, wording
+from sheetgen.report import headline_table, notes, page, sentences, wording
 from sheetgen.report.fingerprints import breaks, fingerprints_of
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import in_currency
@@ -59,11 +59,16 @@ def page_in_dollars(record: Record, question: Question) -> Page:
     prints, name = fingerprints_of(record, question), "stale_after_days"
     stale_after = question.overrides.input(name, question.reference.assumption(name))
     cards = tuple(_card(question, cell) for cell in record.headline_cells)
+    asked = _asked(record, question, cards)
     return Page(
         title=_stated(question, "title") or TITLE,
+        finding=headline_table.finding(question, cards, asked["total"] and asked["total"].monthly),
         question=_question(question),
         precision_line=_precision(question),
         weights_note=weights_note(record, question),
+        weights_in_short=headline_table.weights_in_short(record, question),
+        load_note=headline_table.load_note(record, question),
+        published_dtype=headline_table.published_dtype(record),
         as_of=question.as_of.isoformat(),
         price_banner=notes.price_banner(question, stale_after),
         version=notes.own_version(),
@@ -71,7 +76,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         unit=UNIT_NAMES[question.settings.units],
         paper=question.settings.paper,
         cards=cards,
-        **_asked(record, question, cards),
+        **asked,
         matrix=_matrix(record, question),
         models=tuple(wording.model_facts(question, *one) for one in zip(question.models, record.models, strict=True)),
         bars=_bars(record, question),
@@ -127,7 +132,6 @@ def _total(record: Record, question: Question, cards: Sequence[Card]) -> page.To
         per_year=words("{} a year", money(yearly)) if monthly else NONE,
         classes=classes,
         class_rents=(NONE,) * len(classes),
-        class_years=tuple(map(_a_year, classes)),
         fp8_monthly=added([one.fp8_monthly for one in cards]),
         approve=_to_approve(question, monthly, yearly),
     )
@@ -141,11 +145,6 @@ def _to_approve(question: Question, *usd: Any) -> tuple[Text, ...]:
         return ()
     month, year = (money(float(cost.total_usd(one, cost.contingency_usd(one, fraction)))) for one in amounts)
     return month, words("{} a year", year)
-
-
-def _a_year(monthly: Cell) -> Cell:
-    """Twelve of these months, in short."""
-    return wording.short_money(_annual_usd(monthly)) if monthly else NONE
 
 
 def _annual_usd(monthly: Cell) -> float:
@@ -215,19 +214,21 @@ def _card(question: Question, cell: CellRecord) -> Card:
         sized_by=wording.sized_by(question, cell),
         runner_up=_runner_up(cell),
         chance=wording.sure(chosen.chance),
+        is_short=wording.is_short(chosen),
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,
         held=words("serves {}", wording.served_count(cell)),
         targets=wording.short_targets(question.workload_of(cell.row)) if question.settings.speed_targets else "",
         classes=tuple(classes[purchase] for purchase in shown),
-        class_years=tuple(_a_year(classes[purchase]) for purchase in shown),
         class_rents=tuple(rented(cell.by_purchase[purchase]) for purchase in shown),
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
         committed=_committed(classes),
         spare_machine="" if survives else money(chosen.monthly_usd / chosen.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
+        row=headline_table.headline_row(question, cell),
+        ways=headline_table.way_rows(cell),
     )
 
 
@@ -305,6 +306,8 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
             (w, t) == question.headline,
             tuple(_cell(question, cells[w, t, m], short) for m in range(len(question.models))),
             requests or 0,
+            wording.stated_rate(question) if requests is None else words("{} at once", whole(requests)),
+            "" if requests is None else _people(cells[w, t, m] for m in range(len(question.models))),
         )
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
@@ -316,10 +319,17 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
 
+def _people(cells: Iterable[CellRecord]) -> Text:
+    """Whom every model's hardware for a load is enough for; nothing where that is not known."""
+    users = [cell.users for cell in cells if cell.chosen]
+    return str(sentences.people.fill(users=int(min(users)))) if users and min(users) >= 1 else ""
+
+
 def _cell(question: Question, cell: CellRecord, short: Mapping[str, str]) -> page.MatrixCell:
     if question.loads[cell.row].over_limit:
         limit = int(question.model_of(cell.row).model.max_context_tokens or 0)
-        return page.MatrixCell("over", f"over {short_tokens(limit)}")
+        why = str(sentences.reads_at_most.fill(limit=short_tokens(limit)))
+        return page.MatrixCell("over", f"over {short_tokens(limit)}", why=why)
     kv, chosen = wording.short_size(cell.kv_bytes, question.settings.units), cell.chosen
     if chosen is None:
         return page.MatrixCell("none", cell.verdict, kv)
@@ -329,7 +339,10 @@ def _cell(question: Question, cell: CellRecord, short: Mapping[str, str]) -> pag
         kv,
         rented_gpus(chosen.n_instances, question.instances[chosen.instance]),
         rent(chosen.n_instances, chosen.instance),
-        wording.short_money(chosen.monthly_usd),
+        wording.full_money(chosen.monthly_usd),
+        headline_table.even_month(cell),
+        *headline_table.as_published(cell),
+        "",
         chosen.sized_by in ("tpot", "ttft"),
         cell.needs_reservation,
         words("{} × {}", whole(chosen.n_instances), short[chosen.instance]),
@@ -439,7 +452,7 @@ def _at_fp8(question: Question, cell: CellRecord) -> dict[str, Any]:
     monthly = money(one.monthly_usd)
     is_same = one.monthly_usd == cell.answer.monthly_usd  # the same is no line of its own, as in `recommend`
     return {
-        "at_fp8": NONE if is_same else words("at FP8: {}, {}", rented(one), monthly),
+        "at_fp8": NONE if is_same else words("{}, {}", rented(one), monthly),
         "fp8_rent": rented(one),
         "fp8_monthly": monthly,
         "fp8_is_large": cell.needs_reservation,

@@ -48,6 +48,15 @@ class Fix:
         value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
         return " ".join(filter(None, (name, _ARROWS.get(self.direction), value)))
 
+    @property
+    def in_words(self) -> str:
+        """lower max_num_batched_tokens to 2048; set kv_cache_dtype fp8."""
+        if self.direction == "unset":
+            return self.short
+        value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
+        to = "to" if value and self.direction != "set" else ""
+        return " ".join(filter(None, (self.direction, guidance.bare(self.flag), to, value)))
+
 
 @dataclass(frozen=True)
 class Fingerprint:
@@ -76,6 +85,11 @@ class Fingerprint:
         return " · ".join(shown)
 
     @property
+    def first_change(self) -> str:
+        """The first fix in words: lower max_model_len."""
+        return self.fixes[0].in_words if self.fixes else ""
+
+    @property
     def here(self) -> str:
         """The fingerprint with this sheet's numbers, and the model that has them; nothing where nothing fits."""
         return f"{self.numbers['model_name']}: {self.said}" if self.said else ""
@@ -88,7 +102,8 @@ class Fingerprint:
     def on_page(self, named: bool) -> FingerprintRow:
         """The row of the page; only the first one has the model `named`."""
         here = words("{}: {}", self.numbers["model_name"], self.said) if named and self.said else self.said
-        return FingerprintRow(self.where, self.bill, self.looks_like or NONE, self.change or NONE, here)
+        changes = (self.change or NONE, here, self.label, self.first_change)
+        return FingerprintRow(self.where, self.bill, self.looks_like or NONE, *changes)
 
 
 def with_fingerprints(record: Record, question: Question) -> Record:

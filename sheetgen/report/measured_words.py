@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from sheetgen.answer.answer_record import CellRecord
 from sheetgen.measured.measured_point import Unusable
-from sheetgen.question.measurements import MeasuredDeployment, Measurements
+from sheetgen.question.measurements import MeasuredDeployment, Measurements, Served
 from sheetgen.units import GIB, rate_places
 
 
-def measured_lines(found: Measurements) -> Iterator[str]:
-    """Points and start-up logs of each deployment beside their predictions, what they set, and which set nothing."""
+def measured_lines(found: Measurements, answers: Sequence[CellRecord] = ()) -> Iterator[str]:
+    """Points and start-up logs of each deployment beside their predictions, what they set, and which set nothing.
+    answers: of which some may rent what was measured; that none does is said."""
     for measured in found.deployments:
-        yield from _of_runs(measured)
-        yield from _of_starts(measured)
+        is_rented = not answers or any(_is_of(measured.served, cell) for cell in answers)
+        aside = "" if is_rented else ", which no answer here rents,"
+        yield from _of_runs(measured, aside)
+        yield from _of_starts(measured, aside)
     yield from unused_lines(found.unused)
+
+
+def _is_of(served: Served, cell: CellRecord) -> bool:
+    """Whether an answer rents what was measured."""
+    answer, sizes = cell.answer, ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+    rented = {"model": cell.model, "gpu": answer.gpu, "weight_dtype": cell.weight_dtype}
+    rented |= {size: getattr(answer, size) for size in sizes}
+    return all(getattr(served, name) == value for name, value in rented.items())
 
 
 def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
@@ -23,7 +35,7 @@ def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
         yield f"Read and not used, {one.source}: {one.reason}."
 
 
-def _of_runs(measured: MeasuredDeployment) -> Iterator[str]:
+def _of_runs(measured: MeasuredDeployment, aside: str) -> Iterator[str]:
     for run in measured.runs:
         times = ", ".join(
             f"{figure} {_time(seconds)} measured, {_time(predicted)} predicted"
@@ -39,10 +51,10 @@ def _of_runs(measured: MeasuredDeployment) -> Iterator[str]:
         factors = [f"TPOT x {measured.tpot_factor:,.4g}"]
         factors += [f"what each request adds x {measured.request_factor:,.4g} more"] if measured.request_factor else []
         factors += [f"TTFT x {measured.ttft_factor:,.4g}"] if measured.ttft_factor else []
-        yield f"Times of {_deployment(measured)} are as measured there: {', '.join(factors)}."
+        yield f"Times of {_deployment(measured)}{aside} are as measured there: {', '.join(factors)}."
 
 
-def _of_starts(measured: MeasuredDeployment) -> Iterator[str]:
+def _of_starts(measured: MeasuredDeployment, aside: str) -> Iterator[str]:
     for start in measured.starts:
         pool, predicted = (f"{size / GIB:,.2f} GiB" for size in (start.kv_pool_bytes, start.predicted_kv_pool_bytes))
         tokens = f" ({start.pool.kv_tokens:,} tokens)" if start.pool.kv_tokens else ""
@@ -50,7 +62,7 @@ def _of_starts(measured: MeasuredDeployment) -> Iterator[str]:
     if measured.starts:
         band = f", within {measured.pool_error_bytes / GIB:.2g} either way" if measured.pool_error_bytes else ""
         more = f"{measured.pool_more_bytes / GIB:+,.2f} GiB a GPU"
-        yield f"Memory of {_deployment(measured)} is as measured there: KV pool {more}{band}."
+        yield f"Memory of {_deployment(measured)}{aside} is as measured there: KV pool {more}{band}."
 
 
 def _deployment(measured: MeasuredDeployment) -> str:

@@ -12,6 +12,7 @@ from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.catalog.prices.rows import list_of
+from sheetgen.errors import shown
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate
 from sheetgen.question.overrides import BY_READER
@@ -54,12 +55,17 @@ def doubt(one: Candidate, question: Question) -> str:
     return plausible.doubt(one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour, before)
 
 
+def _where(question: Question) -> str:
+    """The region whose prices were requested, as it was; nothing where none was."""
+    return f" in {shown(question.filters.region)}" if question.filters.region else ""
+
+
 def price_banner(question: Question, stale_after_days: float) -> str:
     """The purchase class, the oldest date of all that took part, how many have none, how many are old."""
     candidates = question.candidates
     dates = [(day, text) for text in (c.price_as_of for c in candidates) if (day := day_of(text))]
     undated = [c.source for c in candidates if day_of(c.price_as_of) is None]
-    prices = f"{question.settings.purchase} prices{wording.discounted('', question)}"
+    prices = f"{question.settings.purchase} prices{_where(question)}{wording.discounted('', question)}"
     parts = [prices + (f", the oldest of {min(dates)[1]}" if dates else "")]
     for overrides, how in ((True, "typed in without a date"), (False, "without a date")):
         if n := sum((source == BY_READER) == overrides for source in undated):
@@ -268,7 +274,7 @@ def most_assumed(question: Question) -> Iterator[str]:
     )
     weights = _WEIGHTS.get(settings.weight_dtype, f"in {settings.weight_dtype}")
     yield f"{engine.name} {engine.default_version} {taken.format(share)}; weights {weights}."
-    price = wording.discounted(PURCHASES[settings.purchase].words, question)
+    price = f"{wording.discounted(PURCHASES[settings.purchase].words, question)}{_where(question)}"
     lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."
 

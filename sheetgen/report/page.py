@@ -5,7 +5,6 @@ A cell holds a number with its Display, or words with the cells that they name. 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -38,9 +37,17 @@ class Cell:
 
 Text = Cell | str
 SURE_OF = (
-    "Sure that these machines are fast enough for this load; not that the load is right, nor that no machine fails"
+    "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
 )
+AT_FP8 = "FP8 weights and KV cache"
 ELSEWHERE = "†"  # after a price that is of other hardware than its row names
+COMMON_DEATHS = (
+    "startup_weights_do_not_fit",
+    "startup_kv_pool_too_small",
+    "startup_workspace_or_cuda_graph",
+    "concurrency_spike",
+    "prefill_long_prompt",
+)
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
 
@@ -105,7 +112,6 @@ class Rented(Amounts):
     fp8_monthly: Text = NONE  # "$138,618"
     fp8_term: Text = ""  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
-    class_years: tuple[Text, ...] = ()  # "$482.2k": $ a year in each of them
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
     committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
 
@@ -162,6 +168,36 @@ class HostedFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeadlineRow:
+    """One model in the first table of the sizing sheet, beside what its card has."""
+
+    people: Text = ""  # "for 460 people"
+    year: Text = NONE  # "$482,150"
+    sure: str = ""  # "85%"
+    at_margin: Text = NONE  # "$44,100": the month at the confidence beside the answer's own; "the same"
+    is_margin_open: bool = False  # whether that margin is out of reach or too expensive to sign before a measurement
+    as_published: Text = NONE  # "$40,179": the month with the weights as published, where others are in use
+    first_word: Text = NONE  # "1.5 s"
+    pace: Text = NONE  # "24": tokens a second of one request
+    hourly: Text = NONE  # "$55.04": of one machine
+    measure_first: tuple[Text, ...] = ()  # why one should measure before renting
+
+
+NO_ROW = HeadlineRow()
+
+
+@dataclass(frozen=True)
+class WayRow:
+    """A way to pay less for the same load."""
+
+    change: str
+    rent: Text
+    monthly: Text
+    commits: Text
+    gives_up: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Card(MoneyFacts, HostedFacts, Rented):
     """The answer for one model at the headline load."""
 
@@ -180,7 +216,8 @@ class Card(MoneyFacts, HostedFacts, Rented):
     held: Text = NONE  # "serves 44"
     targets: str = ""  # "50 ms, 5 s": of a token and of the first one
     chance: Text = NONE  # "70% sure"
-    at_fp8: Text = NONE  # "at FP8: 3 × p5en.48xlarge, $138,618"
+    is_short: bool = False  # whether it is least so of memory
+    at_fp8: Text = NONE  # "3 × p5en.48xlarge, $138,618"
     fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
     not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     cheapest_not_asked: Text = NONE  # the first of these
@@ -188,6 +225,12 @@ class Card(MoneyFacts, HostedFacts, Rented):
     spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
     reserved: bool = False  # more machines than one may expect to find free
+    row: HeadlineRow = NO_ROW
+    ways: tuple[WayRow, ...] = ()
+
+    @property
+    def provider_name(self) -> str:
+        return self.provider.partition(",")[0]
 
     @property
     def gpus(self) -> Text:
@@ -224,7 +267,11 @@ class MatrixCell:
     kv: Text = NONE  # "160.0"  (unit in the head)
     hardware: Text = NONE  # "8× H100 SXM"
     rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
-    monthly: Text = NONE  # "$80.4k"
+    monthly: Text = NONE  # "$80,358"; "$1.25M"
+    even: Text = NONE  # "$833.0k": the month at an even chance, where one should measure first
+    published: Cell = NONE  # "$166,342": the month with the weights as published
+    published_rent: Text = NONE  # "4 × p6-b200.48xlarge"
+    why: Text = ""  # why the model cannot serve it: "this model reads at most 32k tokens"
     by_speed: bool = False  # speed asked for more replicas than memory
     reserved: bool = False  # more machines than one may expect to find free
     short: Text = NONE  # "2 × p5": `rent` in short, where no other instance of the sheet is called so
@@ -243,6 +290,8 @@ class MatrixRow:
     headline: bool
     cells: tuple[MatrixCell, ...]
     requests: int = 0  # at once; 0 for a rate, of which they follow
+    load: Text = ""  # "32 at once"
+    people: Text = ""  # "460 people": whom the hardware of every model that holds the load is enough for
 
 
 @dataclass(frozen=True)
@@ -264,6 +313,7 @@ class ModelFacts:
     params: Text  # "70.6 B"
     weights_bf16: Text  # "131.4"
     weights_fp8: Text  # "67.7"
+    weights_in: Text  # "131.4 GiB in BF16, 67.7 GiB in FP8, 39.8 GiB in INT4": those that there are
     weights_used: str  # "bf16"
     weights_in_use: Text  # "131.4": in that precision
     kv_used: str  # "bf16"
@@ -330,6 +380,8 @@ class FingerprintRow:
     looks_like: Text
     change: Text
     here: Text  # with this sheet's numbers; the first row names their model, and then what it says
+    label: str = ""
+    first_change: str = ""  # "lower max_model_len"
 
     @property
     def said(self) -> Text:
@@ -407,30 +459,17 @@ class LaunchRow(NamedTuple):
     stack: str  # which one suits, and why
 
 
-class CostPoint(NamedTuple):
-    """One load of a curve of cost; no `monthly` where nothing holds it, and `word` says why."""
-
-    requests: int
-    monthly: float | None  # in the page's currency
-    reserved: bool
-    word: str
-
-
-class CostLine(NamedTuple):
-    """What one model costs a month by its requests at once."""
-
-    model: str
-    points: tuple[CostPoint, ...]
-
-
 @dataclass(frozen=True)
 class Page:
     """The page."""
 
     title: str
+    finding: Text  # "32 document questions at once: $5,095 to $166,342 a month"
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
-    weights_note: Text  # under the first table: each model's checkpoint, and the answer as published; "" where all are
+    weights_note: Text  # each model's checkpoint, and the answer as published; "" where all are
+    weights_in_short: Text  # under the first table: the precisions in use, with publisher and licence
+    load_note: tuple[Text, ...]  # under the first table: the load in people and an hour, a day of measuring
     as_of: str
     price_banner: str
     version: str
@@ -460,6 +499,7 @@ class Page:
     total: Total | None = None  # where the models are meant together
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
+    published_dtype: str = ""  # "BF16", where the published weights of all models that use others have that precision
     pages: int = 2  # 1: without the part for engineers
     launches: tuple[LaunchRow, ...] = ()  # of each answer; `launch`, a floor above, fills it in
     contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent
@@ -519,7 +559,10 @@ class Page:
     def uncertain(self) -> tuple[Text, ...]:
         """How far the answers may be off: how sure each is, what that rests on, risks."""
         chances = tuple(
-            words(f"{{}}{self.at_load}: {{}}, {{}}; {{}}.", c.model, c.token_time, c.first_token, c.chance)
+            words(
+                f"{{}}{self.at_load}: {{}}, {{}}; {{}}{', least of its memory' * c.is_short}.",
+                *(c.model, c.token_time, c.first_token, c.chance),
+            )
             for c in self.asked_for
             if c.fits
         )
@@ -527,9 +570,28 @@ class Page:
         return (*chances, self.sure_of, *confidence, *self.risks, self.fp8_quality)
 
     @property
-    def shown_classes(self) -> tuple[int, ...]:
-        """Positions of the purchase classes on the first page: the one in use, on demand and the commitments."""
-        return tuple(i for i, one in enumerate(self.price_classes) if one == self.purchase or one != "spot")
+    def as_published_head(self) -> str:
+        """The head of what the answers cost with published weights: these in one precision, or as they are."""
+        return f"in {self.published_dtype}" if self.published_dtype else "as published"
+
+    @property
+    def grid_loads(self) -> tuple[MatrixRow, ...]:
+        """A row for each load of the grid, whatever workloads have it; rates last."""
+        loads = {row.load: row for block in self.matrix for row in block.rows}
+        return tuple(sorted(loads.values(), key=lambda row: (not row.requests, row.requests)))
+
+    @property
+    def machines(self) -> tuple[InstanceRow, ...]:
+        """The machines of the page, the most expensive first."""
+        return tuple(sorted(self.instances, key=lambda one: -_amount(one.hourly)))
+
+    @property
+    def price_lists(self) -> str:
+        """Where and of which day the prices of the machines are, by provider: "AWS us-east-1 of 2026-07-20"."""
+        days: dict[str, list[str]] = {}
+        for one in self.instances:
+            days.setdefault(f"{one.provider} {one.region}".strip(), []).append(one.price_date)
+        return ", ".join(f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items())
 
     @property
     def case(self) -> MatrixBlock:
@@ -542,35 +604,10 @@ class Page:
         return any(row.headline and not row.requests for row in self.case.rows)
 
     @property
-    def cost_lines(self) -> tuple[CostLine, ...]:
-        """The month of each model by the requests at once, of the case's workload."""
-        rows = sorted((row for row in self.case.rows if row.requests), key=lambda row: row.requests)
-
-        def point(row: MatrixRow, m: int) -> CostPoint:
-            cell = row.cells[m]
-            monthly = cell.monthly.value if isinstance(cell.monthly, Cell) and not cell.dead else None
-            return CostPoint(row.requests, monthly, cell.reserved, cell.word)
-
-        return tuple(CostLine(one.name, tuple(point(row, m) for row in rows)) for m, one in enumerate(self.models))
-
-    @property
-    def best_levers(self) -> tuple[LeverRow, ...]:
-        """Of each model the change that saves most, in the models' order; of a single model all."""
-        if len(self.models) == 1:
-            return self.levers
-        first = {lever.model: lever for lever in reversed(self.levers)}
-        return tuple(first[one.name] for one in self.models if one.name in first)
-
-    @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
-        """Of each place where a deployment dies the first cause, and of how many."""
-        first = {row.where: row for row in reversed(self.fingerprints)}
-        causes = Counter(row.where for row in self.fingerprints)
-        return tuple(
-            row if causes[row.where] == 1 else replace(row, where=f"{row.where}, 1 of {causes[row.where]} causes")
-            for row in self.fingerprints
-            if first[row.where] is row
-        )
+        """What runs out most often, in the order in which a deployment meets it."""
+        by_label = {row.label: row for row in self.fingerprints}
+        return tuple(by_label[label] for label in COMMON_DEATHS if label in by_label)
 
     @property
     def risks(self) -> tuple[Text, ...]:
@@ -606,14 +643,14 @@ class Page:
     @property
     def elsewhere(self) -> Text:
         """The same of the columns of `glance`, which have the marks."""
-        found = self._elsewhere({*_terms(self), "at FP8"})
+        found = self._elsewhere({*_terms(self), AT_FP8})
         return words(f"{ELSEWHERE} On other hardware: {{}}.", found) if found else NONE
 
     def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []
         for card in self.paid:
             classes = zip(self.price_classes, card.class_rents, strict=True)
-            rents = [one for one in (*classes, ("at FP8", card.fp8_rent)) if only is None or one[0] in only]
+            rents = [one for one in (*classes, (AT_FP8, card.fp8_rent)) if only is None or one[0] in only]
             others = [words("{} {}", name, rented) for name, rented in rents if rented and rented != card.rent]
             found += [words("{} {}", card.model, joined(", ", others))] if others else []
         return joined("; ", found)
@@ -621,7 +658,7 @@ class Page:
     @property
     def sure_of(self) -> str:
         """What the chances are of, and what not."""
-        return f"{SURE_OF}."
+        return f"{SURE_OF.format('large and ' * any(card.is_short for card in self.cards))}."
 
     @property
     def owned_at(self) -> str:
@@ -639,7 +676,7 @@ class Page:
         """What hosts take for the same tokens: the first thing that whoever pays will ask."""
         found = [words("{} {}", card.model, card.hosted_monthly) for card in self.paid if card.hosted_monthly]
         of = self.hosted_for.removeprefix("hosted: ")
-        return words(f"Hosted, a month: {{}} ({of}).", joined(", ", found)) if found else NONE
+        return words("Hosted, a month: {} ({}).", joined(", ", found), of) if found else NONE
 
     @property
     def headline_requests(self) -> Text:
@@ -650,6 +687,11 @@ class Page:
     def at_load(self) -> str:
         """Where the speeds are: " at 32"; "" where the case is none of the loads."""
         return f" at {self.headline_requests}" if self.headline_requests else ""
+
+
+def _amount(text: Text) -> float:
+    is_number = isinstance(text, Cell) and isinstance(text.value, int | float)
+    return float(text.value) if is_number else 0.0  # type: ignore[union-attr]
 
 
 _TERMS = {"1 yr": "1-year term", "3 yr": "3-year term"}
@@ -681,7 +723,7 @@ def glance(page: Page) -> Table:
     if page.total is not None:
         rows.append((*row(page.total, "Together", NONE), NONE))
     monthly = f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}"
-    heads = (monthly, *(name for _, name in terms), "at FP8", "Serves" if page.is_rate else "Serves at once")
+    heads = (monthly, *(name for _, name in terms), AT_FP8, "Serves" if page.is_rate else "Serves at once")
     return table("", ("Model", "What to rent", *map(_number, heads)), rows)
 
 

@@ -52,7 +52,28 @@ rate_or_load_words = template(
 )
 at_once = template("{requests} {requests:request|requests} at once")
 people = template("{users} {users:person|people}")
+of_people = template("{users} {users:person's|people's} {name}")
 people_at_once = template("{people}, {at_once}")
+finding = template(
+    "[single?{model}, ]{load}: [served?[several?{low} to {high}|{low}] a month|nothing serves it]",
+    single=is_text(q.model),
+    served=is_text(q.low),
+    several=is_text(q.high),
+)
+finding_together = template("{load} on every model, together: {usd} a month")
+for_people = template("for {users:whole} {users:person|people}")
+hour_of_people = template(
+    "Enough for at least {users:whole} {users:person|people} who ask {times} times a day, {per_hour:whole} requests in "
+    "the busiest hour."
+)
+hour_of_rate = template("{per_hour:whole} requests in the busiest hour.")
+weights_of_group = template(
+    "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|licence not known here]]",
+    several=is_text(q.models),
+    published=is_text(q.publisher),
+    licensed=is_text(q.license),
+)
+reads_at_most = template("this model reads at most {limit} tokens")
 enough_for = template("enough for at least {users:whole} people who ask {times} times a day")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
@@ -314,12 +335,12 @@ cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}
 )
 
 
-is_not_run = Unless(both(q.runs_weights >= 1, q.runs_kv >= 1, q.attention_runs == 1))
+is_not_run = Unless(both(q.runs_weights >= 1, q.cache_runs == 1, q.attention_runs == 1))
 not_run = template(
     "{hardware} does not run [weights?[cache?the model's sparse attention|a KV cache in {kv_dtype}]|weights in "
     "{weight_dtype}]",
     weights=q.runs_weights >= 1,
-    cache=q.runs_kv >= 1,
+    cache=q.cache_runs == 1,
 )
 boundary_words = first_of(
     (Unless(answerable), NO_VALUE),

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     CellRecord,
+    ChosenRecord,
     LeverRecord,
     ModelRecord,
     NotAskedRecord,
@@ -23,7 +24,7 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell, ModelFacts, words
+from sheetgen.report.page import NONE, Cell, ModelFacts, joined, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
@@ -111,6 +112,14 @@ def short_money(usd: float | None, sign: str = USD.prefix) -> Cell:
     if usd is None:
         return NONE
     return Cell(usd, replace(next(display for below, display in _SHORT_MONEY if usd < below), prefix=sign))
+
+
+FULL_MONEY_BELOW = 1_000_000
+
+
+def full_money(usd: float | None) -> Cell:
+    """Whole dollars, and in millions from a million on: $80,358, $2.06M."""
+    return money(usd) if usd is None or usd < FULL_MONEY_BELOW else short_money(usd)
 
 
 def is_short_money(cell: Cell) -> bool:
@@ -278,9 +287,18 @@ def first_token(cell: CellRecord) -> Cell:
     """`first token 1.9 s (0.9–3.2)` or `0.48 s (0.15–0.90)`, with its 80 % band, always in seconds; under load an
     indication."""
     one = cell.answer
-    below = ONE_DECIMAL if one.ttft_seconds >= 1 else TWO_DECIMALS
+    below = _below_ten_seconds(one.ttft_seconds)
     times = one.ttft_seconds, one.ttft_seconds_low, one.ttft_seconds_high
     return sentences.first_token.fill(*(_seconds(t, below) for t in times))
+
+
+def seconds(value: float) -> Cell:
+    """A time in seconds: 1.9, 0.48, 53."""
+    return _seconds(value, _below_ten_seconds(value))
+
+
+def _below_ten_seconds(value: float) -> Display:
+    return ONE_DECIMAL if value >= 1 else TWO_DECIMALS
 
 
 def _seconds(value: float, below: Display) -> Cell:
@@ -328,6 +346,15 @@ def picked(one: RentalRecord) -> Cell:
 def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
     return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
+
+
+MARGIN = 0.9  # the confidence beside the answer's own
+MEMORY = "memory"  # of the chances of an answer, the one that is no time's
+
+
+def is_short(answer: ChosenRecord) -> bool:
+    """Whether an answer that is not sure is least so of its memory, and not of a time."""
+    return answer.limit == MEMORY and answer.chance < MARGIN
 
 
 def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
@@ -389,10 +416,14 @@ def rate_words(cell: CellRecord) -> Cell:
     return _per_second(cell.requests_per_second)
 
 
-def _per_second(rate: float) -> Cell:
+def rate_number(rate: float) -> Cell:
+    """A rate with as many decimals as it needs: 4.5."""
     places = rate_places(rate)
-    display = Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE
-    return sentences.per_second.fill(Cell(rate, display))
+    return Cell(rate, Display(f"#,##0.{'#' * places}", optional=places) if places else WHOLE)
+
+
+def _per_second(rate: float) -> Cell:
+    return sentences.per_second.fill(rate_number(rate))
 
 
 def stated_rate(question: Question) -> Cell:
@@ -486,7 +517,8 @@ def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fractio
     if not terms:
         return ""
     total = in_currency(total_usd(usd, contingency_usd(usd, contingency_fraction)), fx_rate)
-    return f"{code} {whole(float(total))}{between}{terms}"
+    other_way = "" if code == "USD" else f"; 1 {code} = {1 / fx_rate:.4g} USD)"  # as a rate is often meant
+    return f"{code} {whole(float(total))}{between}{terms.removesuffix(')') if other_way else terms}{other_way}"
 
 
 _TENTHS = Display("#,##0.#", optional=1)  # where there are any
@@ -518,6 +550,7 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
         params=words("{} B", Cell(total, replace(ONE_DECIMAL if total >= 10**9 else TWO_DECIMALS, divisor=1e9))),
         weights_bf16=size(weights_in(model, "bf16"), units),
         weights_fp8=size(weights_in(model, "fp8"), units),
+        weights_in=_weights_in_words(kept, one, units),
         weights_used=one.weight_dtype,
         weights_in_use=size(weights_in(model, one.weight_dtype), units),
         kv_used=one.kv_cache_dtype,
@@ -527,6 +560,19 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
         attention=attention_words(model),
         note="; ".join(notes),
         origin=ORIGINS[model.confidence],
+    )
+
+
+_FOUR_BITS = ("nvfp4", "mxfp4", "int4")
+
+
+def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
+    """The weights in BF16, FP8, in 4 bits where a checkpoint is known, and in the precision in use."""
+    listed = {checkpoint.weight_dtype for checkpoint in kept.checkpoints}
+    four_bits = next((dtype for dtype in _FOUR_BITS if dtype in listed), None)
+    dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), one.weight_dtype))
+    return joined(
+        ", ", [words(f"{{}} in {dtype.upper()}", named_size(weights_in(one.model, dtype), units)) for dtype in dtypes]
     )
 
 

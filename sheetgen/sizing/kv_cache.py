@@ -175,6 +175,29 @@ def state_bytes_per_sequence(
 # How an engine lays the cache out: layers in groups of equal size, and blocks of equal bytes for all kinds.
 
 
+def packs_pages(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Any:
+    """Whether a block of the model has pages of several sizes: some of its layers keep index keys beside their entries,
+    and the engine packs such pages."""
+    return n_indexed_layers * packed_block_tokens > 0
+
+
+def padding(group_layers: Quantity, *counts: Quantity) -> Any:
+    """Layers by which groups of that size exceed these counts."""
+    padded: Any = 0
+    for count in counts:
+        padded = padded + round_up(ratio(count, group_layers)) * group_layers - count
+    return padded
+
+
+def packed_group_layers(n_windowed_layers: Quantity, n_indexed_layers: Quantity, n_pooled_layers: Quantity) -> Any:
+    """Layers of a group of packed pages: no fewer than have index keys, and of more the number that pads the fewest
+    layers; of all windows, half of them and the least."""
+    counts = (n_windowed_layers, n_indexed_layers, n_pooled_layers)
+    halves = largest(n_indexed_layers, round_up(n_windowed_layers / 2))
+    fewer = where(padding(n_indexed_layers, *counts) < padding(halves, *counts), n_indexed_layers, halves)
+    return where(padding(fewer, *counts) < padding(n_windowed_layers, *counts), fewer, n_windowed_layers)
+
+
 @formula("Layers in a KV group")
 def group_layers(
     n_full_layers: Quantity,
@@ -183,12 +206,17 @@ def group_layers(
     n_windowed_layers: Quantity,
     n_state_layers: Quantity,
     group_stretch: Quantity,
+    n_indexed_layers: Quantity,
+    n_pooled_layers: Quantity,
+    packed_block_tokens: Quantity,
 ) -> Any:
     """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
 
-    Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding.
+    Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding. Where pages of
+    several sizes are packed, it is the count that pads the fewest layers of windows and compressors.
 
-    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B (10 full, 52 windowed) is 10: 7 groups.
+    Source: vLLM hybrid KV cache manager; kv_cache_planning.py (_get_packed_kv_cache_groups, _approximate_gcd).
+    Check:  Gemma 3 27B (10 full, 52 windowed) is 10: 7 groups; DeepSeek-V4-Flash (43 windowed, 21 and 20) is 22.
     """
     growing = n_full_layers + n_mla_layers + n_other_layers
     most = largest(growing, n_windowed_layers, n_state_layers)
@@ -197,18 +225,27 @@ def group_layers(
         where(n_windowed_layers > 0, n_windowed_layers, most),
         where(n_state_layers > 0, n_state_layers, most),
     )
-    return where(most < least * group_stretch, most, least)
+    packed = packed_group_layers(n_windowed_layers, n_indexed_layers, n_pooled_layers)
+    equal = where(most < least * group_stretch, most, least)
+    return where(packs_pages(n_indexed_layers, packed_block_tokens), packed, equal)
 
 
 @formula("Groups of growing layers")
 def n_growing_groups(
-    group_layers: Quantity, n_full_layers: Quantity, n_mla_layers: Quantity, n_other_layers: Quantity
+    group_layers: Quantity,
+    n_full_layers: Quantity,
+    n_mla_layers: Quantity,
+    n_other_layers: Quantity,
+    n_indexed_layers: Quantity,
+    packed_block_tokens: Quantity,
 ) -> Any:
-    """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers).
+    """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers); one where
+    their pages are packed.
 
     Source: vLLM hybrid KV cache manager.
     """
-    return round_up(ratio(n_full_layers + n_mla_layers + n_other_layers, group_layers))
+    groups = round_up(ratio(n_full_layers + n_mla_layers + n_other_layers, group_layers))
+    return where(packs_pages(n_indexed_layers, packed_block_tokens), 1, groups)
 
 
 @formula("Groups of windowed layers")
@@ -229,13 +266,52 @@ def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Any:
     return round_up(ratio(n_state_layers, group_layers))
 
 
+@formula("Groups of compressors that overlap")
+def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Any:
+    """KV groups of what layers with index keys have not compressed yet: one where pages are packed.
+
+    Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups: its pages have two sizes).
+    """
+    return where(packs_pages(n_indexed_layers, packed_block_tokens), 1, 0)
+
+
+@formula("Groups of other compressors")
+def n_pooled_groups(group_layers: Quantity, n_pooled_layers: Quantity, n_indexed_groups: Quantity) -> Any:
+    """KV groups of what compressed layers without index keys have not compressed yet, rounded up to whole groups.
+
+    Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups).
+    """
+    return n_indexed_groups * round_up(ratio(n_pooled_layers, group_layers))
+
+
+@formula("Blocks by which a block of windows adds")
+def window_like_groups(
+    n_windowed_groups: Quantity,
+    n_indexed_groups: Quantity,
+    n_pooled_groups: Quantity,
+    compressor_element_bytes: Quantity,
+) -> Any:
+    """Blocks that as many tokens take as fill one block of windows, in windows and in what waits to be compressed.
+
+    Source: compressor_blocks. Check: DeepSeek-V4 is 2 + 16 + 8.
+    """
+    waiting = 2 * n_indexed_groups + n_pooled_groups
+    return n_windowed_groups + compressor_element_bytes * waiting
+
+
 @formula("KV groups")
-def n_kv_groups(n_growing_groups: Quantity, n_windowed_groups: Quantity, n_state_groups: Quantity) -> Any:
+def n_kv_groups(
+    n_growing_groups: Quantity,
+    n_windowed_groups: Quantity,
+    n_state_groups: Quantity,
+    n_indexed_groups: Quantity,
+    n_pooled_groups: Quantity,
+) -> Any:
     """All KV groups of the model.
 
-    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7.
+    Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7; DeepSeek-V4-Flash is 5.
     """
-    return n_growing_groups + n_windowed_groups + n_state_groups
+    return n_growing_groups + n_windowed_groups + n_state_groups + n_indexed_groups + n_pooled_groups
 
 
 @formula("Growing KV of one layer, token and rank")
@@ -258,6 +334,14 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_la
     return ratio(shard_windowed_bytes_per_token, n_windowed_layers)
 
 
+def blocks_in_a_page(page_bytes: Quantity, layer_bytes: Quantity, n_full_layers: Quantity) -> Any:
+    """Blocks of a layer that fill a larger layer's page: where keys and values of heads leave a rest, one with padding
+    behind it."""
+    blocks = ratio(page_bytes, layer_bytes, 1)
+    is_padded = both(n_full_layers > 0, blocks > round_down(blocks))
+    return where(is_padded, 1, largest(1, round_down(blocks)))
+
+
 @formula("Tokens in a block of growing layers")
 def growing_block_tokens(
     growing_layer_bytes: Quantity,
@@ -270,32 +354,84 @@ def growing_block_tokens(
     n_mla_layers: Quantity,
     state_checkpoint_tokens: Quantity,
     checkpoint_blocks: Quantity,
+    n_indexed_groups: Quantity,
+    packed_block_tokens: Quantity,
 ) -> Any:
-    """Tokens that one block of a growing layer holds, after all kinds were given one page size.
+    """Tokens that one block of a growing layer holds, after all kinds were given one page size, or with pages of
+    several sizes packed into it.
 
-    The block grows until it is as large as a windowed layer's, or until its keys and values alone, without index keys
-    and a draft's, are as large as one layer's state. Where a prompt leaves states in the prefix cache from within it,
-    the block is a whole number of the tokens between these.
+    The block grows until it is as large as a windowed layer's, where that is a whole number of blocks, or until its
+    keys and values alone, without index keys and a draft's, are as large as one layer's state. Where a prompt leaves
+    states in the prefix cache from within it, the block is a whole number of the tokens between these.
 
-    Source: vLLM hybrid KV cache manager; platforms/interface.py (_align_hybrid_block_size), from 0.33 on with
+    Source: vLLM unify_kv_cache_spec_page_size; platforms/interface.py (_align_hybrid_block_size), from 0.33 on with
             get_mamba_prefill_checkpoint_alignment (model_executor/layers/mamba/abstract.py).
     Check:  Qwen3.6-27B in bf16 at TP 1 is 784, in 0.33 on a Hopper GPU 832; Qwen3.8-Flash-Next with three drafted
             tokens 1,600, as in four logs.
     """
-    windows = round_down(ratio(windowed_layer_bytes, growing_layer_bytes, 1))
+    windows = blocks_in_a_page(windowed_layer_bytes, growing_layer_bytes, n_full_layers)
     own = ratio(shard_kv_bytes_per_token - other_bytes_per_token, n_full_layers + n_mla_layers)
     step = largest(block_size, where(checkpoint_blocks > 0, state_checkpoint_tokens, 0))
     states = round_up(ratio(shard_state_bytes_per_layer, own * step))
-    return largest(block_size * largest(1, windows), step * states)
+    return where(n_indexed_groups > 0, packed_block_tokens, largest(block_size * windows, step * states))
 
 
 @formula("Tokens in a block of windowed layers")
-def windowed_block_tokens(growing_layer_bytes: Quantity, windowed_layer_bytes: Quantity, block_size: Quantity) -> Any:
-    """Tokens that one block of a windowed layer holds, after all kinds were given one page size.
+def windowed_block_tokens(
+    growing_layer_bytes: Quantity,
+    windowed_layer_bytes: Quantity,
+    block_size: Quantity,
+    n_full_layers: Quantity,
+    n_indexed_groups: Quantity,
+    packed_window_tokens: Quantity,
+) -> Any:
+    """Tokens that one block of a windowed layer holds, after all kinds were given one page size, or with pages of
+    several sizes packed into it.
 
-    Source: vLLM hybrid KV cache manager.
+    Source: vLLM unify_kv_cache_spec_page_size.
     """
-    return block_size * largest(1, round_down(ratio(growing_layer_bytes, windowed_layer_bytes, 1)))
+    equal = block_size * blocks_in_a_page(growing_layer_bytes, windowed_layer_bytes, n_full_layers)
+    return where(n_indexed_groups > 0, packed_window_tokens, equal)
+
+
+@formula("KV block of packed pages")
+def packed_block_bytes(
+    n_indexed_layers: Quantity,
+    n_pooled_layers: Quantity,
+    indexed_entry_tokens: Quantity,
+    pooled_entry_tokens: Quantity,
+    packed_entry_bytes: Quantity,
+    index_entry_bytes: Quantity,
+    windowed_kv_width: Quantity,
+    kv_dtype_bytes: Quantity,
+    group_layers: Quantity,
+    n_pooled_groups: Quantity,
+    packed_block_tokens: Quantity,
+    packed_window_tokens: Quantity,
+    packed_alignment_bytes: Quantity,
+    packs_tuples: Quantity,
+    other_bytes_per_token: Quantity,
+) -> Any:
+    """One block whose layers have pages of several sizes, in bytes per rank, whatever the tensor-parallel size: the
+    pages of the largest group's layers, or as many of every size as a group has layers.
+
+    Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups), releases before 0.30 kv_cache_utils.py
+            (_max_memory_usage_bytes_from_groups).
+    Check:  DeepSeek-V4-Flash in 0.33 is 21 x (37,440 + 8,640) + 20 x 1,728 = 1,002,240; Pro is 1,435,968.
+    """
+
+    def page(content_bytes: Quantity) -> Any:
+        return round_up(content_bytes / packed_alignment_bytes) * packed_alignment_bytes
+
+    entry = where(kv_dtype_bytes == 1, packed_entry_bytes, windowed_kv_width * kv_dtype_bytes)
+    entries = ratio(packed_block_tokens, indexed_entry_tokens)
+    indexed = page(entries * entry) + page(entries * index_entry_bytes)
+    pooled = page(ratio(packed_block_tokens, pooled_entry_tokens) * entry)
+    growing = n_indexed_layers * indexed + n_pooled_layers * pooled
+    windowed = group_layers * page(packed_window_tokens * entry)
+    waiting = round_up(ratio(n_pooled_layers, n_pooled_groups)) * page(packed_window_tokens * windowed_kv_width)
+    packed = where(packs_tuples == 1, group_layers * (indexed + pooled), largest(growing, windowed, waiting))
+    return packed + packed_block_tokens * other_bytes_per_token
 
 
 def windows_in_own_pool(
@@ -310,7 +446,7 @@ def states_in_own_pool(state_pool_ratio: Quantity, n_state_layers: Quantity, sha
     return where(both(n_state_layers > 0, shard_kv_bytes_per_token > 0), state_pool_ratio, 0)
 
 
-@formula("KV block")
+@formula("KV block", within=[packed_block_bytes])
 def kv_block_bytes(
     group_layers: Quantity,
     growing_block_tokens: Quantity,
@@ -326,6 +462,8 @@ def kv_block_bytes(
     n_state_layers: Quantity,
     window_pool_ratio: Quantity,
     state_pool_ratio: Quantity,
+    n_indexed_groups: Quantity,
+    packed_block_bytes: Quantity,
 ) -> Any:
     """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
 
@@ -343,7 +481,8 @@ def kv_block_bytes(
     growing = growing_block_tokens * growing_layer_bytes
     windowed = windowed_block_tokens * windowed_layer_bytes
     state = where(growing_layer_bytes > 0, 0, shard_state_bytes_per_layer)
-    return where(shares_pages == 1, group_layers * largest(growing, windowed, state), own)
+    equal = where(shares_pages == 1, group_layers * largest(growing, windowed, state), own)
+    return where(n_indexed_groups > 0, packed_block_bytes, equal)
 
 
 TOKENS_PER_K = 1024
@@ -413,8 +552,99 @@ def windowed_tokens(
     return where(hybrid_kv_manager == 1, smallest(admitted_tokens, window), admitted_tokens)
 
 
+def blocks_of_compressors(
+    context_tokens: Quantity,
+    tokens_beside: Quantity,
+    within_context: Quantity,
+    n_indexed_groups: Quantity,
+    n_pooled_groups: Quantity,
+    indexed_entry_tokens: Quantity,
+    pooled_entry_tokens: Quantity,
+    packed_window_tokens: Quantity,
+    compressor_element_bytes: Quantity,
+) -> Any:
+    """Blocks of what waits to be compressed: the tokens of an entry, of two where they overlap, but for the last of
+    them, and those beside it, in blocks whose pages are as large as those of windows; a spare block each, as those
+    have, and where that is 1 none beyond those of the context."""
+    blocks: Any = 0
+    for n_groups, tokens, share in (
+        (n_indexed_groups, 2 * indexed_entry_tokens, 2 * compressor_element_bytes),
+        (n_pooled_groups, pooled_entry_tokens, compressor_element_bytes),
+    ):
+        of_block = packed_window_tokens / share
+        kept = largest(0, smallest(context_tokens - within_context * of_block, tokens - 1 + tokens_beside))
+        waiting = round_up(ratio(kept, of_block)) + 1
+        blocks = blocks + n_groups * waiting
+    return blocks
+
+
+@formula("Compressors' blocks at admission")
+def compressor_blocks(
+    admitted_tokens: Quantity,
+    max_num_batched_tokens: Quantity,
+    in_flight_batches: Quantity,
+    on_second_runner: Quantity,
+    pipeline_parallel_size: Quantity,
+    n_indexed_groups: Quantity,
+    n_pooled_groups: Quantity,
+    indexed_entry_tokens: Quantity,
+    pooled_entry_tokens: Quantity,
+    packed_window_tokens: Quantity,
+    compressor_element_bytes: Quantity,
+) -> Any:
+    """Blocks that admission charges a sequence for what waits to be compressed, with the tokens of the batches under
+    way. It does not grow with the context beyond these.
+
+    Source: vLLM models/deepseek_v4/compressor.py (CompressorStateCache.get_kv_cache_spec), SlidingWindowSpec.
+    Check:  DeepSeek-V4 with two batches of 8,192: 4,099 + 2,065 blocks, of 256 tokens of context each.
+    """
+    return blocks_of_compressors(
+        admitted_tokens,
+        batches_under_way(in_flight_batches, on_second_runner, pipeline_parallel_size) * max_num_batched_tokens,
+        0,
+        n_indexed_groups,
+        n_pooled_groups,
+        indexed_entry_tokens,
+        pooled_entry_tokens,
+        packed_window_tokens,
+        compressor_element_bytes,
+    )
+
+
 # Where stages are not known yet: how many there are follows from what is charged.
-UNSTAGED_WINDOWS = windowed_tokens.with_parts([Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)])
+UNSTAGED_WINDOWS, UNSTAGED_COMPRESSORS = (
+    charged.with_parts([Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)])
+    for charged in (windowed_tokens, compressor_blocks)
+)
+
+
+@formula("Compressors' blocks kept")
+def steady_compressor_blocks(
+    charged_tokens: Quantity,
+    in_flight_batches: Quantity,
+    n_indexed_groups: Quantity,
+    n_pooled_groups: Quantity,
+    indexed_entry_tokens: Quantity,
+    pooled_entry_tokens: Quantity,
+    packed_window_tokens: Quantity,
+    compressor_element_bytes: Quantity,
+) -> Any:
+    """Blocks of what waits to be compressed that a sequence keeps while it decodes, with one token for each further
+    step under way.
+
+    Source: steady_windowed_tokens. Check: DeepSeek-V4 keeps 3 and 17.
+    """
+    return blocks_of_compressors(
+        charged_tokens,
+        in_flight_batches - 1,
+        1,
+        n_indexed_groups,
+        n_pooled_groups,
+        indexed_entry_tokens,
+        pooled_entry_tokens,
+        packed_window_tokens,
+        compressor_element_bytes,
+    )
 
 
 @formula("Tokens a windowed layer keeps")
@@ -446,6 +676,7 @@ def steady_windowed_tokens(
 def kv_blocks_per_sequence(
     admitted_tokens: Quantity,
     windowed_tokens: Quantity,
+    compressor_blocks: Quantity,
     window_is_chunked: Quantity,
     hybrid_kv_manager: Quantity,
     growing_block_tokens: Quantity,
@@ -469,13 +700,13 @@ def kv_blocks_per_sequence(
 ) -> Any:
     """Blocks that admission charges one sequence, over all KV groups.
 
-    Growing groups take whole blocks of the context; sliding windows one block more than their tokens;
-    a state takes one block, or two in releases that align states with the prefix cache and keep one, and one more in
-    those that leave the prefix cache a state from within a prompt, of layers that can. What a model keeps beside these
-    in groups of its own (raw keys of a pool of tokens that is not full yet, an n-gram's convolution) takes whole
-    blocks, too. Where an engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a number
-    of blocks of the growing one. Where these pools are cut by ratio, a sequence takes the share of the whole that it
-    takes of the pool which it fills first: of the tokens, windows in their ratio beside them, or of the states.
+    Growing groups take whole blocks of the context; sliding windows one block more than their tokens; a state takes one
+    block, or two in releases that align states with the prefix cache and keep one, and one more in those that leave the
+    prefix cache a state from within a prompt, of layers that can. What a model keeps beside these in groups of its own
+    (raw keys of a pool of tokens that is not full yet, an n-gram's convolution, what waits to be compressed) takes
+    whole blocks, too. Where an engine keeps each kind of layer in a pool of its own, it is what each kind takes, as a
+    number of blocks of the growing one. Where these pools are cut by ratio, a sequence takes the share of the whole
+    that it takes of the pool which it fills first: of the tokens, windows in their ratio beside them, or of the states.
 
     Source: reference engine_rules.md (admission rule), models.md section 4; SGLang 0.5.23, kv_cache_configurator.py.
     """
@@ -485,6 +716,7 @@ def kv_blocks_per_sequence(
         + n_windowed_groups * (round_up(windowed_tokens / windowed_block_tokens) + spare)
         + n_state_groups * (state_blocks + where(state_checkpoint_tokens > 0, checkpoint_blocks, 0))
         + side_blocks
+        + compressor_blocks
     )
     by_ratio = windows_in_own_pool(window_pool_ratio, hybrid_kv_manager, shard_kv_bytes_per_token)
     of_states = states_in_own_pool(state_pool_ratio, n_state_layers, shard_kv_bytes_per_token)
@@ -501,11 +733,16 @@ def kv_blocks_per_sequence(
     "Steady KV blocks per sequence",
     within=[
         # The checkpoint's block is given back once the prompt is read.
-        kv_blocks_per_sequence.as_function_of("admitted_tokens", "windowed_tokens", "checkpoint_blocks")
+        kv_blocks_per_sequence.as_function_of(
+            "admitted_tokens", "windowed_tokens", "compressor_blocks", "checkpoint_blocks"
+        )
     ],
 )
 def kv_blocks_per_sequence_steady(
-    kv_blocks_per_sequence: Callable[..., Any], charged_tokens: Quantity, steady_windowed_tokens: Quantity
+    kv_blocks_per_sequence: Callable[..., Any],
+    charged_tokens: Quantity,
+    steady_windowed_tokens: Quantity,
+    steady_compressor_blocks: Quantity,
 ) -> Any:
     """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but of windows what stays.
 
@@ -517,7 +754,10 @@ def kv_blocks_per_sequence_steady(
     Check:  Gemma 3 27B, 32,768 tokens: 2,048 + 6 x 65 = 2,438 blocks; admission charges 2,048 + 6 x 577.
     """
     return kv_blocks_per_sequence(
-        admitted_tokens=charged_tokens, windowed_tokens=steady_windowed_tokens, checkpoint_blocks=0
+        admitted_tokens=charged_tokens,
+        windowed_tokens=steady_windowed_tokens,
+        compressor_blocks=steady_compressor_blocks,
+        checkpoint_blocks=0,
     )
 
 
@@ -536,7 +776,7 @@ def windows_of_stages(
     windowed_block_tokens: Quantity,
     admitted_tokens: Quantity,
     max_num_batched_tokens: Quantity,
-    n_windowed_groups: Quantity,
+    window_like_groups: Quantity,
     kv_block_bytes: Quantity,
     in_flight_batches: Quantity,
     on_second_runner: Quantity,
@@ -549,7 +789,7 @@ def windows_of_stages(
     """
     tokens = batches_beside(pipeline_stages, in_flight_batches, on_second_runner) * max_num_batched_tokens
     blocks = round_up(smallest(admitted_tokens, windowed_tokens + tokens) / windowed_block_tokens)
-    return n_windowed_groups * kv_block_bytes * (blocks - round_up(windowed_tokens / windowed_block_tokens))
+    return window_like_groups * kv_block_bytes * (blocks - round_up(windowed_tokens / windowed_block_tokens))
 
 
 def most_windows(
@@ -557,7 +797,7 @@ def most_windows(
     windowed_block_tokens: Quantity,
     admitted_tokens: Quantity,
     max_num_batched_tokens: Quantity,
-    n_windowed_groups: Quantity,
+    window_like_groups: Quantity,
     kv_block_bytes: Quantity,
     in_flight_batches: Quantity,
     hybrid_kv_manager: Quantity,
@@ -566,7 +806,7 @@ def most_windows(
     and not beyond the window, too: short enough to stand in the count of stages, as Excel limits a formula."""
     beyond = admitted_tokens - in_flight_batches * max_num_batched_tokens
     tokens = hybrid_kv_manager * largest(0, smallest(batches * max_num_batched_tokens, beyond))
-    return n_windowed_groups * kv_block_bytes * round_up(tokens / windowed_block_tokens)
+    return window_like_groups * kv_block_bytes * round_up(tokens / windowed_block_tokens)
 
 
 def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_second_runner: Quantity) -> Any:
@@ -574,7 +814,10 @@ def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_se
     return batches_under_way(in_flight_batches, on_second_runner, pipeline_stages) - in_flight_batches
 
 
-@formula("Steady KV per sequence and rank", within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens])])
+@formula(
+    "Steady KV per sequence and rank",
+    within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens, steady_compressor_blocks])],
+)
 def steady_bytes(kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity) -> Any:
     """What one sequence holds on one rank while it decodes, in bytes, before pipeline stages divide it.
 

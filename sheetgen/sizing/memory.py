@@ -334,6 +334,7 @@ def charge_of_rank(
 @formula("Non-torch memory at this TP")
 def non_torch_bytes_per_tp(
     tensor_parallel_size: Quantity,
+    shares_host_memory: Quantity,
     is_older_gpu: Quantity,
     non_torch_bytes_tp1: Quantity,
     non_torch_bytes_tp2: Quantity,
@@ -345,17 +346,20 @@ def non_torch_bytes_per_tp(
     older_non_torch_bytes_tp8: Quantity,
 ) -> Any:
     """What lies outside torch on a rank without pipeline stages, in bytes: the engine's figure at the next smaller
-    tensor-parallel size that was measured, on older GPUs that for them.
+    tensor-parallel size that was measured, on older GPUs that for them. Ranks in machines of their own, as GPUs are
+    whose memory is the host's, reduce over the network without buffers of theirs: each has that of one rank.
 
-    Source: catalogs/engines, whose constants are the difference of used memory and torch's own count.
+    Source: catalogs/engines, whose constants are the difference of used memory and torch's own count; vLLM
+            custom_all_reduce.py (disabled where a group spans nodes).
     """
+    ranks = where(shares_host_memory == 1, 1, tensor_parallel_size)
     eight = where(is_older_gpu == 1, older_non_torch_bytes_tp8, non_torch_bytes_tp8)
     four = where(is_older_gpu == 1, older_non_torch_bytes_tp4, non_torch_bytes_tp4)
     two = where(is_older_gpu == 1, older_non_torch_bytes_tp2, non_torch_bytes_tp2)
     one_rank = where(is_older_gpu == 1, older_non_torch_bytes_tp1, non_torch_bytes_tp1)
-    above_two = where(tensor_parallel_size < TENSOR_PARALLEL_SIZES[3], four, eight)
-    above_one = where(tensor_parallel_size < TENSOR_PARALLEL_SIZES[2], two, above_two)
-    return where(tensor_parallel_size < TENSOR_PARALLEL_SIZES[1], one_rank, above_one)
+    above_two = where(ranks < TENSOR_PARALLEL_SIZES[3], four, eight)
+    above_one = where(ranks < TENSOR_PARALLEL_SIZES[2], two, above_two)
+    return where(ranks < TENSOR_PARALLEL_SIZES[1], one_rank, above_one)
 
 
 @formula("Share of a part in the budget", FACTOR)

@@ -229,7 +229,7 @@ def layers_that_fit(
     windowed_block_tokens: Quantity,
     admitted_tokens: Quantity,
     max_num_batched_tokens: Quantity,
-    n_windowed_groups: Quantity,
+    window_like_groups: Quantity,
     kv_block_bytes: Quantity,
     in_flight_batches: Quantity,
     hybrid_kv_manager: Quantity,
@@ -253,7 +253,7 @@ def layers_that_fit(
         windowed_block_tokens,
         admitted_tokens,
         max_num_batched_tokens,
-        n_windowed_groups,
+        window_like_groups,
         kv_block_bytes,
         in_flight_batches,
         hybrid_kv_manager,
@@ -281,7 +281,7 @@ def pipeline_stages(
     windowed_block_tokens: Quantity,
     admitted_tokens: Quantity,
     max_num_batched_tokens: Quantity,
-    n_windowed_groups: Quantity,
+    window_like_groups: Quantity,
     kv_block_bytes: Quantity,
     in_flight_batches: Quantity,
     on_second_runner: Quantity,
@@ -315,7 +315,7 @@ def pipeline_stages(
             windowed_block_tokens,
             admitted_tokens,
             max_num_batched_tokens,
-            n_windowed_groups,
+            window_like_groups,
             kv_block_bytes,
             in_flight_batches,
             hybrid_kv_manager,
@@ -495,11 +495,22 @@ def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_at
     return where(either(speed_kind < n_model_kinds, runs_sparse_attention == 1), 1, 0)
 
 
-@formula("Runs", within=[heads_divide, shares_experts, attention_runs])
+@formula("KV precision runs")
+def cache_runs(runs_kv: Quantity, n_mla_layers: Quantity) -> Any:
+    """1 where the engine keeps the model's KV cache in its precision on the GPU, else 0.
+
+    runs_kv is 1 where it keeps any cache so, 2 where it keeps keys and values of heads, and no latents.
+
+    Source: kv_run of the GPU's file, kv_kernels of the engine's.
+    """
+    return where(either(runs_kv == 1, both(runs_kv == 2, n_mla_layers == 0)), 1, 0)
+
+
+@formula("Runs", within=[heads_divide, shares_experts, cache_runs, attention_runs])
 def runs(
     heads_divide: Quantity,
     runs_weights: Quantity,
-    runs_kv: Quantity,
+    cache_runs: Quantity,
     shares_experts: Quantity,
     attention_runs: Quantity,
 ) -> Any:
@@ -511,7 +522,7 @@ def runs(
     Source: INTERFACE (layouts: TP divides the query heads); vLLM get_num_kv_heads, issues 5951 and 16021.
     """
     layout = both(heads_divide == 1, shares_experts == 1)
-    return where(both(layout, runs_weights >= 1, runs_kv >= 1, attention_runs == 1), 1, 0)
+    return where(both(layout, runs_weights >= 1, cache_runs == 1, attention_runs == 1), 1, 0)
 
 
 REPLICA, MACHINE, ZONE = 1, 2, 3  # what may be lost (survive)

@@ -151,13 +151,45 @@ def expert_seconds(
     return share / (memory_bandwidth_bytes_per_second * expert_bandwidth_efficiency)
 
 
+@formula("Layers, counted by their kernels", TWO_DECIMALS)
+def kernel_layers(
+    n_layers: Quantity,
+    n_experts: Quantity,
+    n_state_layers: Quantity,
+    speed_kind: Quantity,
+    n_model_kinds: Quantity,
+    expert_kernels: Quantity,
+    state_kernels: Quantity,
+    sparse_kernels: Quantity,
+) -> Any:
+    """Plain layers that would launch as many kernels as the model's do: those with experts route, sort and add up
+    beside, recurrent states are scanned, sparse attention looks up an index.
+
+    Source: fitted, shares of a plain layer that hold for every engine (catalogs/speed.yaml). Check: Llama 3.1 8B is 32.
+    """
+    more = where(n_experts > 0, expert_kernels, 0) + where(speed_kind == n_model_kinds, sparse_kernels, 0)
+    return n_layers * (1 + more) + n_state_layers * state_kernels
+
+
+@formula("Overhead of a layer, as it is run", SECONDS)
+def layer_seconds_as_run(
+    seconds_per_layer: Quantity, eager_seconds_per_layer: Quantity, enforce_eager: Quantity
+) -> Any:
+    """Seconds of overhead that a plain layer adds to a step: without CUDA graphs the host launches each of its kernels
+    anew.
+
+    Source: vLLM --enforce-eager; catalogs/speed.yaml, eager_seconds_per_layer.
+    """
+    return where(enforce_eager == 1, largest(seconds_per_layer, eager_seconds_per_layer), seconds_per_layer)
+
+
 @formula("Step: overhead of layers", SECONDS)
-def layer_overhead_seconds(n_layers: Quantity, seconds_per_layer: Quantity) -> Any:
-    """Seconds that launching and finishing the kernels of all layers takes, whatever the batch.
+def layer_overhead_seconds(kernel_layers: Quantity, seconds_per_layer: Quantity) -> Any:
+    """Seconds that launching and finishing the kernels of all layers takes, whatever the batch: no step is shorter.
 
     Source: fitted.
     """
-    return n_layers * seconds_per_layer
+    return kernel_layers * seconds_per_layer
 
 
 @formula("Data-parallel ranks that step together")
@@ -319,7 +351,7 @@ def kv_read_seconds(
     return context_read_bytes / (memory_bandwidth_bytes_per_second * kv_bandwidth_efficiency)
 
 
-@formula("Step: each request's arithmetic", SECONDS)
+@formula("Step: each request's arithmetic and overhead", SECONDS)
 def decode_compute_seconds(
     n_params_active: Quantity,
     active_expert_params: Quantity,
@@ -328,14 +360,16 @@ def decode_compute_seconds(
     decode_compute_efficiency: Quantity,
     expert_decode_factor: Quantity,
     operations_per_parameter: Quantity,
+    seconds_per_request: Quantity,
 ) -> Any:
-    """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter.
+    """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter, and by being
+    scheduled and sampled.
 
     Source: 2 x active parameters / (GPUs x peak x fitted efficiency); experts at a fitted fraction of it.
     """
     dense = n_params_active - active_expert_params
     work = operations_per_parameter * (dense + active_expert_params / expert_decode_factor)
-    return work / (tensor_parallel_size * peak_flops * decode_compute_efficiency)
+    return work / (tensor_parallel_size * peak_flops * decode_compute_efficiency) + seconds_per_request
 
 
 @formula("Step: what does not grow with the batch", SECONDS)
@@ -595,15 +629,13 @@ def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft
     return ttft_of_kind * ttft_of_dtype * _where_measured(measured_ttft_factor)
 
 
-@formula(
-    "Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, prompts_waited_for, other_rounds]
-)
+@formula("Time per output token", SECONDS, within=[step_seconds, prefill_round_seconds, other_rounds])
 def tpot_seconds(
     output_tokens: Quantity,
     step_seconds: Quantity,
     prefill_round_seconds: Quantity,
     other_rounds: Quantity,
-    prompts_waited_for: Quantity,
+    wait_factor: Quantity,
     speed_factor: Quantity,
     tpot_residual: Quantity,
 ) -> Any:
@@ -614,7 +646,7 @@ def tpot_seconds(
 
     Source: one step and the share of others' prompts; docs/speed.md.
     """
-    prompts = prefill_round_seconds * (other_rounds - prompts_waited_for)
+    prompts = prefill_round_seconds * other_rounds * (1 - wait_factor)
     return speed_factor * tpot_residual * (step_seconds + prompts / where(output_tokens > 1, output_tokens, 1))
 
 
@@ -631,13 +663,15 @@ def service_ttft_seconds(
     prefill_round_seconds: Quantity,
     prompts_waited_for: Quantity,
     base_ttft_seconds: Quantity,
+    busy_ttft_seconds: Quantity,
     steps_before_prompt: Quantity,
     gather_steps: Quantity,
     ttft_factor: Quantity,
     ttft_residual: Quantity,
 ) -> Any:
-    """Seconds from a request's turn to its first token: overhead, the running steps, prompts before it, its own, with
-    which those of other ranks come where the engine gathers them, which takes steps for each other rank.
+    """Seconds from a request's turn to its first token: overhead, and more of it beside others, the running steps,
+    prompts before it, its own, with which those of other ranks come where the engine gathers them, which takes steps
+    for each other rank.
 
     Source: fitted; indicative under load.
     """
@@ -645,7 +679,8 @@ def service_ttft_seconds(
     others = 1 - 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
     prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
     waited = prompts + prefill_round_seconds * prompts_waited_for
-    return ttft_factor * ttft_residual * (base_ttft_seconds + steps * step_seconds * others + waited)
+    beside = (busy_ttft_seconds + steps * step_seconds) * others
+    return ttft_factor * ttft_residual * (base_ttft_seconds + beside + waited)
 
 
 # How many run at once, and what waiting for a turn costs -------------------------------------------------

@@ -9,7 +9,8 @@ from typing import Any
 
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
-from sheetgen.catalog.model import Model, without_precision
+from sheetgen.catalog.model import MTP, Model, without_precision
+from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import CatalogError, ScenarioError, SheetgenError, shown
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, Value, pairs
@@ -22,6 +23,7 @@ _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of th
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
 _NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
 _NO_DRAFT = "the draft is not in the prediction; name it with --draft-model"
+DRAFTS = ("speculative_config", "speculative_algorithm")
 NOT_SIZED = {
     "disable_cuda_graph": _NO_GRAPHS,
     "cpu_offload_gb": "the prediction keeps all weights on the GPU",
@@ -31,8 +33,7 @@ NOT_SIZED = {
     "max_total_tokens": "the engine takes no more tokens than this",
     "enable_lora": _NO_ADAPTERS,
     "lora_paths": _NO_ADAPTERS,
-    "speculative_config": _NO_DRAFT,
-    "speculative_algorithm": _NO_DRAFT,
+    **dict.fromkeys(DRAFTS, _NO_DRAFT),
 }
 
 
@@ -96,6 +97,7 @@ def determined_inputs(
         )
     if "gpu" not in given:
         _gpu(log, measured, catalog, sized)
+    _own_draft(stated, given, catalog, sized)
     sized.inputs |= given
     if not {"max_model_len", "context", "context_tokens"} & given.keys():
         keep_within_limit(sized, catalog, "taken")
@@ -106,11 +108,32 @@ def determined_inputs(
         value = stated.get(name)
         if value in (None, False, 0, "", "{}", "[]", "None"):
             continue
+        if name in DRAFTS and sized.inputs.get("draft_model"):
+            continue
         if name == "speculative_config":
             inner = pairs(str(value))
             value = inner.get("method") or inner.get("model") or value
         sized.not_sized[name] = f"{name} is {shown(value)} in the log; {why}."
     return sized
+
+
+def _own_draft(stated: Mapping[str, Value], given: Mapping[str, Any], catalog: Catalog, sized: SizingInputs) -> None:
+    """The model's own layer as its draft, where the log says that it drafts and its share can be sized."""
+    drafting = pairs(str(stated.get("speculative_config") or ""))
+    method = str(drafting.get("method") or stated.get("speculative_algorithm") or "").lower()
+    name = given.get("model", sized.inputs.get("model"))
+    if "draft_model" in given or name is None or not (method.endswith("mtp") or method == "nextn"):
+        return
+    try:
+        resolve_model(str(name), catalog)[0].own_draft()
+    except SheetgenError:
+        return  # its argument is remarked as not sized
+    sized.inputs["draft_model"] = MTP
+    words = ("num_speculative_tokens", "num_spec_tokens")
+    n_tokens = next((drafting[word] for word in words if word in drafting), stated.get("speculative_num_steps"))
+    counted = catalog.file(StackFile).speculative_tokens
+    if n_tokens not in (None, counted):
+        sized.notes.append(f"{n_tokens} tokens are drafted ahead in the log; {counted} were counted.")
 
 
 def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:

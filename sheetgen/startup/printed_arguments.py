@@ -10,6 +10,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from sheetgen.units import KV_ALIASES, SAME_SIZE
+
 ENGINE_NAMES = {
     "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
     "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
@@ -51,7 +53,7 @@ QUANTIZATIONS = {
 DTYPES = {
     "auto": "auto", "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "float32": "fp32",
     "fp8": "fp8", "fp8_e4m3": "fp8", "float8_e4m3fn": "fp8", "fp8_e5m2": "fp8_e5m2", "float8_e5m2": "fp8_e5m2",
-    "int8": "int8", "nvfp4": "nvfp4",
+    "int8": "int8", "nvfp4": "nvfp4", **KV_ALIASES, **SAME_SIZE,
 }  # fmt: skip
 
 Value = str | int | float | bool | None

@@ -193,6 +193,7 @@ SETTINGS = (
     _vllm(r"GiB gpu_memory_utilization=<gpu_memory_utilization>", word="kv_cache_size="),
     _vllm(r"The current --gpu-memory-utilization=<gpu_memory_utilization>", word="is equivalent to"),
     _vllm(r"aximum concurrency for <max_model_len> tokens per request"),
+    _vllm(r"Using (?P<kv_cache_dtype>\w{3,40}) data type to store kv cache", word="data type to store kv cache"),
     _vllm(r"Using (?P<kv_cache_dtype>fp8) kv-cache for Glm"),  # from 0.32, where the arguments say nothing
     _vllm(r"Using (?P<kv_cache_dtype>fp8) KV cache for GLM"),
     _sglang(r"Using KV cache dtype: torch\.(?P<kv_cache_dtype>\w{1,30})", word="Using KV cache dtype:"),

@@ -30,22 +30,27 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 30.0, 24.0  # points
+MARGIN_X, MARGIN_Y = 36.0, 23.0  # points
 
 
 def render_html(
-    page: Page, *, templates: Path, spacing: Spacing = SPACINGS[0], brand: Brand | None = None, short: bool = True
+    page: Page,
+    *,
+    templates: Path,
+    spacing: Spacing = SPACINGS[0],
+    brand: Brand | None = None,
+    has_machines: bool = True,
 ) -> str:
-    """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`; see `ladders`."""
+    """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
+
+    has_machines: whether the sizing sheet lists the machines to rent, which the part for engineers lists too.
+    """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
     fonts = templates / "fonts"
-    regular, bold = fonts / FONTS[400], fonts / FONTS[700]
+    regular = fonts / FONTS[400]
     width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
-    names, columns = layout.name_column(page, bold), layout.answer_columns(page, bold)
-    room = content - names - sum(columns)
-    first, further = layout.ladders(page, bold, short=short)
     return (
         print_environment(templates)
         .get_template("one_page.html.j2")
@@ -53,15 +58,10 @@ def render_html(
             page=page,
             **on_paper(page.title, page.paper, templates, spacing, brand),
             day=_day(page.as_of),
-            marks=MARKS,
-            columns=columns,
-            names=names,
-            whole_provider=all(layout.points(regular, one.provider) <= room for one in page.cards),
-            saving=layout.saving_column(page, bold),
-            ladders=first,
-            further=further,
+            grid_loads=page.grid_loads,
+            has_machines=has_machines,
             sources=[(s.text, s.web_url) for s in page.sources],
-            **pictures.pictures_of(page, content, spacing.chart, drawable_with(regular), regular),
+            **pictures.pictures_of(page, content, drawable_with(regular)),
         )
     )
 

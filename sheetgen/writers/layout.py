@@ -1,5 +1,5 @@
 """How the page is set: the bundled fonts (templates/fonts) and how wide a text is in them, how much white stands
-between things, the columns of the table of every load, and the letterhead. The print has one size however full a page
+between things, and the letterhead. The print has one size however full a page
 is: what has no room continues on another page.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sheetgen.brand import Brand
-from sheetgen.report.page import Page, Text, words
+from sheetgen.report.page import Text
 
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
 FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
@@ -55,16 +55,22 @@ def undrawable(text: str, font: Path) -> str:
 
 
 class Spacing(NamedTuple):
-    """How much white a page has, in points; the print is never smaller: text 8.5, tables and all else 8."""
+    """How much white a page has, in points; the print is never smaller than 8.5."""
 
     pad: float  # above and below the text of a table's cell
     gap: float  # above a section
-    chart: float  # height of the curves of cost
+    large: float  # the size of the answers
 
 
-TEXT, SMALL = 8.5, 8.0  # points
-SPACINGS = (Spacing(1.7, 9.0, 165.0), Spacing(1.2, 7.0, 150.0), Spacing(0.5, 5.0, 124.0), Spacing(0.0, 3.5, 112.0))
-_TRIED_FIRST = {"a4": (2, 1, 2, 2, 3, 1, 1, 1), "letter": (2, 2, 2, 3, 3, 1, 1, 1)}  # by models
+TEXT = SMALL = 8.5  # points: of text, and of tables and all else
+SPACINGS = (
+    Spacing(2.4, 11.0, 14.0),
+    Spacing(1.7, 9.0, 13.0),
+    Spacing(1.0, 7.0, 12.0),
+    Spacing(0.4, 5.0, 11.0),
+    Spacing(0.0, 3.0, 10.0),
+)
+_TRIED_FIRST = {"a4": (1, 1, 2, 3, 3, 1, 1, 1), "letter": (2, 2, 3, 4, 4, 1, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
@@ -72,81 +78,7 @@ def usual(n_models: int, paper: str) -> int:
     return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
 
 
-MOST_IN_LADDER = 3  # models beside one another with what to rent
-MOST_SHORT = 5  # and without it, where the first page has room for all its loads
-PADDING = 0.3  # em: either side of a cell's text, as in one_page.css; letters are set closer than measured
-
-
-def points(font: Path, *texts: Text) -> float:
-    """The width of a column that holds each of these on one line."""
-    return round(SMALL * (max((width_em(text, font) for text in texts), default=0.0) + 2 * PADDING), 2)
-
-
-def answer_columns(page: Page, bold: Path) -> list[float]:
-    """The widths of what stands behind the names of what to rent: purchase classes, FP8, requests, speed."""
-    cards = [one for one in page.cards if one.fits]
-    summed = [page.total] if page.total and page.total.classes else []
-
-    def classes(i: int) -> list[Text]:
-        shown: list[Any] = [*cards, *summed]
-        years = [words("{}{}", one.class_years[i], one.marks[i]) for one in shown if one.class_years]
-        return [*(one.classes[i] for one in shown), *years]
-
-    speeds = [text for one in cards for text in (one.token_time, one.first_token)]
-    of_runs = "(80 % of runs)"  # behind a rate on a line of its own
-    heads = (f"Speed{page.at_load}", of_runs) if page.is_rate else (f"Speed{page.at_load} {of_runs}",)
-    return [
-        *(points(bold, page.price_classes[i], *classes(i)) for i in page.shown_classes),
-        points(bold, "at FP8", *(one.fp8_monthly for one in cards), *(one.fp8_monthly for one in summed)),
-        points(bold, "at once", *(one.serves for one in cards)),
-        points(bold, *heads, *speeds),
-    ]
-
-
-WIDEST_NAME = 78.0  # points: longer names take two lines
-
-
-def name_column(page: Page, bold: Path) -> float:
-    """The width of the models' names."""
-    return min(WIDEST_NAME, points(bold, *(one.model for one in page.cards)))
-
-
-def saving_column(page: Page, bold: Path) -> float:
-    """The width of what the best changes save."""
-    return points(bold, *(f"−{lever.saving}" for lever in page.best_levers))
-
-
-class Ladder(NamedTuple):
-    """Some models beside one another in the table of every load; widths in points. `full`: with what to rent."""
-
-    models: range
-    full: bool
-    gutter: float
-    kv: float
-    money: float
-    workload: float  # that of their names, which stand over the rows where there is what to rent
-
-
-def _ladder(page: Page, models: range, full: bool, bold: Path) -> Ladder:
-    """The columns of figures take what they need, and what to rent has the rest."""
-    rows = [row for block in page.matrix for row in block.rows]
-    cells = [row.cells[m] for row in rows for m in models]
-
-    gutter = points(bold, "KV/token", *(row.tier for row in rows))
-    kv = points(bold, "KV, GiB", *(cell.kv for cell in cells))
-    month = points(bold, f"{page.sign}/month", *(cell.monthly for cell in cells))
-    names = (word for block in page.matrix for word in (*block.workload.split(), block.context))
-    return Ladder(models, full, gutter, kv, month, points(bold, *names))
-
-
-def ladders(page: Page, bold: Path, *, short: bool = True) -> tuple[list[Ladder], list[Ladder]]:
-    """The tables of every load on the first page, and those on further pages; `short`: whether there is room for one
-    on the first page, which of many models lacks what to rent."""
-    n = len(page.models)
-    full = [_ladder(page, range(i, min(i + MOST_IN_LADDER, n)), True, bold) for i in range(0, n, MOST_IN_LADDER)]
-    if n <= MOST_IN_LADDER:
-        return (full, []) if short else ([], full)
-    return ([_ladder(page, range(n), False, bold)] if short and n <= MOST_SHORT else []), full
+MOST_ON_A_PAGE = 5  # models, of which the sheet takes one page
 
 
 LOGO = "logo.png"  # its name among the page's assets

@@ -19,7 +19,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
-from sheetgen.writers.layout import FONTS, LOGO, SPACINGS, Spacing, usual
+from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, Spacing, usual
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
@@ -78,16 +78,18 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     """The page with as much white as leaves its first part on one page.
 
     A layout takes most of a second, so it begins where pages of this size usually end. Where there is no such white
-    the first part goes on overleaf: the print never shrinks. Raises PageError where something leaves its place.
+    the machines to rent stand in the part for engineers alone, and then the first part goes on overleaf, as that of
+    more than five models always does: the print never shrinks. Raises PageError where something leaves its place.
     """
+    n_models = len(page.models)
     n_characters = sum(len(text) for _, text in _texts(page, ""))
     if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
-    steps = [(spacing, True) for spacing in SPACINGS[usual(len(page.models), page.paper) :]]
-    for spacing, short in (*steps, (SPACINGS[-1], False)):
-        found = _lay_out(page, templates, spacing, brand, short=short)
-        if found.is_whole:
+    steps = [(spacing, True) for spacing in SPACINGS[usual(n_models, page.paper) :]]
+    for spacing, has_machines in (*steps, (SPACINGS[-1], False)):
+        found = _lay_out(page, templates, spacing, brand, has_machines=has_machines)
+        if found.is_whole or n_models > MOST_ON_A_PAGE:
             break
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
@@ -95,12 +97,11 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
 
 
 def _lay_out(
-    page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, short: bool = True
+    page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, has_machines: bool = True
 ) -> Layout:
-    """The page with so much white, and all loads on its first part where there is room; see `layout.ladders`."""
-    return laid_out(
-        render_html(page, templates=templates, spacing=spacing, brand=brand, short=short), templates, spacing, brand
-    )
+    """The page with so much white; has_machines: with the machines to rent on the sizing sheet."""
+    html = render_html(page, templates=templates, spacing=spacing, brand=brand, has_machines=has_machines)
+    return laid_out(html, templates, spacing, brand)
 
 
 def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:

@@ -1,5 +1,5 @@
-"""The page's pictures: small inline SVG, made by hand: a month's cost by load, bars of memory, and curves of where a
-recommendation breaks, with their scale.
+"""The page's pictures: small inline SVG, made by hand: bars of memory, and curves of where a recommendation breaks,
+with their scale.
 
 Words stand beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes
 and names at its lines, and a `<title>`, its alternative text.
@@ -7,31 +7,25 @@ and names at its lines, and a `<title>`, its alternative text.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.report.page import Bar, Breaks, CostLine, Page
-from sheetgen.report.wording import prefix_of, short_money
-from sheetgen.writers.layout import FAMILY, width_em
+from sheetgen.report.page import Bar, Breaks, Page
+from sheetgen.writers.layout import FAMILY
 
 APART = 8.0  # points behind each picture of a row, as in one_page.css
 BESIDE = 3  # curves in a row: each is wide enough to read a number off
 BAR = (190.0, 9.0)  # points: width and height
 CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
-COSTS, NAMES = 0.435, 0.38  # of the page's width the curves of cost, and of theirs at most the names
-FEW, COSTS_OF_FEW, LEAST_OF_FEW = 3, 0.475, 138.0  # so many models leave room for a plot of 55 x 35 mm
-BEHIND = 0.01  # of the page's width, behind the curves
 
 
-def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[str], str], font: Path) -> dict[str, Any]:
-    """What one_page.html.j2 draws; `content` is the page's width, `chart` the height of the curves of cost."""
+def pictures_of(page: Page, content: float, drawable: Callable[[str], str]) -> dict[str, Any]:
+    """What engineers.html.j2 draws; `content` is the page's width."""
     loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
     axes = axes_of(page.breaks, loads)
     width = round((content - SCALE - (BESIDE + 1) * APART) / BESIDE + SCALE, 2)
@@ -47,100 +41,12 @@ def pictures_of(page: Page, content: float, chart: float, drawable: Callable[[st
         return {"breaks": b, "picture": drawn}
 
     curves = [edge(b) for b in page.breaks if b.curve]
-    lines = [line._replace(model=drawable(line.model)) for line in page.cost_lines]
-    is_few = len(lines) <= FEW
-    share, height = (COSTS_OF_FEW if is_few else COSTS), max(chart, _A_NAME * (len(lines) + 4), LEAST_OF_FEW * is_few)
-    has_curve = len(lines[0].points) > 1 and any(p.monthly is not None for line in lines for p in line.points)
     return {
         "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
         "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY),
         "curve_width": width,
         "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
-        "costs": cost_curves(lines, page, content * share, height, font) if has_curve else None,
-        "costs_share": f"{share + BEHIND:.1%}",
     }
-
-
-# Of models' lines.
-INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")
-_A_NAME = 9.6  # points from one name to the next, beside the ends of the lines
-_FEET = 24.0  # points below it: the figures, and what they are of
-
-
-def cost_curves(lines: Sequence[CostLine], page: Page, width: float, height: float, font: Path) -> Any:
-    """A month's cost by requests at once, both logarithmic: a line a model, named at its end.
-
-    A ring is a load that needs a reservation, a cross at the top one that nothing holds; the case answered is marked.
-    """
-
-    def money(amount: float) -> str:
-        return str(short_money(amount, prefix_of(page.sign))).replace(".0k", "k").replace(".00", "")
-
-    counts = [p.requests for p in lines[0].points]
-    known = [p.monthly for line in lines for p in line.points if p.monthly]
-    low, high = math.floor(math.log10(min(known))), math.ceil(math.log10(max(known)) + 1e-9)
-    names = min(max(width_em(_short(line.model), font) for line in lines) * FIGURES + 8, width * NAMES)
-    marks = {10**n: money(10**n) for n in range(low, high + 1)}
-    left = max(width_em(mark, font) for mark in marks.values()) * FIGURES + 4
-    right, top, bottom = width - names, 13.0, height - _FEET
-
-    def x(requests: int) -> float:
-        first, last = math.log(counts[0]), math.log(counts[-1])
-        return left + (math.log(requests) - first) / (last - first) * (right - left - 6) + 3
-
-    def y(monthly: float) -> float:
-        return bottom - (math.log10(monthly) - low) / (high - low) * (bottom - top)
-
-    drawn = rules(marks, y, left, right, FAMILY)
-    for requests in counts:
-        here = f"{requests:,}" == str(page.headline_requests)
-        drawn += [
-            line(
-                x(requests),
-                top,
-                x(requests),
-                bottom,
-                INK if here else RULE,
-                0.8 if here else 0.5,
-                "2 1.5" if here else "",
-            ),
-            label(x(requests), bottom + 10, f"{requests:,}", FAMILY),
-        ]
-        if here:
-            drawn.append(label(x(requests) + 2, 8, "the case above", FAMILY, "start", INK))
-    drawn.append(label((left + right) / 2, height - 2, "requests at once", FAMILY))
-    ends: list[tuple[float, str, str]] = []
-    for one, ink in zip(lines, itertools.cycle(INKS), strict=False):
-        points = [(x(p.requests), y(p.monthly), p.reserved) for p in one.points if p.monthly]
-        drawn.append(polyline([(px, py) for px, py, _ in points], ink, 1.4))
-        drawn += [dot(px, py, 2.2, "#ffffff" if reserved else ink, ink, 1) for px, py, reserved in points]
-        for p in one.points:
-            if not p.monthly:
-                at = x(p.requests)
-                cross = f"M{at - 2.5:.2f} {top - 2.5}l5 5m0 -5l-5 5"
-                drawn.append(f'<path d="{cross}" fill="none" stroke="{ink}" stroke-width="1.1"/>')
-        ends.append((points[-1][1] if points else top, _short(one.model), ink))
-    at = -math.inf
-    placed = []
-    for want, name, ink in sorted(ends):
-        at = max(want, at + _A_NAME)
-        placed.append((at, name, ink))
-    below = bottom - placed[-1][0] if placed else 0.0
-    for at, name, ink in placed:
-        drawn.append(label(right + 2, at + min(below, 0.0) + 2.8, name, FAMILY, "start", ink))
-    title = f"{'Dollars' if page.sign == '$' else page.sign} a month by requests at once: " + "; ".join(
-        f"{one.model} "
-        + ", ".join(f"{money(p.monthly) if p.monthly else p.word} at {p.requests:,}" for p in one.points)
-        for one in lines
-    )
-    return picture(title, drawn, width, height)
-
-
-def _short(model: str) -> str:
-    return model if len(model) < _LONGEST else f"{model[: _LONGEST // 2]}…{model[-_LONGEST // 2 + 1 :]}"
-
-
-_LONGEST = 19  # characters of a name beside a line
 
 
 WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"
@@ -149,7 +55,7 @@ LINE = 1.2  # points: the line where the memory ends
 _SLIVER = 0.8  # points: something that is there is seen
 HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"
 RULE, QUIET = "#dfe4ea", "#55606d"
-FIGURES = 8.0  # points: all figures and names
+FIGURES = 8.5  # points: all figures and names
 FOOT = 10.0  # points below the plot, for the contexts
 _TOP, _RIGHT = 4.0, 3.5  # points: room for a mark on the edge
 _FIGURE = 0.62  # em: the width of a figure, roughly

@@ -13,8 +13,9 @@ from sheetgen.plan.charts import Demand, Machines, Waterfall
 from sheetgen.report.wording import short_money
 from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
-from sheetgen.writers.pictures import FIGURES, INK, INKS, QUIET, label, line, picture, polyline, rect, rules
+from sheetgen.writers.pictures import FIGURES, INK, QUIET, label, line, picture, polyline, rect, rules
 
+INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")  # of kinds of GPUs
 P90, SUPPLY, BAND = "#8f1d16", "#17212b", "#a9bfd8"
 _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
 _POWERS = 12  # of ten, of GPUs: more than there are

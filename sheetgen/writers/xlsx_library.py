@@ -10,6 +10,7 @@ column or along a row share one text, as spreadsheets themselves store them, and
 from __future__ import annotations
 
 import io
+import math
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -217,7 +218,10 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
         look = f'{row + 1}" s="{cell.form._get_xf_index()}"'
         parts = []
         for column, value in enumerate(cell.values, col):
-            if value is not None:
+            if type(value) is float and of and math.isfinite(value):  # most cells: as below
+                text = f"{value:.15g}" if value.is_integer() else f"{value:.{DIGITS}g}"
+                parts.append(f'<c r="{column_name(column)}{look}>{formula}<v>{text}</v></c>')
+            elif value is not None:
                 value = plain(value)
                 kind = ' t="str"' if isinstance(value, str) else ""
                 text = escape(value) if kind else digits(value) if of else fact_digits(value)

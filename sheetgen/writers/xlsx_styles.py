@@ -4,6 +4,7 @@ number that does not fit is shown as ####, a text beside a filled cell is cut.""
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -106,6 +107,8 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
     return look
 
 
+_look = functools.cache(style)  # for who reads it alone
+
 ROOM = 0.7  # beside the digits, in units of a column's width
 DEFAULT_WIDTH, DEFAULT_HEIGHT = 8.43, 15.0
 MOST_WIDTH = 48  # that a column is given for a text; a longer one is prose, and runs on or is wrapped
@@ -128,7 +131,7 @@ def fitted(sheet: Sheet) -> Sheet:
     wrapped = []
     for (row, column), cell in sheet.cells.items():
         if isinstance(cell.value, str) and cell.value and cell.role != "off_page":
-            look = style(cell.role, cell.display.excel)
+            look = _look(cell.role, cell.display.excel)
             if look.get("text_wrap"):
                 wrapped.append((row, column, cell.span, cell.value, look))
             elif not look.get("shrink"):
@@ -174,13 +177,31 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
     """Widen columns whose numbers would be shown as ####."""
     numbers = [(at[1], cell.value, cell.display) for at, cell in sheet.cells.items() if cell.role != "off_page"]
     for row in sheet.rows:
-        numbers += [(column, value, row.display) for column, value in enumerate(row.values.tolist(), row.left)]
+        values, columns = row.values.tolist(), range(row.left, row.left + len(row))
+        long: Iterable[int] = range(len(values))
+        if row.values.dtype.kind == "f" and all(widths.get(one, DEFAULT_WIDTH) >= DEFAULT_WIDTH for one in columns):
+            (long,) = (~(abs(row.values) < _fitting(row.display))).nonzero()
+        numbers += [(columns[i], values[i], row.display) for i in long]
     for column, value, display in numbers:
         if value is None or isinstance(value, str):
             continue
         needed = shown_length(value, display) + ROOM
         if needed > widths.get(column, DEFAULT_WIDTH):
             widths[column] = needed
+
+
+@functools.cache
+def _fitting(display: Display) -> float:
+    """The size below which every number is shown within a column of the default width; 0 where none is."""
+    if display.excel.startswith("yyyy") or "E+" in display.excel:
+        return 0.0
+    fitting = 0.0
+    for n_digits in range(1, int(DEFAULT_WIDTH)):
+        widest = -(10**n_digits - 1) / (100 if display.percent else 1)
+        if shown_length(widest, display) + (display.optional and display.optional + 1) + ROOM > DEFAULT_WIDTH:
+            break
+        fitting = -0.9 * widest  # below what is rounded up to a digit more
+    return fitting
 
 
 def shown_length(value: Any, display: Display) -> int:

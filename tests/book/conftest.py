@@ -12,8 +12,9 @@ from sheetgen.question.sheet_question import Question
 
 @pytest.fixture(scope="session")
 def default_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workbook of the main job: three models, all workloads and tiers."""
-    return books.build(tmp_path_factory.mktemp("default"), "default", books.USUAL)[0]
+    """The workbook of the main job: three models, all workloads and tiers; in the gate of few instances."""
+    options = books.USUAL if IN_LONG else {**books.USUAL, "instances": FEW}
+    return books.build(tmp_path_factory.mktemp("default"), "default", options)[0]
 
 
 @pytest.fixture(scope="session")

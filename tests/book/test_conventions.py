@@ -14,6 +14,7 @@ from typing import Any
 import books
 import pytest
 from openpyxl.utils import column_index_from_string, range_boundaries
+from test_looks import TABS_PRINTED
 from workbook_cells import cells
 
 from sheetgen.question.sheet_question import Question
@@ -261,3 +262,14 @@ def test_a_head_of_workings_explains_its_column(small_book: tuple[Path, Question
 def test_sources_are_links(book: Any) -> None:
     n = sum(1 for sheet in book.worksheets for c in itertools.chain.from_iterable(sheet.iter_rows()) if c.hyperlink)
     assert n > 20
+
+
+def test_seven_tabs_are_shown_and_the_last_lists_the_others(book: Any) -> None:
+    shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
+    assert shown == [*TABS_PRINTED, "Prices and hardware", "Checks", "Notes and sources"]
+    hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]
+    assert sorted([*shown, *hidden]) == sorted(book.sheetnames)
+    notes = book["Notes and sources"]
+    listed = {row[1].value: row[0].value for row in notes.iter_rows() if row[1].hyperlink}
+    for name in hidden:
+        assert len(listed[name]) > len(f"{name}: ") and listed[name].startswith(f"{name}: ")

@@ -82,6 +82,7 @@ def test_an_edited_workbook_with_a_draft_is_pulled_with_it(book: Path, tmp_path:
     assert document(back.solved)["cells"] == document(solve(asked))["cells"]
 
 
+@pytest.mark.long
 def test_diff_names_the_draft_and_what_it_costs(book: Path, tmp_path: Path) -> None:
     plain, _ = books.build(tmp_path, "plain", WITHOUT)
     said = CliRunner().invoke(main, ["diff", str(plain), str(book)])

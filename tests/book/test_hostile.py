@@ -160,7 +160,9 @@ def test_a_hostile_catalog_is_an_error_or_text(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def hostile_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     """A workbook whose every string from outside is hostile, past the catalog's own refusals."""
-    question = ask(books.catalog(), {**books.SMALL, "models": "8b", "workloads": "chat", "headline": "chat:32"})
+    question = ask(
+        books.catalog(), {**books.SMALL, "models": "8b", "workloads": "chat", "tiers": "32", "headline": "chat:32"}
+    )
     said: set[str] = set()
     texts = iter(PRINTED * 40)
 

@@ -16,8 +16,6 @@ from amounts import IN_LONG
 from cells_of import FEW
 from recalculation import convert_all, needs_libreoffice
 
-from sheetgen.question.sheet_question import Question
-
 EIGHT = f"{books.FAMILIES},70b,405b,49b"
 TABS_PRINTED = ("Sizing sheet", "Inputs", "What-if", "Money")
 READ = 6.2  # points of the first sheet's text on paper
@@ -70,18 +68,6 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(sheets: tuple[tuple[str
         assert "Cost by workload and load" in pages[n_first - 1] and "Sheet's date" in pages[n_first - 1]
         width, height = (float(n) for n in re.findall(r"Page size:\s+([\d.]+) x ([\d.]+)", run("pdfinfo", pdf))[0])
         assert sorted((round(width), round(height))) == sorted(SIZES[path.stem.partition("-")[0]])
-
-
-def test_seven_tabs_are_shown_and_the_last_lists_the_others(small_book: tuple[Path, Question]) -> None:
-    book = books.opened(small_book[0])
-    shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
-    assert shown == [*TABS_PRINTED, "Prices and hardware", "Checks", "Notes and sources"]
-    hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]
-    assert sorted([*shown, *hidden]) == sorted(book.sheetnames)
-    notes = book["Notes and sources"]
-    listed = {row[1].value: row[0].value for row in notes.iter_rows() if row[1].hyperlink}
-    for name in hidden:
-        assert len(listed[name]) > len(f"{name}: ") and listed[name].startswith(f"{name}: ")
 
 
 @pytest.mark.long

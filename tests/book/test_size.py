@@ -22,6 +22,8 @@ from sheetgen.writers.xlsx_library import Packing
 DOT = base64.b64decode(  # a picture of one point
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+N_MODELS = 369  # of the catalogs, any of which What-if may show, when the limits were set
+BYTES_OF_A_MODEL = 120  # twenty more made the workbook of 8b on Azure 1,629 bytes larger
 MIXTURES = "deepseek-v3,gpt-oss-120b"
 LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, beside its name
 
@@ -64,7 +66,8 @@ def test_a_workbook_is_small(
         heads = sum(LOCAL_HEADER + CENTRAL_HEADER + 2 * len(n) for n in parts.namelist())
     print(f"{models} on {providers}: {n_formulas:,} formulas, {len(package):,} bytes; by zlib {by_zlib + heads:,}")
     assert n_formulas <= at_most_formulas
-    assert len(package) <= at_most_bytes
+    entered_since = len(books.catalog().models()) - N_MODELS
+    assert len(package) <= at_most_bytes + BYTES_OF_A_MODEL * max(entered_since, 0)
     assert len(package) < 0.94 * (by_zlib + heads)  # or libdeflate was not asked
 
 

@@ -101,7 +101,7 @@ def expected(picked: dict[str, Any], engine: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "picked,words",
     [
-        ({"kv_cache_dtype": "nvfp4"}, "aws/g6e.xlarge does not run a KV cache in nvfp4"),
+        ({"kv_cache_dtype": "mxfp4"}, "aws/g6e.xlarge does not run a KV cache in mxfp4"),
         (
             {"weight_dtype": "nvfp4", "hardware": "nvidia-v100-sxm2-32gb"},
             "nvidia-v100-sxm2-32gb does not run weights in nvfp4",

@@ -22,6 +22,8 @@ def small(tmp_path: Path) -> Path:
         "gpus/nvidia-h100-sxm5-80gb.yaml",
         "workloads.yaml",
         "tiers.yaml",
+        "levers.yaml",
+        "left_out.yaml",
     ):
         target = tmp_path / "c" / name
         target.parent.mkdir(parents=True, exist_ok=True)

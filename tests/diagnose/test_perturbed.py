@@ -26,10 +26,10 @@ def logs() -> tuple[Labelled, ...]:
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, str]:
-    return {one.file: verdict_on(one.path).bill.label for one in every()}
+    return {one.file: verdict_on(one.path).bill.label for one in logs()}
 
 
-@pytest.mark.some(1)
+@pytest.mark.long  # in the gate all of them at once
 @pytest.mark.parametrize("name", PERTURBATIONS)
 def test_the_label_stays(name: str, labels: dict[str, str], tmp_path: Path) -> None:
     dice = random.Random(name)
@@ -51,7 +51,7 @@ def test_all_at_once(labels: dict[str, str], tmp_path: Path) -> None:
     """Two may lose their claim (a rank's line came first of all, a message of two lines), none may get another."""
     dice = random.Random(7)
     path, lost = tmp_path / "perturbed.log", []
-    for one in every():
+    for one in logs():
         lines = one.path.read_text(encoding="utf-8").splitlines()
         for name in ("numbers", "times", "paths", "models", "ranks", "unrelated", "colours", "docker"):
             lines = PERTURBATIONS[name](lines, dice)

@@ -463,7 +463,7 @@ TWELVE = (
 )
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("hf_id", TWELVE)
 def test_by_name_and_by_path_at_the_same_price(hf_id: str, tmp_path: Path) -> None:
     """Bytes, KV cache, machine and month of twelve checkpoints, which are named by their id and by their folder."""

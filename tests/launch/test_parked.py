@@ -43,8 +43,8 @@ def test_they_are_no_room_for_requests_in_flight() -> None:
     assert offloaded == plain  # what fits, and at which speed, is of the GPUs' memory
     assert parked["host_kv_bytes"] == 100 * GIB and parked["kv_bytes_per_user"] == plain["kv_bytes_per_sequence"]
     assert parked["parked_users"] == 100 * GIB // plain["kv_bytes_per_sequence"] == 20
-    link = next(one for one in Catalog().file(LeverFile).host_links if one.name == parked["link"])
-    assert "nvidia-h100-sxm5-80gb" in link.gpus and parked["link_source"] == link.source
+    link = Catalog().file(LeverFile).link(Catalog().gpu("h100"))
+    assert link is not None and (parked["link"], parked["link_source"]) == (link.name, link.source)
     assert parked["return_seconds"] == pytest.approx(plain["kv_bytes_per_sequence"] / 4 / link.bytes_per_second)
 
 

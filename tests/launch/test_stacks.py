@@ -170,7 +170,7 @@ def overlay(folder: Path, text: str) -> Catalog:
         ("{fact: is_moe, at_most: 0}", "{fact: is_moe, is_not: x}", "is_moe needs at_least or at_most"),
         ("--tensor-parallel-size", "'--tp; reboot'", "is no flag or word of one"),
         ("{name: max_seq_len,", "{name: max_batch_size,", "max_batch_size is given twice"),
-        ("fp8: fp8, fp8_e5m2", "fp9: fp8, fp8_e5m2", "is not one of bf16"),
+        ("fp8: fp8_e4m3", "fp9: fp8_e4m3", "is not one of bf16"),
         ("    when: []\n    suits", "    when: [{fact: is_moe, at_least: 1}]\n    suits", "the last rule must hold"),
         ("speculative_tokens: 3", "speculative_token: 3", "Did you mean speculative_tokens?"),
     ],

@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import books
+from amounts import IN_LONG
+from cells_of import FEW as FEW_INSTANCES
 from plan_books import example_workbook
 
-FEW = {"instances": books.INSTANCES, "workloads": "chat,rag", "tiers": "1,32"}  # more loads are more rows of the same
+FEW = {
+    "instances": books.INSTANCES if IN_LONG else FEW_INSTANCES,
+    "workloads": "chat,rag",
+    "tiers": "1,32" if IN_LONG else "32",
+}  # more loads are more rows of the same
 OPTIONS = {
     "least": books.LEAST,
     "large": {"models": books.DEFAULT},
@@ -19,7 +25,7 @@ OPTIONS = {
         "tiers": "1,64",
         "instances": "aws/p5.4xlarge,aws/p5.48xlarge",
     },
-    "letter": {"models": "8b", "paper": "letter", "workloads": "chat,rag"},
+    "letter": {"models": "8b", "paper": "letter", **FEW},
 }
 BOOKS = (
     *(key for key in OPTIONS if key != "mixture"),

@@ -185,6 +185,7 @@ def test_it_is_what_solve_says_as_built_and_after_edits(book: Path) -> None:
     assert len(set(months)) == len(months), "precision changes the month"
 
 
+@pytest.mark.long  # in the gate they recalculate workbooks as built
 @needs_libreoffice
 @needs_gnumeric
 def test_libreoffice_and_gnumeric_agree_from_poisoned_values(book: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from sheetgen.writers.pdf import write_pdf
 
 TEMPLATES = Path(__file__).parent.parent.parent / "templates"
 DEFAULT = "8b,70b,405b"
+TWO = "8b,deepseek-v3"
 FOUR = f"{DEFAULT},gemma-2-9b"
 FIVE = "8b,gemma-2-9b,qwen3-30b-a3b,deepseek-v3,405b"
 EIGHT = "8b,70b,405b,gemma-2-9b,gemma-2-27b,qwen3-30b-a3b,deepseek-v3,llama-2-7b"

@@ -12,7 +12,7 @@ import pypdf
 import pytest
 from amounts import IN_LONG, amount
 from click.testing import CliRunner
-from sheets import DEFAULT, EIGHT, FIVE, TEMPLATES, page_of, pdf_of
+from sheets import DEFAULT, EIGHT, FIVE, TEMPLATES, TWO, page_of, pdf_of
 from verapdf import FEWEST_CHECKS, PROFILES, Report, validate
 
 from sheetgen.cli import main
@@ -127,8 +127,9 @@ FAULTS = (
     ("PDFUA-1", ACCESS[::EVERY], Archive()),
     ("PDFA-3A", ARCHIVE[::EVERY], Archive("sheet.xlsx", WORKBOOK)),
 )
-OF_TWO_PAGES = (FIVE, "letter")
-SHEETS = (OF_TWO_PAGES, *((("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (EIGHT, "a4")) if IN_LONG else ()))
+# In the gate a page of two models, which has every kind of element; more models are more of the same.
+MORE = (("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4"))
+SHEETS = ((TWO, "letter"), *(MORE if IN_LONG else ()))
 ARCHIVES = {
     **({"alone": Archive()} if IN_LONG else {}),  # in the gate the page of two
     "with a workbook": Archive("sheet.xlsx", WORKBOOK, "ab" * 32),
@@ -176,10 +177,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...]
     judged: dict[tuple[object, ...], bytes] = {
         (profile, sheet): pdf_of(*sheet) for profile in PROFILES for sheet in SHEETS
     }
-    judged |= {(profile, name): _carrying(name) for profile in PROFILES for name in ARCHIVES}
+    if IN_LONG:
+        judged |= {(profile, name): _carrying(name) for profile in PROFILES for name in ARCHIVES}
     for profile, damages, archive in FAULTS:
         judged |= {(profile, name): pdf for name, pdf in _damaged(damages, archive)}
-    judged["PDFA-3A", "as built"] = _built(tmp_path_factory.mktemp("built"))
+    built = _built(tmp_path_factory.mktemp("built"))
+    judged |= {(profile, "as built"): built for profile in PROFILES}
     found = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
     return dict(zip(judged, found, strict=True))
 
@@ -198,15 +201,16 @@ def test_every_page_is_accessible_and_an_archive(
 def test_it_is_what_it_says_and_holds_what_it_carries(name: str, reports: dict[tuple[object, ...], Report]) -> None:
     attached = pypdf.PdfReader(io.BytesIO(_carrying(name))).attachments
     assert attached == ({"sheet.xlsx": [WORKBOOK]} if ARCHIVES[name].name else {})
-    for profile in PROFILES:
+    for profile in PROFILES if IN_LONG else ():  # in the gate the one with a real workbook is judged
         report = reports[profile, name]
         assert report.failed == [], profile
         assert report.compliant and report.checks > FEWEST_CHECKS
 
 
 def test_a_real_workbook_in_a_pdf_a(reports: dict[tuple[object, ...], Report]) -> None:
-    report = reports["PDFA-3A", "as built"]
-    assert report.failed == [] and report.compliant
+    for profile in PROFILES:
+        report = reports[profile, "as built"]
+        assert report.failed == [] and report.compliant, profile
 
 
 @pytest.mark.parametrize(("profile", "damages", "archive"), FAULTS, ids=[profile for profile, *_ in FAULTS])

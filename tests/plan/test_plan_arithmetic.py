@@ -104,7 +104,7 @@ def test_quantiles_are_in_order() -> None:
 ONE_TYPE = {"supply": {"allowed": {"instances": ["aws/p5.48xlarge"]}}}
 
 
-@settings(max_examples=amount(5, 12), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=amount(3, 12), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     demands=st.lists(st.floats(0.1, 40), min_size=1, max_size=3),
     release=st.integers(0, 2),

@@ -52,6 +52,8 @@ def test_a_plan_of_a_workbook(models: str, tmp_path: Path) -> None:
         "build",
         "--models",
         models,
+        "--workloads",
+        "rag",
         "--tiers",
         "8,64",
         "--providers",

@@ -421,7 +421,7 @@ def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, ed
     b = edited(budgeted(whole), whole)
     ran, block = sheetgen("diff", whole, b).out, sheetgen("diff", whole, b, "--block", "md").out
     for one in diff(sheetgen, whole, b)["bridge"]:
-        total = f"EUR {one['after_usd'] * 1.15 * 0.92:,.0f}, with 15% contingency (1 USD = 0.92 EUR)"
+        total = f"EUR {one['after_usd'] * 1.15 * 0.92:,.0f}, with 15% contingency (1 USD = 0.92 EUR; 1 EUR = 1.087 USD)"
         assert f"; now ${one['after_usd']:,.0f}, as budgeted {total}\n" in ran
         assert f"{one['name']} {total}" in block
     assert "as budgeted" not in sheetgen("diff", b, whole).out + sheetgen("diff", b, whole, "--block", "md").out

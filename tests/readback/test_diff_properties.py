@@ -29,7 +29,7 @@ from sheetgen.readback.read_book import Snapshot, column_holds, input_holds, rea
 from sheetgen.units import PURCHASES
 from sheetgen.writers.formats import json_text
 
-N_ROUNDS = amount(6, 24)
+N_ROUNDS = amount(4, 24)
 DAY_ZERO = datetime.date(1899, 12, 30)
 OF_LOAD = ("context_chat", "context_long_doc", "output_chat", "output_long_doc")
 LEFT = ("headline_workload", "headline_tier", "tier_1", "tier_2")  # loads are those of the record

@@ -143,6 +143,7 @@ def assert_is_edited(got: Snapshot, was: Snapshot, sheetgen: Any, book: Path, pa
     assert found["results"] and [b["how"] for b in found["bridge"]] == ["solved again"], found["bridge"]
 
 
+@pytest.mark.long  # in the gate test_pull_libreoffice reads a workbook that LibreOffice saved
 @needs_libreoffice
 def test_a_workbook_that_libreoffice_saved_again(book: Path, snapshot: Snapshot, sheetgen: Any, tmp_path: Path) -> None:
     plain, edited = (

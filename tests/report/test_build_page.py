@@ -138,10 +138,10 @@ def test_units_are_named_and_differ() -> None:
     assert not [t for t in shown if not any(c in t for c in constants)]
 
 
-def test_money_is_short_in_the_matrix_and_whole_on_the_cards() -> None:
+def test_money_is_whole_below_a_million() -> None:
     drawn = page(THREE)
-    short = [c.monthly for b in drawn.matrix for r in b.rows for c in r.cells]
-    assert all(re.fullmatch(r"\$(\d{1,3}|\d{1,3}\.\dk|\d+\.\d\dM)", m) for m in short)
+    months = [c.monthly for b in drawn.matrix for r in b.rows for c in r.cells]
+    assert all(re.fullmatch(r"\$(\d{1,3}(,\d{3})?|\d+\.\d\dM)", m) for m in months)
     assert all(re.fullmatch(r"\$\d{1,3}(,\d{3})*", c.monthly) for c in drawn.cards)
 
 
@@ -398,3 +398,11 @@ def test_few_tokens_a_second_show_digits() -> None:
     assert [str(wording.pace(rate)) for rate in (0.04, 0.31, 0.996, 1.0, 640.4)] == ["0.04", "0.31", "1.00", "1", "640"]
     assert ttft_words(1, 2.04, 0.31) == "first token 2 s, indicative; 0.31 tokens/s in all"
     assert ttft_words(1, 2.04, 640.4) == "first token 2 s, indicative; 640 tokens/s in all"
+
+
+@pytest.mark.parametrize("region", ["eu", "uk", "frankfurt"])
+def test_the_region_that_was_requested_stands_where_prices_are_named(region: str) -> None:
+    drawn = page("8b", region=region)
+    assert drawn.price_banner.startswith(f"on-demand prices in {region}, the oldest of ")
+    assert any(str(line).startswith(f"Prices on demand in {region}, 730 hours") for line in drawn.assumed)
+    assert " in " not in page("8b").price_banner

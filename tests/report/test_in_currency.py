@@ -46,8 +46,8 @@ def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -
         assert not AMOUNT.findall(told)
         assert "€34,554" in told
     assert any("1 US dollar is 0.86 EUR, as of 2026-11-01" in str(said) for said in page.confidence)
-    points = [p.monthly for one in page.cost_lines for p in one.points]
-    assert points == pytest.approx([p.monthly * 0.86 for one in dollars.cost_lines for p in one.points])
+    months = [row.cells[m].monthly.value for m in (0, 1) for row in page.case.rows]
+    assert months == pytest.approx([row.cells[m].monthly.value * 0.86 for m in (0, 1) for row in dollars.case.rows])
 
 
 def test_a_budget_is_said_where_it_is_more_than_the_amount() -> None:

@@ -28,7 +28,7 @@ ENGINES = ("vllm", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp")
 LONGEST = 8192  # the shortest max_context_tokens of MODELS
 TIMES = ("tpot_seconds", "ttft_seconds")
 SLACK = 1e-9
-examples = settings(max_examples=amount(12, 60), deadline=None, derandomize=True)
+examples = settings(max_examples=amount(8, 60), deadline=None, derandomize=True)
 
 Row = dict[str, Any]
 
@@ -252,7 +252,8 @@ def test_a_prefix_hit_is_never_slower(row: Row, hit: float) -> None:
 )
 def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: str, size: int) -> None:
     """A whole prompt in the prefix cache leaves decoding alone: what a token's time loses by it is the prompts' share.
-    Of 64 requests a token waits for the prompts of 63, and a hit still computes the prompt's last tokens: 0.07."""
+    Of 64 requests a token waits for the prompts of 63, but for those before its own first (the wait factor, 6 %), and a
+    hit still computes the prompt's last tokens: 0.09."""
     one: Row = {
         "model": model,
         "gpu": gpu,
@@ -268,5 +269,5 @@ def test_the_share_of_prompts_is_what_tokens_gain_without_them(model: str, gpu: 
         "concurrent_requests": 64,
     }
     read, kept = of(*({**one, "prefix_cache_hit_fraction": hits} for hits in (0, 1)))
-    assert read["prefill_fraction"] == pytest.approx(1 - kept["tpot_seconds"] / read["tpot_seconds"], abs=0.07)
-    assert read["prefill_fraction"] > 0.3 > 0.07 > kept["prefill_fraction"]
+    assert read["prefill_fraction"] == pytest.approx(1 - kept["tpot_seconds"] / read["tpot_seconds"], abs=0.09)
+    assert read["prefill_fraction"] > 0.3 > 0.09 > kept["prefill_fraction"]

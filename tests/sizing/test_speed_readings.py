@@ -25,7 +25,7 @@ def test_every_model_has_a_speed_on_every_gpu() -> None:
     gpus = [g.id for g in CATALOG.gpus() if g.vendor == "nvidia" and g.data_center]
     pairs = [(m, g) for m in models for g in gpus]
     assert len(pairs) > 200 * 20
-    step = amount(5, 1)  # in the gate a fifth of the pairs with one request, another with many
+    step = amount(10, 1)  # in the gate a tenth of the pairs with one request, another with many
     for users, some in ((1, pairs[::step]), (1000, pairs[step - 1 :: step])):
         rows = {"model": [m for m, _ in some], "gpu": [g for _, g in some], "context_tokens": [512] * len(some)}
         points = complete({**rows, "concurrent_requests": [users] * len(some)}, len(some), CATALOG)

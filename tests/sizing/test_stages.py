@@ -62,7 +62,7 @@ def test_a_draft_stands_whole_on_each_stage_divided_over_its_ranks() -> None:
     alone, drafted = size(**at), size(**at, draft_model="llama-3.2-3b")
     weights = size(model="llama-3.2-3b", gpu="h100")["weights_bytes"]
     assert alone["kv_pool_bytes_per_gpu"] - drafted["kv_pool_bytes_per_gpu"] == weights / 8
-    load = {"model": "405b", "context": "16k", "concurrent_requests": 4, "instances": "aws/p5.48xlarge"}
+    load = {"model": "405b", "context": "16k", "concurrent_requests": 2, "instances": "aws/p5.48xlarge"}
     asked = {**load, "weight_dtype": "published", "confidence": 0.5}
     for known, more in ((alone, {}), (drafted, {"draft_model": "llama-3.2-3b"})):
         answer = recommend(**asked, **more)["cells"][0]

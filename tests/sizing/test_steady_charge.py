@@ -161,7 +161,10 @@ def test_blocks_of_a_hybrid_with_an_index(kv_bytes: int, ranks: int, block: int,
     conv = model["conv_bytes_per_state_layer"] * (1 + drafted / 3)
     state = (conv + model["state_elements_per_layer"] * 4) / ranks
     layers = model["n_full_layers"]
-    assert growing_block_tokens((full + index) / layers, 0, state, 16, full + index, index, layers, 0, 64, 0) == block
+    assert (
+        growing_block_tokens((full + index) / layers, 0, state, 16, full + index, index, layers, 0, 64, 0, 0, 0)
+        == block
+    )
     known = dict.fromkeys(kv_blocks_per_sequence.inputs, 0.0) | {
         "admitted_tokens": context,
         "growing_block_tokens": block,

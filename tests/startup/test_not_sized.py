@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import sheetgen
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.units import KV_NOT_SIZED
+from sheetgen.units import KV_ALIASES, KV_NOT_SIZED, SAME_SIZE
 
 LOG = """\
 INFO 11-03 10:00:00 [api_server.py:1] vLLM API server version 0.33.0
@@ -42,7 +42,22 @@ def test_kv_precisions_are_refused_by_name(dtype: str, tmp_path: Path) -> None:
                 **({"gpu": "b200"} if asked is sheetgen.size else {}),
             )
     found = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{dtype}'")
-    assert [note for note in found["notes"] if f"'{dtype}' in the log, which is not sized" in note]
+    if dtype in SAME_SIZE:  # a log is sized all the same
+        assert found["inputs"]["kv_cache_dtype"] == SAME_SIZE[dtype]
+    else:
+        assert [note for note in found["notes"] if f"'{dtype}' in the log, which is not sized" in note]
+
+
+@pytest.mark.parametrize(("word", "dtype"), KV_ALIASES.items())
+def test_the_engines_words_are_read(word: str, dtype: str, tmp_path: Path) -> None:
+    found = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'kv_cache_dtype': '{word}'")
+    assert found["inputs"]["kv_cache_dtype"] == dtype
+    said = f"1}}\nINFO 11-03 10:00:03 [cache.py:478] Using {word} data type to store kv cache. It\n# {{"
+    by_line = read(tmp_path, "meta-llama/Llama-3.1-8B-Instruct", f"'data_parallel_size': {said}")
+    assert by_line["inputs"]["kv_cache_dtype"] == dtype
+    asked = {"model": "8b", "gpu": "b200"}
+    by_word, by_name = (sheetgen.size(**asked, kv_cache_dtype=one)["kv_tokens"] for one in (word, dtype))
+    assert by_word == by_name
 
 
 def test_what_else_takes_of_the_pool_is_said(tmp_path: Path) -> None:

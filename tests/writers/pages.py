@@ -59,16 +59,20 @@ def text_of(pdf: bytes) -> str:
 
 def missing(pdf: bytes, page: Page) -> list[str]:
     """The figures of `page` that cannot be read on the first page of the file, and those for engineers on any; of more
-    models than fit beside one another the loads, too."""
+    models than one page holds the loads, too."""
     shown: Any = formatted(page)
-    wanted = [text for card in shown.cards for text in (card.monthly, card.rent, card.serves, card.fp8_monthly)]
-    wanted += [text for one in shown.best_levers for text in (one.change, one.saving)]
-    wanted += [*shown.risks, *shown.assumed, *shown.confidence, shown.as_of, shown.version, shown.catalog]
-    anywhere = [row.tier for block in shown.matrix for row in block.rows]
-    anywhere += [c for block in shown.matrix for row in block.rows for one in row.cells for c in (one.kv, one.monthly)]
-    models = [(f.weights_bf16, f.weights_fp8, f.weights_in_use, f.kv_per_token) for f in shown.models]
-    anywhere += [text for of_model in models for text in of_model]
-    wanted, anywhere = (wanted + anywhere, []) if len(shown.models) <= 3 else (wanted, anywhere)
+    rows = [card.row for card in shown.cards if card.fits]
+    wanted = [text for card in shown.cards for text in (card.monthly, card.rent)]
+    wanted += [text for row in rows for text in (row.year, row.sure, row.as_published, shown.finding)]
+    wanted += [*shown.load_note, shown.weights_in_short, shown.as_of]
+    whole = [row.load for block in shown.matrix for row in block.rows]
+    cells = [cell for block in shown.matrix for row in block.rows for cell in row.cells]
+    whole += [text for cell in cells for text in (cell.kv, cell.monthly, cell.rent, cell.even, cell.why)]
+    whole += [text for f in shown.models for text in (f.weights_in, f.kv_per_token)]
+    whole += [text for row in shown.deaths for text in (row.where, row.bill, row.first_change)]
+    whole += [*shown.assumed, shown.version, shown.catalog]
+    anywhere = [*shown.risks, *shown.confidence]
+    wanted, anywhere = (wanted + whole, anywhere) if len(shown.models) <= 5 else (wanted, anywhere + whole)
     anywhere += [text for b in shown.breaks for text in (b.next_request, b.longest_fit)]
     anywhere += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
     anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.load, c.sized_by, c.runner_up)]
@@ -81,8 +85,8 @@ def missing(pdf: bytes, page: Page) -> list[str]:
         after its dot, a word after its hyphen."""
         return all(word in found for word in re.split(r"\s+|(?<=-)|(?<=\.)(?=\d*x?large)", str(text)))
 
-    lacking = [text for text in wanted if text != "–" and not is_in(text, first)]
-    return lacking + [text for text in anywhere if text != "–" and not is_in(text, all_of_it)]
+    lacking = [text for text in wanted if text not in ("", "–") and not is_in(text, first)]
+    return lacking + [text for text in anywhere if text not in ("", "–") and not is_in(text, all_of_it)]
 
 
 def outside(pdf: bytes, paper: str) -> list[str]:

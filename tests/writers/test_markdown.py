@@ -63,14 +63,15 @@ def test_tables_have_as_many_cells_as_heads(page: Page) -> None:
 
 
 def test_the_brief_is_the_ask_one_table_and_the_assumptions(page: Page) -> None:
-    text = markdown_of(replace(page, ask=1))
+    asked = replace(page, ask=1)
+    text = markdown_of(asked)
     assert text.startswith(f"# {page.title}\n") and text.endswith("\n") and "\n\n\n" not in text
     assert text.count("\n| --- |") == 1 and len(text) < 4000
     (head, *_, last) = [line for line in text.splitlines() if line.startswith("|")]
     assert head.count("|") - 1 <= 6 and last.startswith(f"| {page.cards[-1].model} |")
     one = page.cards[1]
     assert f"**Please approve {one.monthly} a month, {one.per_year}" in text
-    assert all(f"\n- {plain(said)}" in text for said in (*page.assumed, *page.risks))
+    assert all(f"\n- {plain(said)}" in text for said in (*asked.assumed, *asked.risks))
     assert "do not add their costs" in markdown_of(page)
 
 

@@ -38,12 +38,13 @@ EVIL = (
 def everywhere(value: Any, evil: str) -> Any:
     """`value` with `evil` put before every text that a catalog could have written."""
     if isinstance(value, tuple):
-        return tuple(everywhere(item, evil) for item in value)
+        inside = (everywhere(item, evil) for item in value)
+        return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
     if isinstance(value, Cell):
         parts = tuple(everywhere(part, evil) for part in value.parts)
         return dataclasses.replace(value, parts=parts) if parts else Cell(f"{evil} {value}") if value else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kept = {"status", "paper", "as_of", "url", "monthly", "kv", "unit"}
+        kept = {"status", "paper", "as_of", "url", "monthly", "kv", "unit", "why"}
         return dataclasses.replace(
             value,
             **{

@@ -205,7 +205,8 @@ class Plans:
                 return f"{engine} does not run {said}"
         elif self.not_run and dtype in (self.not_run.weight_dtypes if of_weights else self.not_run.kv_cache_dtypes):
             return f"{engine} does not run {said}: {self.not_run.instead}"
-        runs = any(dtype in (gpu.weights_run if of_weights else gpu.kv_run) for gpu in self.question.gpus)
+        takes = self.question.engine.runs_kv
+        runs = any(dtype in gpu.weights_run if of_weights else takes(gpu, dtype) for gpu in self.question.gpus)
         return "" if runs else f"no candidate's GPU {'runs' if of_weights else 'keeps'} {said}"
 
     def smaller_loads(self, row: int) -> None:
@@ -286,11 +287,8 @@ class Plans:
         At the next step it costs no less. The choice within the near tie may tip back further up, by no more than it.
         """
         searches = [search for row in rows for search in (self._contexts(row), self._requests(row))]
-        first = [one for one in searches if one.high > 1]
-        self.loads.work_out([one.change(n) for one in first for n in (1, (1 + one.high) // 2)])  # two rounds in one
-        self._halve(first, [1] * len(first))
-        while open_ones := [one for one in searches if one.low and one.high - one.low > 1]:
-            self._halve(open_ones, [(one.low + one.high) // 2 for one in open_ones])
+        while open_ones := [one for one in searches if one.is_open]:
+            self._halve(open_ones)
         for one in searches:
             one.plan(one.low)
 
@@ -319,14 +317,20 @@ class Plans:
         most = self._most_requests(row)
         return _Search(Rented.of(self.solved, row), most, lambda steps: self._fewer(row, steps), plan)
 
-    def _halve(self, searches: Sequence[_Search], steps: Sequence[int]) -> None:
-        """Narrow the bounds of each search by what a load of so many steps takes."""
-        answers = self.loads.ask([one.change(n) for one, n in zip(searches, steps, strict=True)])
-        for one, n, after in zip(searches, steps, answers, strict=True):
-            if is_less(one.before, after):
-                one.low = n
-            else:
-                one.high = n
+    def _halve(self, searches: Sequence[_Search]) -> None:
+        """Narrow the bounds of each search by two halvings: to work out what either way leads to takes less time than
+        to work out the loads of two halvings in turn."""
+        tried = [one.next_steps(2) for one in searches]
+        answers = iter(
+            self.loads.ask([one.change(n) for one, steps in zip(searches, tried, strict=True) for n in steps])
+        )
+        for one, steps in zip(searches, tried, strict=True):
+            known = {n: next(answers) for n in steps}
+            while one.is_open and one.step in known:
+                if is_less(one.before, known[one.step]):
+                    one.low = one.step
+                else:
+                    one.high = one.step
 
     def looser_targets(self, rows: Sequence[int]) -> None:
         """The next steps of each load's targets of speed, both alone and together: all loads at once.
@@ -432,7 +436,7 @@ class Plans:
             profile -= self.question.layouts.index(layout) - self.question.layouts.index(smaller)
         else:
             return "one GPU is the least"
-        link = self.file.link(gpu.id)
+        link = self.file.link(gpu)
         if link is None:
             return f"the {gpu.short_name}'s link to its host is not known here"
         at = self.solved.at(row, profile)
@@ -516,6 +520,23 @@ class _Search:
     change: Callable[[int], Change]  # the load with so many steps
     plan: Callable[[int], None]  # its lever
     low: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a number of steps between the bounds is to be tried."""
+        return self.high - self.low > 1
+
+    @property
+    def step(self) -> int:
+        """The number of steps to try next: first one alone, then the middle."""
+        return (self.low + self.high) // 2 if self.low else 1
+
+    def next_steps(self, n_halvings: int) -> list[int]:
+        """The numbers of steps that so many halvings may try, whichever way each turns out."""
+        if not (n_halvings and self.is_open):
+            return []
+        halves = replace(self, low=self.step), replace(self, high=self.step)
+        return [self.step, *(n for half in halves for n in half.next_steps(n_halvings - 1))]
 
 
 def with_context(workload: Workload, context_tokens: int) -> Workload:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import itertools
 import json
+import math
 import re
 import zipfile
 from collections import Counter
@@ -21,6 +23,7 @@ from sheetgen.units import count
 
 MAX_LINES = 50_000
 MAX_COLUMNS = 200
+MAX_CELLS = 500_000  # of a sheet, and texts that a workbook's sheets share
 MAX_UNPACKED = 128 * 2**20  # of a workbook
 _STARTS = (  # the first bytes of what people take for a price list
     (b"\x1f\x8b", "is compressed (gzip). Unpack it first"),
@@ -41,6 +44,7 @@ class Table:
     records: tuple[tuple[int, tuple[str, ...]], ...]
     sheet: str = ""
     separator: str = ""  # between its columns, where it is text
+    is_hidden: bool = False  # a sheet that nobody sees, which is read where it is named
 
     def at(self, line: int) -> str:
         """A line's place in messages; the header of JSON records has none."""
@@ -112,12 +116,18 @@ def _records(where: str, text: str, separator: str) -> Iterator[tuple[int, tuple
     begins = 1
     try:
         for record in reader:
+            if len(record) > MAX_COLUMNS:
+                raise CatalogError(_too_wide(f"{where}:{begins}", len(record)))
             cells = tuple(cell.strip() for cell in record)
             if any(cells):
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:
         raise CatalogError(f"{where}:{begins}: is not valid CSV ({shown(error, 80)}).") from error
+
+
+def _too_wide(where: str, n_columns: int) -> str:
+    return f"{where}: has {n_columns:,} columns. A price list has at most {MAX_COLUMNS}."
 
 
 def _sheets(raw: bytes, name: str, sheet: str | None) -> Iterator[Table]:
@@ -133,6 +143,10 @@ def _sheets(raw: bytes, name: str, sheet: str | None) -> Iterator[Table]:
                 raise CatalogError(f"{name}: is a zip archive, but no Excel workbook. Unpack it, or save it as .xlsx.")
             if any(b"<!DOCTYPE" in package.read(one)[:2000] for one in members if one.filename.endswith(".xml")):
                 raise CatalogError(f"{name}: holds a document type, which no workbook needs. Save it anew as .xlsx.")
+            for member in members:
+                _hold_to(
+                    package, member.filename, b"(?:si|xf)", MAX_CELLS, f"{name}: has more than {MAX_CELLS:,} texts"
+                )
         values, formulas = (
             openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=data_only) for data_only in (True, False)
         )
@@ -141,8 +155,11 @@ def _sheets(raw: bytes, name: str, sheet: str | None) -> Iterator[Table]:
             raise CatalogError(f"{name}: has no sheet {shown(sheet)!r}. It has {', '.join(map(shown, names))}.")
         wanted = names if sheet is None else [names[low.index(sheet.strip().lower())]]
         for one in wanted:
-            if hasattr(values[one], "iter_rows"):  # which a sheet with only a chart has not
-                where = f"{name}[{shown(one, 31)}]" if len(names) > 1 else name
+            where = f"{name}[{shown(one, 31)}]" if len(names) > 1 else name
+            if sheet is None and values[one].sheet_state != "visible":
+                yield Table(where, (), sheet=one, is_hidden=True)
+            elif hasattr(values[one], "iter_rows"):  # which a sheet with only a chart has not
+                _hold_sheet(raw, values[one], where)
                 rows = zip(_rows(values[one]), _rows(formulas[one]), strict=False)
                 yield Table(where, tuple(_shown_rows(rows, where)), sheet=one)
     except CatalogError:
@@ -150,6 +167,36 @@ def _sheets(raw: bytes, name: str, sheet: str | None) -> Iterator[Table]:
     except Exception as error:  # openpyxl raises what the damage makes it raise
         what = shown(f"{type(error).__name__}: {error}", 80)
         raise CatalogError(f"{name}: is no Excel workbook that can be read ({what}). Save it anew.") from error
+
+
+def _hold_to(package: zipfile.ZipFile, member: str, tag: bytes, most: int, told: str, until: bytes = b"") -> None:
+    """Refuse a member of a workbook with more elements of a tag, between two of `until` where that is given, before
+    anything holds them in memory."""
+    marks = re.compile(
+        rb"<(?:\w{1,20}:)?" + tag + rb"(?=[\s/>])" + (rb"|(</)(?:\w{1,20}:)?" + until + rb">" if until else rb"")
+    )
+    n_elements, rest = 0, b""
+    with package.open(member) as file:
+        while piece := file.read(2**20):
+            text, end = rest + piece, 0
+            for mark in marks.finditer(text):
+                n_elements = 0 if mark.lastindex else n_elements + 1
+                end = mark.end()
+                if n_elements > most:
+                    raise CatalogError(f"{told}. Keep the GPU rows.")
+            rest = text[max(end, len(text) - _LONGEST_MARK) :]
+
+
+_LONGEST_MARK = 64  # bytes of a tag and its prefix, which two pieces of a file may part
+
+
+def _hold_sheet(raw: bytes, sheet: Any, where: str) -> None:
+    """Refuse a sheet with a row of too many cells, or with too many in all."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as package:
+        member = sheet._worksheet_path.lstrip("/")
+        wide = f"{where}: has a row of more than {MAX_COLUMNS} cells"
+        _hold_to(package, member, b"c", MAX_COLUMNS, wide, until=b"row")
+        _hold_to(package, member, b"c", MAX_CELLS, f"{where}: has more than {MAX_CELLS:,} cells")
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[Any]]:
@@ -182,11 +229,16 @@ def _cell_text(cell: Any) -> str:
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()[:10]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        text = repr(int(value)) if value == int(value) else f"{value:.12g}"
-        if re.fullmatch(r"[0-9]+\.[0-9]{3}", text):
-            text += "0"  # else it could be read as thousands
-        return " ".join(filter(None, [text, _currency_of(cell.number_format or "")]))
+        return " ".join(filter(None, [_number_text(value), _currency_of(cell.number_format or "")]))
     return str(value).strip()
+
+
+def _number_text(value: float) -> str:
+    """A number as text that nobody reads as thousands: 12.345 is 12.3450."""
+    if not math.isfinite(value):
+        return ""
+    text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"
+    return f"{text}0" if re.fullmatch(r"-?[0-9]+\.[0-9]{3}", text) else text
 
 
 def _currency_of(number_format: str) -> str:
@@ -209,8 +261,12 @@ def _json(text: str, name: str) -> Table:
         raise CatalogError(f"{name}: is JSON without a list of records. Save its table as CSV.")
     if len(records) > MAX_LINES:
         raise CatalogError(f"{name}: has more than {MAX_LINES:,} records. Keep the GPU rows.")
-    flat = [dict(_leaves(record)) for record in records]
-    paths = dict.fromkeys(path for record in flat for path in record)
+    flat, paths = list[dict[str, str]](), dict[str, None]()
+    for record in records:
+        flat.append(dict(itertools.islice(_leaves(record), MAX_COLUMNS + 1)))
+        paths |= dict.fromkeys(flat[-1])
+        if len(paths) > MAX_COLUMNS:
+            raise CatalogError(f"{name}: has records with more than {MAX_COLUMNS} fields. Keep the GPU rows.")
     last = Counter(path.rpartition(".")[2] for path in paths)
     header = tuple(path if last[end := path.rpartition(".")[2]] > 1 else end for path in paths)
     lines = [tuple(record.get(path, "") for path in paths) for record in flat]
@@ -229,14 +285,16 @@ def _lists_in(data: Any, depth: int = 0) -> Iterator[list[Mapping[str, Any]]]:
 
 def _leaves(record: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
     """The plain values of a record under their dotted names; of a list the first of them."""
-    for key, value in list(record.items())[:MAX_COLUMNS]:
+    for key, value in record.items():
         at = f"{path}{key}"
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, dict) and path.count(".") < 4:
             yield from _leaves(value, f"{at}.")
-        elif isinstance(value, (str, int, float)):
+        elif isinstance(value, (str, bool)):
             yield at, str(value).strip()
+        elif isinstance(value, (int, float)):
+            yield at, _number_text(value)
 
 
 @dataclass(frozen=True)
@@ -267,7 +325,7 @@ def read_table(table: Table, head: int = 0) -> Lines:
     at = table.at(first)
     header = tuple(cell.lower() for cell in names)
     if len(header) > MAX_COLUMNS:
-        raise CatalogError(f"{at}: has {len(header):,} columns. A price list has at most {MAX_COLUMNS}.")
+        raise CatalogError(_too_wide(at, len(header)))
     if twice := next((name for i, name in enumerate(header) if name and name in header[:i]), None):
         raise CatalogError(f"{at}: column {shown(twice)} is there twice. Keep one.")
     lines: dict[int, dict[str, str]] = {}

@@ -84,7 +84,8 @@ _PRICE = re.compile(
 _NO_PRICE = re.compile(  # columns of money that is not for the machine and its time
     r"\b(windows|rhel|suse|dedicated|storage|speicher|disk|egress|traffic|setup|einrichtung|upfront|deposit|vcpu|ram|"
     r"old|vorher|discount|rabatt|savings|saving|brutto|gross|incl|inkl|ttc|id|code|type|date|currency|model|change|"
-    r"limit|exchange|description|source|emr|elasticache|opensearch|per tflop|token|tokens|million|sold)\b"
+    r"with vat|mit mwst|mit ust|limit|exchange|description|source|emr|elasticache|opensearch|per tflop|token|tokens|"
+    r"million|sold)\b"
 )
 _GERMAN = re.compile(r"\b(preis|stunde|stündlich|std|monat|anbieter|standort|anzahl|stundenpreis|monatspreis)\b")
 PURCHASE_WORDS: tuple[tuple[str, str], ...] = (
@@ -115,10 +116,11 @@ class PriceColumn:
 
 @dataclass(frozen=True)
 class OwnColumns:
-    """The columns of a list that are read, by role; `plain` has those that tell another product."""
+    """The columns of a list, by role; `plain` has those that tell another product."""
 
     of: Mapping[str, str]
     prices: tuple[PriceColumn, ...]
+    others: tuple[PriceColumn, ...]  # of a class that another column is read for
     plain: Mapping[str, tuple[str, ...]]
     of_windows: tuple[str, ...]
     is_german: bool
@@ -150,9 +152,11 @@ def own_columns(header: Sequence[str]) -> OwnColumns | None:
         of["gpu"] = of["gpu_count"]
     if not prices or not {"name", "gpu"} & of.keys():
         return None
+    read = _one_of_each(prices)
     return OwnColumns(
         of,
-        tuple(_one_of_each(prices)),
+        tuple(read),
+        tuple(one for one in prices if one not in read),
         {by_plain[name]: allowed for name, allowed in PLAIN.items() if name in by_plain},
         tuple(by_plain[name] for name in OF_WINDOWS if name in by_plain),
         bool(_GERMAN.search(" ".join(by_plain))),

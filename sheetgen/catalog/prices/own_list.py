@@ -6,7 +6,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sheetgen.catalog.prices.amounts import CURRENCIES, USD, Amount, AmountError, currency_in, decimal_sign, read_amount
 from sheetgen.catalog.prices.list_tables import Fault, Lines
@@ -23,6 +23,7 @@ _TEXT = re.compile(r"[^\W_][^<>:;{}|=\"'`\\]*")  # of a region or a provider: no
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+,-]*")
 MOST_LENGTH = 80
 SPOT = "spot"
+A_MONTHS_HOURS = 0.025  # months of price lists have 720 to 744 hours
 
 
 @dataclass(frozen=True)
@@ -68,12 +69,28 @@ class _Reader:
     currency: str  # of prices that name none; empty where the list must say
 
 
+def _with_prices(columns: OwnColumns, table: Lines) -> OwnColumns:
+    """The columns where one without any price gives its place to another of its class that has some."""
+
+    def is_priced(one: PriceColumn) -> bool:
+        return any(re.search("[1-9]", line[one.column]) for line in table.lines.values())
+
+    prices = list(columns.prices)
+    for i, one in enumerate(prices):
+        rest = (other for other in columns.others if other.purchase == one.purchase and is_priced(other))
+        if not is_priced(one):
+            prices[i] = next(rest, one)
+    every = (*columns.prices, *columns.others)
+    return replace(columns, prices=tuple(prices), others=tuple(one for one in every if one not in prices))
+
+
 def read_own(table: Lines, where: str, cited: str, columns: OwnColumns, stated: Stated) -> OwnList:
     """The offers of a list whose columns are known.
 
     Raises CatalogError where no line has a price, or nothing says whose prices they are, in what currency, or at what
     rate.
     """
+    columns = _with_prices(columns, table)
     decimal = decimal_sign(line[one.column] for line in table.lines.values() for one in columns.prices)
     reader = _Reader(where, cited, columns, stated, decimal, "" if columns.is_german or decimal == "," else USD)
     offers, left, faults = list[Offer](), list[tuple[Offer, str]](), list(table.faults)
@@ -110,11 +127,14 @@ def _problems(at: str, where: str, currencies: Mapping[str, int], reader: _Reade
 
 def _notes(columns: OwnColumns, currencies: Mapping[str, int], stated: Stated) -> Iterator[str]:
     """The rates that were used, and what was taken for granted where no column says it."""
-    yield from (f"{code} at your {stated.usd_per[code]:g} US dollars." for code in currencies if code != USD)
+    yield from (f"1 {code} = {stated.usd_per[code]:g} USD, your rate." for code in currencies if code != USD)
     if USD in currencies and "currency" not in columns.of and not any(one.currency for one in columns.prices):
         yield "Prices without a currency are taken as US dollars."
     if "unit" not in columns.of and not all(one.hours for one in columns.prices):
         yield "Prices without a time are taken as for an hour."
+    for other in columns.others:
+        read = next(shown(one.column) for one in columns.prices if one.purchase == other.purchase)
+        yield f"The {other.purchase} price is that of {read}, not of {shown(other.column)}."
 
 
 def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer, str, list[str], str]:
@@ -143,6 +163,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     by_gpu = n_gpus is None and bool(gpu) and name in ("", gpu)
     if n_gpus is not None and is_for_gpu:
         prices = {purchase: round(usd * n_gpus, 6) for purchase, usd in prices.items()}
+    wrong += _contradictions(reader, line, prices, n_gpus)
     rate = reader.stated.usd_per.get(currency)
     memory = re.search(r"[0-9]+(\.[0-9]+)?", line[of["gpu_memory"]]) if "gpu_memory" in of else None
     offer = Offer(
@@ -198,6 +219,34 @@ def _number(reader: _Reader, line: Mapping[str, str], role: str, wrong: list[str
     return amount.value if amount and 0 < amount.value < 1e9 else None
 
 
+def _contradictions(
+    reader: _Reader, line: Mapping[str, str], prices: Mapping[str, float], n_gpus: float | None
+) -> Iterator[str]:
+    """What is wrong with a line whose other columns of prices differ from those that are read, where they are of one
+    currency or its rate is known."""
+    for other in reader.columns.others:
+        read = next(one for one in reader.columns.prices if one.purchase == other.purchase)
+        try:
+            amounts = [(one, read_amount(line[one.column], reader.decimal)) for one in (read, other)]
+            priced = [(one, amount) for one, amount in amounts if amount and amount.value]
+            currencies = {_currency(reader, line, one, amount) for one, amount in priced}
+            usd = [_usd(reader, line, one, amount) * (n_gpus or 1 if one.per_gpu else 1) for one, amount in priced]
+        except AmountError:
+            continue  # what cannot be read is said where it would be
+        is_known = len(currencies) == 1 or currencies <= {USD, *reader.stated.usd_per}
+        if len(usd) == 2 and is_known and not (read.per_gpu != other.per_gpu and n_gpus is None):
+            least, most = sorted(usd)
+            if most > least * (1 + A_MONTHS_HOURS):
+                both = f"{shown(read.column)} and {shown(other.column)}"
+                yield f"{both} differ: {usd[0]:g} and {usd[1]:g} an hour. Take one of the columns out."
+
+
+def _usd(reader: _Reader, line: Mapping[str, str], one: PriceColumn, amount: Amount) -> float:
+    """US dollars an hour of a price; in its currency where the rate is missing."""
+    currency, hours = _currency(reader, line, one, amount), _hours(reader, line, one)
+    return amount.value * one.scale / hours * reader.stated.usd_per.get(currency, 1.0)
+
+
 def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, float], bool, str]:
     """US dollars an hour by purchase class, whether they are for one GPU, and the currency in which they stand there;
     in that currency where its rate is missing."""
@@ -211,11 +260,10 @@ def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple
             amount = read_amount(text, reader.decimal)
             if amount is None or amount.value == 0:  # `on request`, `-`, or no such offer
                 continue
-            currency, hours = _currency(reader, line, one, amount), _hours(reader, line, one)
+            currency, usd = _currency(reader, line, one, amount), _usd(reader, line, one, amount)
         except AmountError as error:
             wrong.append(_refused(one.column, text, error))
             continue
-        usd = amount.value * one.scale / hours * reader.stated.usd_per.get(currency, 1.0)
         purchase = _purchase(reader, line) if one.purchase == ON_DEMAND else one.purchase
         if not LEAST_USD <= usd <= MOST_USD:
             must_be = f"from {LEAST_USD:g} to {MOST_USD:,.0f} USD an hour"

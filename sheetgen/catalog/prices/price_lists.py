@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sheetgen.catalog.prices.list_files import ListFile, read_list
 from sheetgen.catalog.prices.list_tables import Fault, Lines, Table, read_table
+from sheetgen.catalog.prices.list_titles import titles_of, with_titles
 from sheetgen.catalog.prices.offers import Format, Offer, misspelt, most_like, read_offers
 from sheetgen.catalog.prices.own_columns import OwnColumns, own_columns
 from sheetgen.catalog.prices.own_list import Stated, read_own
@@ -46,7 +47,7 @@ def read_prices(place: str, stated: Stated | None = None, file: ListFile | None 
         raise CatalogError(f"{file.where}: has prices on {len(found)} sheets: {sheets}. Name one: --sheet NAME.")
     if not found:
         first = max(file.tables, key=lambda table: len(table.records), default=Table(file.where, ()))
-        raise CatalogError(_unknown(read_table(first)))
+        raise CatalogError(" ".join([_unknown(read_table(first)), *_hidden(file)]))
     ((table, head, form),) = found
     lines = read_table(table, head)
     if not lines.lines and not lines.faults:
@@ -54,11 +55,27 @@ def read_prices(place: str, stated: Stated | None = None, file: ListFile | None 
     n_lines = len(lines.lines) + len(lines.faults)
     if isinstance(form, Format):
         offers, faults = read_offers(lines, table.where, file.cited, form)
-        read = PriceList(table.where, form.title, form.date, offers, n_lines, 0, tuple(faults))
+        hidden = tuple(_hidden(file))
+        read = PriceList(table.where, form.title, form.date, offers, n_lines, 0, tuple(faults), notes=hidden)
         return _priced_once(read, lines, form)
+    form, of_titles = with_titles(form, list(titles_of(_around(table, head))))
     own = read_own(lines, table.where, file.cited, form, stated)
-    read = PriceList(table.where, OWN, form.of.get("date"), own.offers, n_lines, 0, own.faults, own.left, own.notes)
+    notes = (*of_titles, *own.notes, *_hidden(file))
+    read = PriceList(table.where, OWN, form.of.get("date"), own.offers, n_lines, 0, own.faults, own.left, notes)
     return _priced_once(read, lines, None)
+
+
+def _around(table: Table, head: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The records above the header of a table, and those below with one cell, each with its place."""
+    for i, (number, cells) in enumerate(table.records):
+        if i < head or (i > head and len(cells) > 2 and sum(map(bool, cells)) == 1):
+            yield table.at(number), cells
+
+
+def _hidden(file: ListFile) -> Iterator[str]:
+    """Which sheets were not read, as nobody sees them."""
+    if names := [shown(table.sheet, 31) for table in file.tables if table.is_hidden]:
+        yield f"Not read, as hidden: {', '.join(names)}. --sheet NAME reads one."
 
 
 def _unknown(table: Lines) -> str:

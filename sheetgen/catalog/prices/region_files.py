@@ -75,7 +75,8 @@ def _file_text(
     lines = [f"provider: {provider}", "regions:"]
     for place in sorted(listed.values(), key=lambda one: one.id):
         country, areas = yaml_scalar("country", place.country), ", ".join(place.areas)
-        lines.append(f"  - {{id: {place.id}, country: {country}, areas: [{areas}]}}")
+        city = f", city: {place.city}" if place.city else ""
+        lines.append(f"  - {{id: {place.id}, country: {country}{city}, areas: [{areas}]}}")
     lines.append("prices:")
     for block in sorted(by_block, key=lambda one: (order.index(one.purchase), first_day(one.as_of), one.source)):
         first, *rest = (

@@ -1,0 +1,153 @@
+"""The first table of the sizing sheet and what stands around it: the title that states the finding, the row of each
+model, the load in people, the weights in use, and the ways to pay less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.answer.confidences import EVEN, SURE
+from sheetgen.question.sheet_question import Question
+from sheetgen.report import sentences, wording
+from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
+from sheetgen.report.wording import money, plural, rent
+from sheetgen.units import USD_CENTS
+
+THE_SAME = "the same"
+_SEVERAL = 2  # models, from which on a title has a range
+
+
+def finding(question: Question, cards: Sequence[Card], total: Text | None) -> Cell:
+    """The title: the load, and what a month of it costs."""
+    load = load_asked(question)
+    months = sorted((card.monthly for card in cards if card.fits), key=lambda cell: cell.value)  # type: ignore[union-attr]
+    if total is not None:
+        return sentences.finding_together.fill(load=load, usd=total)
+    return sentences.finding.fill(
+        load=load,
+        model=cards[0].model,
+        low=months[0] if months else NONE,
+        high=months[-1] if months else NONE,
+        single=len(cards) == 1,
+        served=bool(months),
+        several=len(months) >= _SEVERAL and months[0] != months[-1],
+    )
+
+
+def load_asked(question: Question) -> Cell:
+    """The headline's load in the words of its workload: 32 document questions at once; 200 people's document
+    questions; 4.5 document questions a second."""
+    workload, tier = question.workloads[question.headline[0]], question.numbers[question.headline[1]]
+    if tier is not None:
+        return words("{} at once", plural(tier, workload.request_name))
+    assert question.rate is not None, "only a rate has no requests at once of its own"
+    if question.rate.users:
+        return sentences.of_people.fill(users=question.rate.users, name=f"{workload.request_name}s")
+    rate = wording.rate_number(question.rate.at_peak(question.settings, workload))
+    return words(f"{{}} {workload.request_name}s a second", rate)
+
+
+def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
+    """A model's row; what nothing holds has none."""
+    if cell.chosen is None:
+        return HeadlineRow()
+    answer, first = cell.chosen, cell.measure_first
+    return HeadlineRow(
+        people="" if cell.is_rate or not cell.users >= 1 else sentences.for_people.fill(users=int(cell.users)),
+        year=money(cell.units.annual_usd),
+        sure=str(wording.sure(answer.chance)).removesuffix(" sure"),
+        at_margin=_at_margin(cell),
+        is_margin_open="sure_dear" in first or "sure_impossible" in first or "impossible" in first,
+        as_published=as_published(cell)[0],
+        first_word=words("{} s", wording.seconds(answer.ttft_seconds)),
+        pace=wording.pace(1 / answer.tpot_seconds) if cell.output_tokens > 1 else NONE,
+        hourly=Cell(answer.hourly_usd, USD_CENTS),
+        measure_first=tuple(wording.measure_words(cell, question.settings.confidence)),
+    )
+
+
+def _at_margin(cell: CellRecord) -> Text:
+    """The month of the cheapest that is 90 % sure."""
+    at_sure = next((level for level in cell.by_confidence if level and level.confidence == SURE), None)
+    if at_sure is None:
+        return NONE
+    return THE_SAME if at_sure.monthly_usd == cell.answer.monthly_usd else money(at_sure.monthly_usd)
+
+
+def even_month(cell: CellRecord) -> Text:
+    """The month at an even chance, where that stands beside the answer because one should measure first."""
+    if not {"impossible", "asked_dear", "one_each"}.intersection(cell.measure_first):
+        return NONE
+    even = next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
+    return NONE if even is None else wording.full_money(even.monthly_usd)
+
+
+def as_published(cell: CellRecord) -> tuple[Cell, Text]:
+    """The month with the published weights, and what is rented then; NONE where these are in use or nothing serves."""
+    published = cell.as_published
+    if published is None or published.instance is None or published.n_instances is None:
+        return NONE, NONE
+    return wording.full_money(published.monthly_usd), rent(published.n_instances, published.instance)
+
+
+def published_dtype(record: Record) -> str:
+    """The precision of the published weights, of all models that use others; "" where these differ."""
+    dtypes = {cell.as_published.weight_dtype.upper() for cell in record.headline_cells if cell.as_published}
+    return dtypes.pop() if len(dtypes) == 1 else ""
+
+
+def load_note(record: Record, question: Question) -> tuple[Text, ...]:
+    """The headline's load in people and an hour, and what a day of measuring costs."""
+    cells = [cell for cell in record.headline_cells if cell.chosen]
+    if not cells:
+        return ()
+    times = f"{question.workloads[question.headline[0]].requests_per_user_per_day:g}"
+    said: list[Text] = []
+    users, per_hour = min(cell.users for cell in cells), min(cell.requests_per_hour for cell in cells)
+    if not cells[0].is_rate and users >= 1:
+        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=math.floor(per_hour)))
+    elif cells[0].is_rate and per_hour == per_hour:
+        said.append(sentences.hour_of_rate.fill(per_hour=math.floor(per_hour)))
+    if days := sorted(cell.measure.usd for cell in cells if cell.measure):
+        ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
+        said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
+    return tuple(said)
+
+
+def weights_in_short(record: Record, question: Question) -> Text:
+    """The precisions in use, each with its models, publisher and licence; "" where all are as published, in one."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for cell in record.headline_cells:
+        model, checkpoint = question.model_of(cell.row).model, question.model_of(cell.row).checkpoint
+        named = cell.as_published is not None and cell.checkpoint
+        publisher = cell.checkpoint.split("/")[0] if cell.checkpoint and named else ""
+        license_name = (model.license_of(checkpoint) if checkpoint and named else None) or ""
+        groups.setdefault((cell.weight_dtype.upper(), publisher, license_name), []).append(model.name)
+    if len(groups) == 1 and not next(iter(groups))[1]:
+        return ""
+    said = [
+        sentences.weights_of_group.fill(
+            models=", ".join(names) if len(groups) > 1 else "",
+            dtype=dtype,
+            publisher=publisher,
+            license=license_name,
+            several=len(groups) > 1,
+            published=bool(publisher),
+            licensed=bool(license_name),
+        )
+        for (dtype, publisher, license_name), names in groups.items()
+    ]
+    return words("Weights: {}.", joined("; ", said))
+
+
+def way_rows(cell: CellRecord) -> tuple[WayRow, ...]:
+    """The ways to pay less, mildest first."""
+    return tuple(map(_way_row, cell.pay_less))
+
+
+def _way_row(way: PayLess) -> WayRow:
+    what = f"{way.what[:1].upper()}{way.what[1:]}"
+    rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
+    commits = money(way.commits_usd) if way.commits_usd else "nothing"
+    return WayRow(what, rented, money(way.monthly_usd), commits, way.gives_up)
