@@ -164,4 +164,4 @@ def test_no_more_machines_than_another_as_cheap(sheets: list[Any]) -> None:
         near = (monthly > 0) & (monthly <= choice.cheapest.usd * TIE) & (gpus <= most)
         assert near[choice.offer] and choice.n_instances == count[near].min()
         alike = near & (count == choice.n_instances)
-        assert costs["runs_weights"][row, choice.offer] == costs["runs_weights"][row][alike].max()
+        assert costs["suitability"][row, choice.offer] == costs["suitability"][row][alike].max()
