@@ -193,9 +193,10 @@ def packed_group_layers(n_windowed_layers: Quantity, n_indexed_layers: Quantity,
     """Layers of a group of packed pages: no fewer than have index keys, and of more the number that pads the fewest
     layers; of all windows, half of them and the least."""
     counts = (n_windowed_layers, n_indexed_layers, n_pooled_layers)
-    halves = largest(n_indexed_layers, round_up(n_windowed_layers / 2))
-    fewer = where(padding(n_indexed_layers, *counts) < padding(halves, *counts), n_indexed_layers, halves)
-    return where(padding(fewer, *counts) < padding(n_windowed_layers, *counts), fewer, n_windowed_layers)
+    half = largest(n_indexed_layers, round_up(n_windowed_layers / 2))
+    of_least, of_half, of_all = (padding(n, *counts) for n in (n_indexed_layers, half, n_windowed_layers))
+    is_least = both(of_least < of_half, of_least < of_all)
+    return where(is_least, n_indexed_layers, where(of_half < of_all, half, n_windowed_layers))
 
 
 @formula("Layers in a KV group")
