@@ -261,7 +261,8 @@ def _published(cell: CellRecord) -> Place:
 def _of_way(built: Built, row: int, n: int) -> Place:
     """What the JSON has of a way to pay less."""
     way = built.record.cells[row].pay_less[n]
-    numbers = (float(v) for v in as_json(way).values() if isinstance(v, int | float))
+    numbers = [float(v) for v in as_json(way).values() if isinstance(v, int | float)]
+    numbers += [_twentieth(way.chance)] if way.chance is not None else []
     return Place(
         (*numbers, *(float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up)))
     )

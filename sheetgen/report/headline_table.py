@@ -55,7 +55,7 @@ def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
     answer, first = cell.chosen, cell.measure_first
     return HeadlineRow(
         people="" if cell.is_rate or not cell.users >= 1 else sentences.for_people.fill(users=int(cell.users)),
-        year=money(cell.units.annual_usd),
+        year=wording.full_money(cell.units.annual_usd),
         sure=str(wording.sure(answer.chance)).removesuffix(" sure"),
         at_margin=_at_margin(cell),
         is_margin_open="sure_dear" in first or "sure_impossible" in first or "impossible" in first,
@@ -149,5 +149,5 @@ def way_rows(cell: CellRecord) -> tuple[WayRow, ...]:
 def _way_row(way: PayLess) -> WayRow:
     what = f"{way.what[:1].upper()}{way.what[1:]}"
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
-    commits = money(way.commits_usd) if way.commits_usd else "nothing"
-    return WayRow(what, rented, money(way.monthly_usd), commits, way.gives_up)
+    commits = wording.full_money(way.commits_usd) if way.commits_usd else "nothing"
+    return WayRow(what, rented, wording.full_money(way.monthly_usd), commits, way.gives_up)

@@ -255,12 +255,16 @@ def price_date(one: Candidate) -> str:
 _WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known", PUBLISHED: "as published"}
 
 
-def most_assumed(question: Question) -> Iterator[str]:
-    """The assumptions that decide most, in words; `assumption_lines` has all."""
+def most_assumed(question: Question, needs_reservation: bool = False) -> Iterator[str]:
+    """The assumptions that decide most, in words; `assumption_lines` has all.
+
+    needs_reservation: whether some load takes more machines than one may expect to find free.
+    """
     settings, engine = question.settings, question.engine
     times = question.workloads[question.headline[0]].requests_per_user_per_day
     if (active := settings.active_fraction) is None:
-        yield f"People ask {times:g} times a day, {wording.share(settings.peak_hour_share)} of it in the busiest hour."
+        busiest = f"{wording.share(settings.peak_hour_share)} of it in the busiest hour"
+        yield f"People ask {times:g} times a day, {busiest}, whose peak is {settings.burst_factor:g} times that."
     else:
         yield f"{wording.share(active)} of the people wait for an answer at the same moment."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
@@ -277,6 +281,9 @@ def most_assumed(question: Question) -> Iterator[str]:
     price = f"{wording.discounted(PURCHASES[settings.purchase].words, question)}{_where(question)}"
     lacks = "storage or staff" if settings.survive else "storage, staff or a spare machine"
     yield f"Prices {price}, {wording.plain(settings.hours_per_month)} hours a month, without tax, {lacks}."
+    if needs_reservation:
+        most = wording.plain(question.reference.assumption("reservation_above_instances"))
+        yield f"More than {most} machines: ask the provider before you promise them."
 
 
 def _constants(engine: Engine) -> str:

@@ -63,10 +63,10 @@ finding = template(
 finding_together = template("{load} on every model, together: {usd} a month")
 for_people = template("for {users:whole} {users:person|people}")
 hour_of_people = template(
-    "Enough for at least {users:whole} {users:person|people} who ask {times} times a day, {per_hour:whole} requests in "
-    "the busiest hour."
+    "Enough for at least {users:whole} {users:person|people} who ask {times} times a day: {per_hour:whole} requests an "
+    "hour at the peak."
 )
-hour_of_rate = template("{per_hour:whole} requests in the busiest hour.")
+hour_of_rate = template("{per_hour:whole} requests an hour at the peak.")
 weights_of_group = template(
     "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|licence not known here]]",
     several=is_text(q.models),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
-MARGIN_X, MARGIN_Y = 36.0, 23.0  # points
+MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
 
 
 def render_html(

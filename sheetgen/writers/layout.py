@@ -63,6 +63,7 @@ class Spacing(NamedTuple):
 
 
 TEXT = SMALL = 8.5  # points: of text, and of tables and all else
+PLAN_SMALL = 8.0  # of a plan's tables, whose first page has no room for more
 SPACINGS = (
     Spacing(2.4, 11.0, 14.0),
     Spacing(1.7, 9.0, 13.0),

@@ -14,7 +14,7 @@ from sheetgen.errors import PageError
 from sheetgen.plan.pages import PlanPage
 from sheetgen.writers import html
 from sheetgen.writers.formats import Options, gc_paused
-from sheetgen.writers.layout import FAMILY, FONTS, SPACINGS, Spacing, drawable_with
+from sheetgen.writers.layout import FAMILY, FONTS, PLAN_SMALL, SPACINGS, Spacing, drawable_with
 from sheetgen.writers.pdf import Layout, laid_out
 from sheetgen.writers.plan_pictures import demand_chart, machines_chart, waterfall_chart
 
@@ -57,7 +57,7 @@ def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layo
             apart=apart,
             is_first=is_first,
             sources=_sources(page),
-            **html.on_paper(page.title, page.paper, templates, spacing, brand),
+            **html.on_paper(page.title, page.paper, templates, spacing, brand) | {"small": PLAN_SMALL},
             **drawn,
         )
         return laid_out(text, templates, spacing, brand)

@@ -131,7 +131,7 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     part = text_of(pdf).partition("How to pay for it")[2].partition("Instances that")[0]
     wanted = [str(text) for card in page.cards for text in (*card.classes, card.owned) if text]
     assert len(wanted) > 4 and [text for text in wanted if not all(word in part for word in text.split())] == []
-    bold = "".join(c["text"] for c in read(pdf)[0].chars if "Semi-Bold" in c["fontname"])
+    bold = "".join(c["text"] for c in read(pdf)[0].chars if "Bold" in c["fontname"])
     assert str(paid[page.purchase]) in bold
     own = str(page.cards[1].break_even).removeprefix("cheaper than renting on demand ")
     assert own.startswith("above ")

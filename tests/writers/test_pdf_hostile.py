@@ -178,10 +178,11 @@ def test_without_pango_one_line_says_what_to_install(
             if name == "weasyprint":
                 raise OSError("cannot load library 'libpango-1.0-0'")
 
+    page = page_of(1)
     monkeypatch.delitem(sys.modules, "weasyprint", raising=False)
     monkeypatch.setattr(sys, "meta_path", [NoPango(), *sys.meta_path])
     with pytest.raises(MissingLibraryError) as error:
-        write_pdf(page_of(1), Options(TEMPLATES))
+        write_pdf(page, Options(TEMPLATES))
     (line,) = error.value.problems
     assert "\n" not in line and "libpangoft2-1.0-0" in line and "brew install pango" in line
     assert capsys.readouterr() == ("", "")

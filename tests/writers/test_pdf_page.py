@@ -40,7 +40,7 @@ LONG = {
 PAGES = [(n, paper, False) for n in (1, 3, 5, 8) for paper in PAPERS]
 PAGES += [(1, "a4", True), (3, "letter", True), (5, "letter", True), (8, "letter", True)]
 IN_GATE = ((3, "a4", False),)  # which is drawn for other tests too; on Letter a real one, below
-FIRST = ("What every load takes", "If it runs out of memory", "Assumed", "KV cache", "sure")
+FIRST = ("Cost by workload and load", "If it runs out of memory", "Assumed", "KV cache", "sure")
 ENGINEERS = (
     "The answers in full", "Where the memory goes", "Where it breaks", "Out of memory: which part ran out",
     "How to pay for it", "Instances", "Models", "How well this is known", "Assumptions and sources",
@@ -207,7 +207,7 @@ def test_a_sheet_is_short_and_its_columns_do_not_depend_on_the_models() -> None:
     with pdfplumber.open(io.BytesIO(drawn(3, "a4"))) as pdf:
         sheet = pdf.pages[0]
         words = sheet.extract_words()
-        top = next(w["top"] for w in words if w["text"] == "takes")
+        top = next(w["top"] for w in words if w["text"] == "Cost")
         bottom = next(w["top"] for w in words if w["text"] == "Machines")
         assert len([w for w in words if not top < w["top"] < bottom]) <= MOST_WORDS
     heads = [
