@@ -72,7 +72,7 @@ def _at_margin(cell: CellRecord) -> Text:
     at_sure = next((level for level in cell.by_confidence if level and level.confidence == SURE), None)
     if at_sure is None:
         return NONE
-    return THE_SAME if at_sure.monthly_usd == cell.answer.monthly_usd else money(at_sure.monthly_usd)
+    return THE_SAME if at_sure.monthly_usd == cell.answer.monthly_usd else wording.full_money(at_sure.monthly_usd)
 
 
 def even_month(cell: CellRecord) -> Text:
