@@ -370,6 +370,7 @@ CIRCUMSTANCES = {
     "longest": "read at max_model_len",
     "filled": "read at charged_tokens = filled_tokens",
     "full": "read at running_requests = full_house",
+    "undrafted": "read of the model alone",
 }
 CIRCUMSTANCES_AGAIN = ("longest", "filled", "full")
 
@@ -479,6 +480,7 @@ class Derivation:
             **{name: grid.table(*ROW) for name, grid in again.items()},
         }
         self.before_draft = sized.points.values
+        self.readings["undrafted"] = {**known, **{name: self.before_draft[name] for name in ADDED_BY_DRAFT}}
         self.texts = {name: sized.results[name][0] for name in TEXTS}
         self.grows = bool(known["grows"][0] == 1)
         names, scope = sized.points.names[0], self.texts["speed_scope"]
@@ -504,7 +506,9 @@ class Derivation:
             return Step(name, inner.label, inner.value, inner.unit, "computed", about, inputs=[inner])
         if name in WHOLE:
             reading = "whole"
-        if name in ADDED_BY_DRAFT and self.origins.names.draft is not None:
+        if name == "speed_kind" and self.origins.names.draft is not None:
+            reading = "undrafted"
+        if name in ADDED_BY_DRAFT and self.origins.names.draft is not None and reading != "undrafted":
             added = ADDED_BY_DRAFT[name]
             own = int(self.origins.names.model.shape()[name])
             origin = Origin("computed", f"the model's own {own:,} and the draft model's {added}")

@@ -99,6 +99,8 @@ DEPLOYMENT = Program(
             *_errors(),
             *quantities.SPEED_BANDS,
         ),
+        # Of the model alone: a draft makes it none of another kind.
+        _row("kind", speed.speed_kind),
         # A draft model's layers and cache are counted among the layers that grow.
         _row(
             "without_draft",
@@ -151,7 +153,7 @@ DEPLOYMENT = Program(
                 "filled_kv_blocks_per_sequence_steady": "kv_blocks_per_sequence_steady",
             },
         ),
-        _row("work", *quantities.WORK),
+        _row("work", *(formula for formula in quantities.WORK if formula != speed.speed_kind)),
         _row("running", *quantities.RUNNING),
         _row("step", *quantities.STEP),
         _row("pace", *quantities.PACE),

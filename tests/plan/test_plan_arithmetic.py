@@ -241,7 +241,7 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
 
 
 def test_a_floor_and_spare_replicas() -> None:
-    service = {"id": "one", "demand": {"in_flight": 3}, "model": "8b"}
+    service = {"id": "one", "demand": {"in_flight": 2}, "model": "8b"}  # what one replica serves
     plain = rows(solved([service]))[0]
     assert plain["n_replicas"] == 1
     floored = rows(solved([service | {"floor_replicas": 5}]))[0]
@@ -436,12 +436,12 @@ def test_chance_and_tokens_of_a_rate() -> None:
 
 
 def test_a_service_has_its_own_redundancy() -> None:
-    service = {"id": "one", "demand": {"in_flight": 3}, "model": "8b", "redundancy": {"survive": "replica"}}
-    like = {"id": "two", "demand": {"in_flight": 3}, "like": "one"}
-    plain = {"id": "three", "demand": {"in_flight": 3}, "model": "8b"}
+    service = {"id": "one", "demand": {"in_flight": 2}, "model": "8b", "redundancy": {"survive": "replica"}}
+    like = {"id": "two", "demand": {"in_flight": 2}, "like": "one"}
+    plain = {"id": "three", "demand": {"in_flight": 2}, "model": "8b"}
     found = solved([service, like, plain], 1)
     assert [one["n_replicas"] for one in rows(found)] == [2, 2, 1]
-    answer = recommend(model="8b", concurrent_requests=3, survive="replica", as_of=AS_OF)
+    answer = recommend(model="8b", concurrent_requests=2, survive="replica", as_of=AS_OF)
     assert rows(solved([service], 1))[0]["monthly_usd"] == answer["monthly_usd"]
 
 
