@@ -112,7 +112,7 @@ def test_replicas_that_share_a_machine_say_how() -> None:
     answer = solve(ask(catalog(), {"models": "8b,70b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
     one, two = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog()).launches
     assert str(two.on) == (
-        "2 replicas, each on 4× H100 SXM with 16 at once, up to 29 within the targets; side by side with "
+        "2 replicas, each on 4× H100 SXM with 16 at once, up to 25 within the targets; side by side with "
         "CUDA_VISIBLE_DEVICES=0,1,2,3 and 4,5,6,7, ports 8000 and 8001, a load balancer before them"
     )
     assert str(one.on) == "1 replica on 1× H100 NVL with 32 at once, up to 36 by memory"
