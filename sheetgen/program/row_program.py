@@ -83,6 +83,16 @@ def _blocks(end: str) -> Again:
     return Again(f"blocks_{end}", {"kv_pool_bytes_per_gpu": f"kv_pool_bytes_per_gpu_{end}"}, ("blocks",), kept)
 
 
+# A draft's layers are no sparse attention of the model's.
+_WORK = tuple(
+    formula.reading(
+        n_other_layers="other_layers_without_draft",
+        other_bytes_per_token="other_bytes_without_draft",
+    )
+    if formula is speed.speed_kind
+    else formula
+    for formula in quantities.WORK
+)
 DEPLOYMENT = Program(
     AXES,
     (
@@ -151,7 +161,7 @@ DEPLOYMENT = Program(
                 "filled_kv_blocks_per_sequence_steady": "kv_blocks_per_sequence_steady",
             },
         ),
-        _row("work", *quantities.WORK),
+        _row("work", *_WORK),
         _row("running", *quantities.RUNNING),
         _row("step", *quantities.STEP),
         _row("pace", *quantities.PACE),
