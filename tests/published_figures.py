@@ -300,11 +300,11 @@ def _speeds() -> Iterator[Figure]:
         lift["stated"],
         slow / fast,
         f"{slow / fast - 1:.0%}",
-        True,
+        lift["agrees"],
         lift["published"],
-        lift["tol"],
-        None,
-        "",
+        0,
+        lift["exact"],
+        lift["why"],
     )
     # Each was of a prompt of 29 tokens and an answer of 200, counted while it answered: they agree where they lie in
     # the prediction's band.

@@ -174,9 +174,23 @@ def test_published_walk_of_a_70b() -> None:
         ),
         ({"tensor_parallel_size": 2, "context": 4096, "max_model_len": 131072}, False, "the engine does not start"),
         (
-            {"gpu": "a10", "weight_dtype": "nvfp4", "kv_cache_dtype": "int8"},
+            {
+                "gpu": "a10",
+                "weight_dtype": "nvfp4",
+                "kv_cache_dtype": "int8",
+            },  # vLLM's Triton kernels, on any NVIDIA GPU
+            True,
+            "fits: memory for 9 requests of 16,384 tokens at once",
+        ),
+        (
+            {"gpu": "a10", "weight_dtype": "nvfp4", "kv_cache_dtype": "nvfp4", "engine_version": "0.30.0"},
             False,
-            "NVIDIA A10 keeps no KV cache in int8. It keeps bf16,",
+            "vLLM 0.30.0 keeps no KV cache in nvfp4 on NVIDIA A10, 0.32.0 does. It keeps bf16,",
+        ),
+        (
+            {"model": "gemma-3-27b", "gpu": "a10", "kv_cache_dtype": "nvfp4"},
+            False,
+            "keeps no KV cache of Gemma 3 27B in nvfp4 on NVIDIA A10. It keeps bf16,",
         ),
         (
             {"gpu": "b300", "context": 64, "concurrent_requests": 1025},

@@ -503,7 +503,7 @@ def cache_runs(runs_kv: Quantity, n_mla_layers: Quantity) -> Any:
 
     Source: kv_run of the GPU's file, kv_kernels of the engine's.
     """
-    return where(either(runs_kv == 1, both(runs_kv == 2, n_mla_layers == 0)), 1, 0)
+    return where(either(runs_kv == 1, both(runs_kv > 1, n_mla_layers == 0)), 1, 0)
 
 
 @formula("Runs", within=[heads_divide, shares_experts, cache_runs, attention_runs])

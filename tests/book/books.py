@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import io
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -271,7 +272,7 @@ def _load(solved: Solution, row: int) -> dict[str, Any]:
         "Context": cell.context_tokens,
         "At once": cell.concurrent_requests,
         "Tokens charged per sequence": kv["charged_tokens"][row],
-        "People": kv["users"][row],
+        "People": "-" if math.isnan(kv["users"][row]) else kv["users"][row],
         "Load": kv["load_requests"][row],
         "Steady KV per sequence": kv["kv_bytes_per_sequence_steady"][row],
         "KV for all requests": kv["kv_bytes"][row],

@@ -12,7 +12,9 @@ from perturb import PERTURBATIONS
 
 from sheetgen.diagnose.cause import UNDETERMINED
 
-BY_FIGURES = ("m426.log",)  # told by two figures that agree, which other numbers do not
+# Told by figures that other numbers do not keep: two that agree, and how small the contexts of its own ranks are
+# (1.62 GiB: twice as much is no context).
+BY_FIGURES = ("m426.log", "m060.log")
 
 
 def every() -> tuple[Labelled, ...]:
