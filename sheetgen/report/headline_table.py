@@ -45,7 +45,7 @@ def load_asked(question: Question) -> Cell:
     if question.rate.users:
         return sentences.of_people.fill(users=question.rate.users, name=f"{workload.request_name}s")
     rate = wording.rate_number(question.rate.at_peak(question.settings, workload))
-    return words(f"{{}} {workload.request_name}s a second", rate)
+    return words("{} {} a second", rate, f"{workload.request_name}s")
 
 
 def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
