@@ -15,6 +15,7 @@ from random_edits import random_edits
 from recalculation import values_after
 from workbook_cells import ErrorValue
 
+from sheetgen.answer.confidences import is_fallback
 from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import Question, ask
 
@@ -30,13 +31,15 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
 
 def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path, Question]) -> None:
     path, _ = book
-    sheets, places, n_cells, words = Sheets(path), Places(path), 0, set()
+    sheets, places, n_cells, n_compared, words = Sheets(path), Places(path), 0, 0, set()
     for seed in range(MOST_RANDOM):
-        if seed >= N_RANDOM and (words == VERDICTS or not IN_LONG):
+        if n_compared >= N_RANDOM and (words == VERDICTS or not IN_LONG):
             break
         edits = random_edits(random.Random(seed), places)
-        found = values_after(path, edits.cells)
         solved = solve(ask(books.catalog(), {**LEAN, "typed": edits.overrides}))
+        if any(is_fallback(solved, row) for row in range(len(solved.question.loads))):
+            continue  # none is as built, and whether a load is answered at an even chance is no live cell
+        found, n_compared = values_after(path, edits.cells), n_compared + 1
         errors = [key for key, value in found.items() if isinstance(value, ErrorValue)]
         assert not errors, f"seed {seed}: errors in {errors[:5]} after {edits.overrides}"
         for compare in (books.differences, money_cells.differences):
@@ -47,4 +50,4 @@ def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path
             n_cells += n
         words |= {load["Fit"] for load in books.expected(solved)}
     assert words == VERDICTS or not IN_LONG, "the edits do not reach every verdict"
-    print(f"{N_RANDOM + 1} random edits: {n_cells} cells against solve")
+    print(f"{n_compared} random edits: {n_cells} cells against solve")
