@@ -21,7 +21,7 @@ from sheetgen.units import ON_DEMAND, PURCHASES
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
 FROM = {
-    "rent": ("Instances",), "short": ("Instances",),
+    "rent": ("Instances",), 
     "load": ("At once", "Users"), "spare": ("At once", "Room in words"),
     "held": ("Room in words",), "headroom": ("Room in words",),
     "monthly": ("$ per month",), "monthly_usd": ("$ per month",), "kv": ("KV in the page's unit",),

@@ -525,6 +525,10 @@ class CellRecord:
         """Whole requests at once; 0 of a rate that nothing serves."""
         return math.ceil(self.concurrent_requests or 0)
 
+    def at_level(self, confidence: float) -> AtConfidence | None:
+        """The very cheapest at one of the confidences that the record has, where something holds the load then."""
+        return next((level for level in self.by_confidence if level and level.confidence == confidence), None)
+
     @property
     def answer(self) -> ChosenRecord:
         """The recommendation, of a load that something holds."""

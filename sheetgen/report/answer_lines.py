@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess
+from sheetgen.answer.answer_record import CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
@@ -219,7 +219,7 @@ def answer_lines(
 
 def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     """How sure the answer is, with what 0.9 costs, or why to measure first."""
-    margin = _at_margin(cell)
+    margin = cell.at_level(MARGIN)
     chance = str(wording.sure(cell.answer.chance))
     costs_no_more = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT  # in another layout
     reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
@@ -236,11 +236,6 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         reason=reasons[0] if reasons else "",
     )
     yield str(sentence)
-
-
-def _at_margin(cell: CellRecord) -> AtConfidence | None:
-    """What the load takes at 0.9, where something holds it then."""
-    return next((level for level in cell.by_confidence if level and level.confidence == MARGIN), None)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -396,7 +391,7 @@ def _measure(cell: CellRecord) -> Iterator[str]:
     rented."""
     if (measure := cell.measure) is None:
         return
-    run, cheaper, margin = measure.decider or measure, measure.decider, _at_margin(cell)
+    run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
     higher = dollars(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
         rent=rented(run),

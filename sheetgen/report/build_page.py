@@ -298,13 +298,12 @@ def _why_nothing(question: Question, cell: CellRecord) -> Text:
 
 def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
     cells = {(c.workload, c.tier, c.model): record.cells[i] for i, c in enumerate(question.loads)}
-    short = wording.short_names(notes.used_instances(record))
 
     def row(w: int, t: int, requests: int | None) -> page.MatrixRow:
         return page.MatrixRow(
             wording.rate_words(cells[w, t, 0]) if requests is None else whole(requests),
             (w, t) == question.headline,
-            tuple(_cell(question, cells[w, t, m], short) for m in range(len(question.models))),
+            tuple(_cell(question, cells[w, t, m]) for m in range(len(question.models))),
             requests or 0,
             wording.stated_rate(question) if requests is None else words("{} at once", whole(requests)),
             "" if requests is None else _people(cells[w, t, m] for m in range(len(question.models))),
@@ -325,7 +324,7 @@ def _people(cells: Iterable[CellRecord]) -> Text:
     return str(sentences.people.fill(users=int(min(users)))) if users and min(users) >= 1 else ""
 
 
-def _cell(question: Question, cell: CellRecord, short: Mapping[str, str]) -> page.MatrixCell:
+def _cell(question: Question, cell: CellRecord) -> page.MatrixCell:
     if question.loads[cell.row].over_limit:
         limit = int(question.model_of(cell.row).model.max_context_tokens or 0)
         why = str(sentences.reads_at_most.fill(limit=short_tokens(limit)))
@@ -345,7 +344,6 @@ def _cell(question: Question, cell: CellRecord, short: Mapping[str, str]) -> pag
         "",
         chosen.sized_by in ("tpot", "ttft"),
         cell.needs_reservation,
-        words("{} × {}", whole(chosen.n_instances), short[chosen.instance]),
     )
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
-from sheetgen.answer.confidences import EVEN, SURE
+from sheetgen.answer.confidences import EVEN
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
@@ -69,7 +69,7 @@ def headline_row(question: Question, cell: CellRecord) -> HeadlineRow:
 
 def _at_margin(cell: CellRecord) -> Text:
     """The month of the cheapest that is 90 % sure."""
-    at_sure = next((level for level in cell.by_confidence if level and level.confidence == SURE), None)
+    at_sure = cell.at_level(wording.MARGIN)
     if at_sure is None:
         return NONE
     return THE_SAME if at_sure.monthly_usd == cell.answer.monthly_usd else wording.full_money(at_sure.monthly_usd)
@@ -79,7 +79,7 @@ def even_month(cell: CellRecord) -> Text:
     """The month at an even chance, where that stands beside the answer because one should measure first."""
     if not {"impossible", "asked_dear", "one_each"}.intersection(cell.measure_first):
         return NONE
-    even = next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
+    even = cell.at_level(EVEN)
     return NONE if even is None else wording.full_money(even.monthly_usd)
 
 

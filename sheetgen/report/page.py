@@ -274,7 +274,6 @@ class MatrixCell:
     why: Text = ""  # why the model cannot serve it: "this model reads at most 32k tokens"
     by_speed: bool = False  # speed asked for more replicas than memory
     reserved: bool = False  # more machines than one may expect to find free
-    short: Text = NONE  # "2 × p5": `rent` in short, where no other instance of the sheet is called so
 
     @property
     def dead(self) -> bool:

@@ -74,7 +74,6 @@ weights_of_group = template(
     licensed=is_text(q.license),
 )
 reads_at_most = template("this model reads at most {limit} tokens")
-enough_for = template("enough for at least {users:whole} people who ask {times} times a day")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
 headline_words = template(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
@@ -219,17 +217,6 @@ def instance_name(instance: str) -> str:
 def provider_of(instance: str) -> str:
     """Whose an instance is: AWS."""
     return provider_name(instance.partition("/")[0])
-
-
-_SIZE_OF_KIND = re.compile(r"(\.\w+| v\d+)$")
-
-
-def short_names(instances: Iterable[str]) -> dict[str, str]:
-    """By instance, its name without its size or generation, where that alone tells it from the others: p5, p6-b200."""
-    names = {one: instance_name(one) for one in instances}
-    shortened = {i: _SIZE_OF_KIND.sub("", name) for i, name in names.items()}
-    n_called = Counter(shortened.values())
-    return {i: short if n_called[short] == 1 else names[i] for i, short in shortened.items()}
 
 
 def rent(n_instances: int, instance: str) -> Cell:
