@@ -124,11 +124,15 @@ def parts(
             g["n_layers"] * max(1, -(-g["n_kv_heads"] // tp)) * (g["key_width"] + g["value_width"]) * kv * seen
         )
     flops, flops16 = peak(gpu, weight_dtype), peak(gpu, "bf16")
-    link = gpu["interconnect_bytes_per_second"] * c["link_efficiency"]
     ranks = dp if routed else 1  # that share experts, so that they wait for each other
     n_all = tp * ranks
-    ring = layers * 2 * 2 * hidden / link  # one all-reduce of a token in each layer, but for the GPUs' own share
-    own_ring, shared_ring = ring * (tp - 1) / tp, ring * (n_all - 1) / n_all
+
+    def ring(n: int) -> float:  # seconds of one all-reduce of a token in each layer over n GPUs
+        bridged = gpu.get("pair_link_bytes_per_second", 0) if n == 2 else 0
+        rate = max(gpu["interconnect_bytes_per_second"], bridged) * c["link_efficiency"]
+        return float(layers * 2 * 2 * hidden / rate * (n - 1) / n)
+
+    own_ring, shared_ring = ring(tp), ring(n_all)
     away = (stages - 1) * dp * hidden * 2 / NETWORK  # a token between machines
     latency = (stages - 1) * read("speed.yaml")["network_hop_seconds"]
     decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])

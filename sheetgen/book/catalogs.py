@@ -383,6 +383,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
+        ("pair_link_bytes_per_second", "Bridge, bytes/s", "Each way, between the two GPUs that it joins; 0: none."),
         ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
         *(
             (f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")

@@ -511,6 +511,7 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
         "eager_seconds_per_layer": speed.eager_seconds_per_layer,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
+        "pair_link_bytes_per_second": gpu.pair_link_bytes_per_second or 0,
         "peak_flops": peak_flops(gpu, weight_dtype),
         "peak_flops_16_bit": peak_flops(gpu, "bf16"),
     }

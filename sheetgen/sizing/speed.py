@@ -234,13 +234,16 @@ def _ring_seconds(
     n_layers: Quantity,
     hidden_size: Quantity,
     interconnect_bytes_per_second: Quantity,
+    pair_link_bytes_per_second: Quantity,
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
 ) -> Any:
-    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one."""
+    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one. A ring is as
+    fast as its slowest link: a bridge serves the two GPUs that it joins, and no more."""
     moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
-    return moved / (interconnect_bytes_per_second * link_efficiency)
+    bridge = where(gpus <= 2, pair_link_bytes_per_second, 0)
+    return moved / (largest(interconnect_bytes_per_second, bridge) * link_efficiency)
 
 
 @formula("One token's all-reduces of attention", SECONDS)
@@ -249,6 +252,7 @@ def token_link_seconds(
     hidden_size: Quantity,
     tensor_parallel_size: Quantity,
     interconnect_bytes_per_second: Quantity,
+    pair_link_bytes_per_second: Quantity,
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
@@ -262,6 +266,7 @@ def token_link_seconds(
         n_layers,
         hidden_size,
         interconnect_bytes_per_second,
+        pair_link_bytes_per_second,
         link_efficiency,
         activation_element_bytes,
         ring_passes,
@@ -276,6 +281,7 @@ def token_exchange_seconds(
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
     interconnect_bytes_per_second: Quantity,
+    pair_link_bytes_per_second: Quantity,
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
@@ -290,6 +296,7 @@ def token_exchange_seconds(
         n_layers,
         hidden_size,
         interconnect_bytes_per_second,
+        pair_link_bytes_per_second,
         link_efficiency,
         activation_element_bytes,
         ring_passes,
