@@ -2,7 +2,7 @@
 
 const ON_DEMAND = "on-demand";
 const CHANCES = ["memory", "tpot", "ttft"];
-const USUAL = 0, NAMED = 1, WHOLE = 2, OTHER_VENDORS = 3; // the lists of a region and class
+const BY_DEFAULT = 0, NAMED = 1, WHOLE = 2, OTHER_VENDORS = 3; // the lists of a region and class
 const fromJson = (x) => (x === null ? NaN : x);
 const asColumn = (value) => Float64Array.from(Array.isArray(value) ? value : [value], fromJson);
 const [MACHINE, USD, REGION, READ_ON] = [0, 1, 2, 3]; // of an offer of the market
@@ -17,16 +17,30 @@ const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
 
 class QuestionError extends Error {}
 
+const refuse = (name, values) => {
+  throw new QuestionError(say(name, values));
+};
+
 // Models by every name, in lower case -------------------------------------------------------------------------------
 
 const MODELS = new Map();
 FACTS.models.forEach((model, place) => {
   model.place = place;
-  for (const name of [model.id, ...model.names]) {
+  for (const name of [model.id, model.name, ...model.names]) {
     const key = name.toLowerCase();
     if (!MODELS.has(key)) MODELS.set(key, model);
   }
 });
+
+// The model of a name. Throws QuestionError with those whose names have the most of its words.
+function modelOf(name) {
+  const asked = String(name).toLowerCase().trim(), found = MODELS.get(asked);
+  if (found) return found;
+  const parts = asked.split(/[^a-z0-9.]+/).filter(Boolean);
+  const shared = (model) => parts.filter((part) => [...model.names, model.id, model.name].some((known) => known.toLowerCase().includes(part))).length;
+  const near = FACTS.models.filter(shared).sort((one, other) => shared(other) - shared(one)).slice(0, 5);
+  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") });
+}
 
 // Tables of one load alone: what a program makes of quantities by name.
 function workOutCase(program, values) {
@@ -38,25 +52,22 @@ function workOutCase(program, values) {
 
 // The question with its defaults: the load, the targets, the precisions. Throws QuestionError.
 function completed(asked) {
-  const model = MODELS.get(String(asked.model).toLowerCase());
-  if (!model) throw new QuestionError(`No model is called ${asked.model}.`);
+  const model = modelOf(asked.model);
   const input = asked.input_tokens, output = asked.output_tokens, context = input + output;
-  if (context > model.limit) {
-    throw new QuestionError(`${model.name} reads at most ${count(model.limit)} tokens; prompt and answer are ${count(context)}.`);
-  }
-  const asks = asked.asks ?? FACTS.asks;
+  if (context > model.limit) refuse("over", { model: model.name, limit: count(model.limit), context: count(context) });
+  const asks = asked.requests_per_user_per_day ?? FACTS.asks;
   const workload = { context_tokens: context, input_tokens: input, output_tokens: output, requests_per_user_per_day: asks };
   const targetOf = workOutCase(PROGRAMS.targets, { ...FACTS.judged, ...workload, history_hit_fraction: 0 });
-  const target = (name) => (asked[name] === undefined ? targetOf(`default_${name}`) : asked[name]);
+  const target = (name) => asked[`${name}_ms`] ?? targetOf(`default_${name}_target_ms`);
   const ofDay = { users: asked.users ?? 0, requests_per_second: asked.requests_per_second ?? 0, requests_per_day: 0, tokens_per_day: 0 };
   const rate = workOutCase(PROGRAMS.rate, { ...workload, ...ofDay })("peak_requests_per_second");
   return {
     ...asked, model,
     workload: { ...workload, max_model_len: context, history_hit_fraction: 0,
-      tpot_target_ms: target("tpot_target_ms"), ttft_target_ms: target("ttft_target_ms") },
+      tpot_target_ms: target("tpot"), ttft_target_ms: target("ttft") },
     users: asked.users ?? 0,
-    isRate: !asked.at_once,
-    rate, at_once: asked.at_once ?? 0,
+    isRate: !asked.concurrent_requests,
+    rate, concurrent_requests: asked.concurrent_requests ?? 0,
     purchase: asked.purchase ?? ON_DEMAND,
     region: asked.region ?? "",
     providers: asked.providers ?? [],
@@ -74,9 +85,8 @@ const listOf = (place, providers) => {
 
 // The offers of a question in a purchase class, of those of the class asked for and of the others as they stand there.
 function offersIn(question, purchase) {
-  const lists = MARKET.regions[question.region]?.[question.purchase];
-  if (!lists) throw new QuestionError(`No region is called ${question.region}.`);
-  return listOf(lists[question.providers.length ? NAMED : USUAL][purchase], question.providers);
+  const lists = MARKET.regions[question.region][question.purchase];
+  return listOf(lists[question.providers.length ? NAMED : BY_DEFAULT][purchase], question.providers);
 }
 
 // By kind of FACTS.beyond the offers that nobody asked for.
@@ -142,7 +152,7 @@ function gridOf(question, offers) {
   };
   for (const [name, value] of Object.entries(settings)) grid.put([], name, [value]);
   for (const [name, value] of Object.entries(workload)) grid.put(["workload"], name, [value]);
-  grid.put(["load"], "concurrent_requests", [question.at_once]);
+  grid.put(["load"], "concurrent_requests", [question.concurrent_requests]);
   grid.put(["load"], "stated_users", [question.users]);
   if (isRate) grid.put(["load"], "requests_per_second", [question.rate]);
   return Object.assign(grid, { gpus, layouts });
@@ -229,7 +239,7 @@ function paced(grid, position) {
 // A question of one purchase class: its tables, what is chosen, and by class what would be rented.
 function solve(question) {
   const offers = offersIn(question, question.purchase);
-  if (!offers.length) throw new QuestionError("No machine is left: choose other providers, another region or another purchase class.");
+  if (!offers.length) refuse("nobody", {});
   const byClass = Object.fromEntries(Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]));
   const whole = { ...question, weights: weightsOf(question, offers) };
   const grid = tablesOf(whole, offers, [...offers, ...Object.values(byClass).flat()]);
@@ -322,7 +332,7 @@ function answer(asked) {
   const sizes = { tensor_parallel_size: read("tensor_parallel_size"), data_parallel_size: read("data_parallel_size") };
   const stages = read("pipeline_stages"), replicas = read("n_replicas");
   const gpus = replicas * sizes.tensor_parallel_size * sizes.data_parallel_size * stages;
-  const atOnce = isRate ? read("in_flight_at_peak") : question.at_once;
+  const atOnce = isRate ? read("in_flight_at_peak") : question.concurrent_requests;
   const [, usd, region, readOn] = MARKET.offers[best.offer], machine = machineOf(best.offer);
   const units = workOutCase(PROGRAMS.units, {
     ...question.workload, utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
@@ -489,4 +499,99 @@ function measureFirst(record) {
   return Object.keys(reasons).filter((reason) => reasons[reason]);
 }
 
+// In words ----------------------------------------------------------------------------------------------------------
+
 const count = (number) => number.toLocaleString("en-US");
+const dollars = (usd) => "$" + count(Math.round(usd));
+const fixed = (number, decimals) => number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+
+// A sentence with these values; what is not given is none.
+function say(name, values) {
+  const { inputs, say: sentence } = SENTENCES[name];
+  return sentence(...inputs.map((input) => values[input] ?? NaN));
+}
+
+const sureWords = (chance) => say("sure", { chance, chance_step: FACTS.chance_step });
+const rentWords = ({ instance, n_instances }) => say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
+const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
+
+// A way to pay less: what it is, and what it gives up.
+function wayWords(way, record) {
+  const { levels, judged, purchases, gpus } = FACTS;
+  const isEven = way.chance !== undefined && sureWords(way.chance) === sureWords(levels.even);
+  const provider = providerOf(way.instance ?? "");
+  const values = {
+    detail: way.detail, chance: isEven ? levels.even : way.chance, sure: way.chance === undefined ? "" : sureWords(way.chance),
+    owned_gpus: `${record.n_gpus}x ${gpus.find(({ id }) => id === record.gpu).name}`,
+    term: FACTS.terms[way.detail] ?? purchases[way.detail]?.words ?? "",
+    other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
+    further: way.further ? providerOf(way.further.instance) : "",
+    further_usd: way.further ? dollars(way.further.monthly_usd) : "",
+    host: way.host ?? "", hours: String(CONSTANTS.hours_per_month), commits_usd: dollars(way.commits_usd ?? 0),
+    months: fixed(way.pays_after_months ?? 0, 1),
+    working_hours: String(judged.working_hours_per_month), start_minutes: String(judged.start_minutes),
+  };
+  return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
+}
+
+// Why one should measure before renting, in words: the first reason.
+function measureWords(record) {
+  const [reason] = measureFirst(record), levels = record.by_confidence.filter(Boolean);
+  if (!reason) return "";
+  const level = reason === "sure_dear" ? levels.at(-1) : levels[0];
+  const values = level ? { usd: dollars(level.monthly_usd), rent: rentWords(level), sure: sureWords(level.chance) } : {};
+  return say(`measure_${reason}`, { confidence: record.question.confidence, ...values });
+}
+
+// All that the page shows of an answer, in words: texts by the names of its places.
+function answerWords(record) {
+  const { question, purchase } = record, isShown = record.chosen !== null;
+  const declined = record.declined ? say("declined", {
+    term: FACTS.purchases[record.declined.purchase].words, month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
+  }) : "";
+  if (!isShown) return { month: record.verdict, a_month: "", rent: "", year: declined };
+  const months = FACTS.purchases[purchase].months, { memory } = record, gib = (bytes) => fixed(bytes / FACTS.gib, 1);
+  const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
+  const free = Math.max(0, memory.limit_bytes - memory.weights_bytes - memory.kv_bytes - memory.overhead_bytes);
+  const tpot = record.tpot_target_seconds, ttft = record.ttft_target_seconds;
+  return {
+    month: dollars(record.monthly_usd), a_month: "a month",
+    rent: say("rented", { rent: rentWords(record), provider: providerOf(record.instance) }),
+    year: say("year", {
+      year: dollars(record.annual_usd), term: months ? FACTS.terms[purchase] : "",
+      binds: dollars(months * record.monthly_usd), is_on_demand: Number(purchase === ON_DEMAND),
+    }) + (declined && ` ${declined}`),
+    load_words: say("load", {
+      per_hour: question.isRate ? count(Math.round(record.requests_per_hour)) : "",
+      at_once: fixed(record.concurrent_requests, question.isRate ? 1 : 0),
+      people: record.users >= 1 && !question.users ? count(record.users) : "", times: String(question.workload.requests_per_user_per_day),
+    }),
+    sure: say("fast_enough", { sure: sureWords(record.chance) }),
+    measure: measureWords(record),
+    margin: say("margin", { month: sure ? dollars(sure.monthly_usd) : "", rent: sure ? rentWords(sure) : "", sure: sureWords(FACTS.levels.sure) }),
+    wait: question.workload.output_tokens > 1 ? say("wait", {
+      first: fixed(record.ttft_seconds, 1), pace: fixed(1 / record.tpot_seconds, 0),
+      first_target: ttft ? fixed(ttft, 1) : "", pace_target: tpot ? fixed(1 / tpot, 0) : "",
+    }) : "",
+    memory_words: say("memory", { free: gib(free), limit: gib(memory.limit_bytes) }),
+    memory: [["weights", memory.weights_bytes], ["kv", memory.kv_bytes], ["other", memory.overhead_bytes], ["free", free]].map(
+      ([part, bytes]) => ({ part, share: bytes / memory.limit_bytes, words: say("part", { part: FACTS.parts[part], gib: gib(bytes) }) })),
+    hardware: say("hardware", {
+      hardware: say("hardware_words", {
+        n_instances: record.n_instances, n_gpus: record.n_gpus, gpu_name: record.gpu_name, n_replicas: record.n_replicas,
+        tensor_parallel_size: record.tensor_parallel_size, data_parallel_size: record.data_parallel_size, pipeline_stages: record.pipeline_parallel_size,
+      }),
+      weights: record.weight_dtype.toUpperCase(), region: record.region || "", day: record.price_as_of ?? "",
+    }),
+    chance: record.chance,
+  };
+}
+
+// The answer for the published weights in words; nothing where these are in use.
+function publishedWords(published) {
+  if (!published) return "";
+  const { weight_dtype, monthly_usd } = published;
+  return say("published", {
+    dtype: weight_dtype.toUpperCase(), month: monthly_usd === null ? "" : dollars(monthly_usd), rent: monthly_usd === null ? "" : rentWords(published),
+  });
+}

@@ -38,19 +38,30 @@ from sheetgen.question.market import (
     in_class,
     of_market,
     owning_of,
+    vendor_name,
 )
 from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
 from sheetgen.question.sheet_question import Question, SheetModel, models_named
 from sheetgen.question.stated_load import mean_over_peak
+from sheetgen.report.live_words import PARTS
+from sheetgen.report.pay_less_words import JUDGED as SAID
+from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.report.wording import provider_name
 from sheetgen.sizing import targets
-from sheetgen.units import DTYPES, LAYOUTS, PURCHASES
+from sheetgen.units import DTYPES, GIB, LAYOUTS, PURCHASES
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
 OF_QUESTION = ("workload", "pace", "load", "instance", "offer", "measurement")  # axes whose facts a reader gives
-CLEARLY, RESERVATION = "clearly_cheaper_fraction", "reservation_above_instances"
+CLEARLY = "clearly_cheaper_fraction"
 ALL = "all"
+FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
+# What a reader types, by the names that `recommend` has for it.
+TYPED = (
+    "users", "requests_per_user_per_day", "concurrent_requests", "requests_per_second", "input_tokens", "output_tokens",
+    "confidence", "tpot_ms", "ttft_ms",
+)  # fmt: skip
 
 
 def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
@@ -65,11 +76,12 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
     whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=())
     columns, variants, of_models = _columns(whole, models)
     reference = plain.reference
-    judged = (*JUDGED, CLEARLY, RESERVATION, *targets.ASSUMED)
+    judged = (*JUDGED, *SAID.values(), CLEARLY, *targets.ASSUMED)
     settings = plain.settings
     return {
         "as_of": plain.as_of.isoformat(),
-        "engine": plain.engine.engine,
+        "first": models[0].model.id if names else FIRST,
+        "engine": plain.engine.name,
         "engine_version": plain.engine.default_version,
         "precisions": PRECISIONS,
         "kinds": list(MODEL_KINDS),
@@ -96,6 +108,12 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "lower": {"fp8": FP8, "fp4": list(FP4), "deployed": DEPLOYED, **_run(catalog, plain)},
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),
+        "terms": TERMS,
+        "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
+        "parts": PARTS,
+        "chance_step": CHANCE_STEP,
+        "gib": GIB,
+        "inputs": {name: _limits(name) for name in TYPED},
         "workloads": [
             {
                 "id": one.id,
@@ -108,6 +126,13 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
             if one.is_default
         ],
     }
+
+
+def _limits(name: str) -> Json:
+    """What an input may be, and in words."""
+    kind = BY_NAME[name].kind
+    least = 1 if kind.what == "tokens" else kind.low
+    return {"low": least, "high": kind.high, "is_whole": int(kind.what in ("whole", "tokens")), "words": str(kind)}
 
 
 def as_text(facts: Json) -> str:

@@ -48,10 +48,10 @@ def live_program() -> str:
     return "\n".join((print_programs(PROGRAMS), _print_sentences(SENTENCES), answer))
 
 
-def _print_sentences(sentences: Mapping[str, Template]) -> str:
+def _print_sentences(sentences: Mapping[str, Template | Formula]) -> str:
     """A statement that declares SENTENCES: by name the quantities that a sentence reads, and the function."""
     entries = []
     for name, sentence in sentences.items():
-        formula = sentence.formula(name, name)
+        formula = sentence.formula(name, name) if isinstance(sentence, Template) else sentence
         entries.append(f"{name}:{{inputs:{list(formula.inputs)!r},say:{print_function(formula)}}}")
     return "const SENTENCES={\n" + ",\n".join(entries) + "\n};\n"

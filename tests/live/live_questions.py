@@ -56,8 +56,8 @@ def random_questions(seed: int, n_questions: int) -> Iterator[Question]:
     for _ in range(n_questions):
         load = draw.choice(
             (
-                {"users": draw.choice((1, 20, 200, 640, 3000, 50_000)), **sometimes(0.5, "asks", 1, 5, 60)},
-                {"at_once": draw.choice((1, 3, 8, 32, 100, 1024))},
+                {"users": draw.choice((1, 20, 200, 640, 3000, 50_000)), **sometimes(0.5, "requests_per_user_per_day", 1, 5, 60)},
+                {"concurrent_requests": draw.choice((1, 3, 8, 32, 100, 1024))},
                 {"requests_per_second": draw.choice((0.02, 0.5, 4.5, 60.0))},
             )
         )
@@ -72,21 +72,15 @@ def random_questions(seed: int, n_questions: int) -> Iterator[Question]:
             **sometimes(0.3, "region", *areas),
             **sometimes(0.3, "providers", *providers),
             **sometimes(0.3, "confidence", 0.5, 0.6, 0.8, 0.9, 0.95),
-            **sometimes(0.2, "tpot_target_ms", 15, 25, 80, 0),
-            **sometimes(0.2, "ttft_target_ms", 400, 2000, 30_000, 0),
+            **sometimes(0.2, "tpot_ms", 15, 25, 80, 0),
+            **sometimes(0.2, "ttft_ms", 400, 2000, 30_000, 0),
         }
 
 
 def options_of(question: Question) -> dict[str, Any]:
     """The same as options of `recommend`."""
-    renamed = {
-        "at_once": "concurrent_requests",
-        "asks": "requests_per_user_per_day",
-        "tpot_target_ms": "tpot_ms",
-        "ttft_target_ms": "ttft_ms",
-    }
-    options = {renamed.get(name, name): value for name, value in question.items()}
-    options |= {name: "off" for name in ("tpot_ms", "ttft_ms") if options.get(name) == 0}
+    off = {name: "off" for name in ("tpot_ms", "ttft_ms") if question.get(name) == 0}
+    options = {**question, **off}
     return {name: str(value) if name.endswith("_ms") else value for name, value in options.items()} | {"as_of": AS_OF}
 
 

@@ -10,7 +10,7 @@ from live_questions import differences, in_node, in_python, random_questions, so
 # Of the default run: people, at once, a rate; dense, mixture, MLA, hybrid.
 FEW = [
     {"model": "70b", "users": 640, "input_tokens": 15_360, "output_tokens": 1024},
-    {"model": "DeepSeek-V3", "at_once": 32, "input_tokens": 3072, "output_tokens": 1024, "confidence": 0.9},
+    {"model": "DeepSeek-V3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024, "confidence": 0.9},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256, "purchase": "reserved-1yr"},
     {"model": "qwen3-next-80b-a3b", "users": 200, "input_tokens": 7000, "output_tokens": 1024, "region": "eu"},
     {
@@ -20,7 +20,7 @@ FEW = [
         "output_tokens": 1024,
         "providers": ["aws", "lambda"],
     },
-    {"model": "70b", "at_once": 1, "input_tokens": 200_000, "output_tokens": 1024},
+    {"model": "70b", "concurrent_requests": 1, "input_tokens": 200_000, "output_tokens": 1024},
 ]
 
 
