@@ -6,6 +6,7 @@ makes of a few models apart is kept once for them, and machines are listed by re
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,8 +70,8 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
 
     Raises ScenarioError for a name that is none.
     """
-    plain = question_of({"model": names[0] if names else _every_model(catalog)[0], "as_of": as_of}, catalog)
-    models = _models(catalog, plain, names or _every_model(catalog))
+    plain = question_of({"model": names[0] if names else FIRST, "as_of": as_of}, catalog)
+    models = _models(catalog, plain, names)
     market = _Market(catalog, plain)
     gpus = tuple(market.gpus.values())
     whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=())
@@ -101,7 +102,7 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "judged": {name: reference.assumption(name) for name in judged},
         "asks": BY_NAME["requests_per_user_per_day"].default,
         "mean_over_peak": mean_over_peak(settings.peak_hour_share, settings.burst_factor),
-        "utilization": question_of({"model": models[0].model.id}, catalog).settings.utilization,
+        "utilization": settings.utilization,
         "confidence": settings.confidence,
         "levels": {"even": EVEN, "sure": SURE},
         "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES},
@@ -140,23 +141,20 @@ def as_text(facts: Json) -> str:
     return json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
-def _every_model(catalog: Catalog) -> list[str]:
-    return [model.id for model in catalog.models()]
+def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
+    """All models but those that serve nothing by themselves, and those that the engine does not load."""
+    for model in catalog.models():
+        with contextlib.suppress(ScenarioError):
+            yield from models_named(catalog, {"models": model.id}, plain.engine)
 
 
-def _models(catalog: Catalog, plain: Question, names: Iterable[str]) -> list[SheetModel]:
-    """The models named, at what is published; of all those, none that serves nothing by itself or that the engine does
-    not load."""
-    found = dict[str, SheetModel]()
-    for name in names:
-        try:
-            [one] = models_named(catalog, {"models": name}, plain.engine)
-        except ScenarioError:
-            if len(list(names)) < len(catalog.models()):
-                raise
-            continue
-        found.setdefault(one.model.id, one)
-    return list(found.values())
+def _models(catalog: Catalog, plain: Question, names: Sequence[str]) -> list[SheetModel]:
+    """The models named, or all, at what is published, each once."""
+    if names:
+        found = (one for name in names for one in models_named(catalog, {"models": name}, plain.engine))
+    else:
+        found = _every_model(catalog, plain)
+    return list({one.model.id: one for one in found}.values())
 
 
 def _run(catalog: Catalog, plain: Question) -> Json:

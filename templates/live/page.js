@@ -31,7 +31,7 @@ function setUp() {
     ...FACTS.precisions.map((dtype) => [dtype, dtype.toUpperCase()])]);
   fill(form.elements.kv_cache_dtype, [["auto", "the model's own"], ...FACTS.precisions.map((dtype) => [dtype, dtype.toUpperCase()])]);
   fill(form.elements.purchase, Object.entries(FACTS.purchases).map(([id, { words }]) => [id, words]));
-  fill(form.elements.region, Object.keys(MARKET.regions).map((area) => [area, area || "each provider's in the US"]));
+  fill(form.elements.region, Object.keys(MARKET.regions).map((area) => [area, area || "US (default)"]));
   for (const { id, name, input_tokens, output_tokens, asks } of FACTS.workloads) {
     const button = element("button", name, { type: "button", "data-workload": id });
     button.addEventListener("click", () => {
@@ -167,6 +167,7 @@ function answerTexts(texts) {
     show(answerWords(record));
     const address = addressOf(texts);
     $("command").value = commandOf(address);
+    $("model_name").textContent = record.question.model.name;
     document.documentElement.dataset.answered = String(performance.now() - start);
     later = setTimeout(() => {
       showWays(record);

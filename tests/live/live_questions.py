@@ -56,7 +56,10 @@ def random_questions(seed: int, n_questions: int) -> Iterator[Question]:
     for _ in range(n_questions):
         load = draw.choice(
             (
-                {"users": draw.choice((1, 20, 200, 640, 3000, 50_000)), **sometimes(0.5, "requests_per_user_per_day", 1, 5, 60)},
+                {
+                    "users": draw.choice((1, 20, 200, 640, 3000, 50_000)),
+                    **sometimes(0.5, "requests_per_user_per_day", 1, 5, 60),
+                },
                 {"concurrent_requests": draw.choice((1, 3, 8, 32, 100, 1024))},
                 {"requests_per_second": draw.choice((0.02, 0.5, 4.5, 60.0))},
             )
