@@ -95,9 +95,9 @@ const labelOf = (field) => field.closest("label").firstChild.textContent.trim();
 function addressTexts(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, "")), texts = { ...USUAL };
   for (const [name, value] of given) {
-    if (name === "load" || !(name in USUAL)) refuse("unknown", { name: `"${name.slice(0, 60)}"` });
+    if (name === "load" || !Object.hasOwn(USUAL, name)) refuse("unknown", { name: `"${name.slice(0, 60)}"` });
     texts[name] = name === "providers" ? value.split(",").filter(Boolean) : value;
-    if (name in LOADS) texts.load = name;
+    if (Object.hasOwn(LOADS, name)) texts.load = name;
     const known = CHOICES.includes(name) ? [...form.elements[name].options].map((option) => option.value) : Object.keys(MARKET.providers);
     const isKnown = CHOICES.includes(name) ? known.includes(value) : name !== "providers" || texts.providers.every((one) => known.includes(one));
     if (!isKnown) refuse("wrong", { label: name, value: `"${value.slice(0, 60)}"`, kind: `one of ${known.filter(Boolean).join(", ")}` });
@@ -112,7 +112,7 @@ function addressOf(texts) {
     (!Object.values(LOADS).flat().includes(name) && String(texts[name]) !== String(USUAL[name]));
   for (const name of Object.keys(USUAL)) {
     const text = String(texts[name]);
-    if (name !== "load" && isSaid(name)) said.set(name, name in FACTS.inputs ? text.replaceAll(",", "") : text);
+    if (name !== "load" && isSaid(name)) said.set(name, Object.hasOwn(FACTS.inputs, name) ? text.replaceAll(",", "") : text);
   }
   return `#${said.toString().replaceAll("%2C", ",")}`;
 }
