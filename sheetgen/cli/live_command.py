@@ -22,7 +22,7 @@ DEFAULT_OUT = "output/live.html"
 @command()
 @click.option("--models", metavar="NAMES", default=EVERY, help="Models that the page answers for. Default all.")
 @click.option("--out", metavar="FILE", default=DEFAULT_OUT, help=f"The file to write. Default {DEFAULT_OUT}.")
-@text_options(("as_of",))
+@text_options(("as_of", "DATE", "The day of the page, from which prices of hosts are counted. Default today."))
 @common
 def live(models: str, out: str, as_of: str | None, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """A page that answers as `recommend` does, in any browser: one file with every model and price, no network.

@@ -150,10 +150,8 @@ def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
 
 def _models(catalog: Catalog, plain: Question, names: Sequence[str]) -> list[SheetModel]:
     """The models named, or all, at what is published, each once."""
-    if names:
-        found = (one for name in names for one in models_named(catalog, {"models": name}, plain.engine))
-    else:
-        found = _every_model(catalog, plain)
+    named = (one for name in names for one in models_named(catalog, {"models": name}, plain.engine))
+    found = named if names else _every_model(catalog, plain)
     return list({one.model.id: one for one in found}.values())
 
 
