@@ -160,6 +160,11 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)))
 
 
+def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
+    """Whether any instance that these filters allow can be had in their purchase class."""
+    return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
+
+
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
     """The candidates of another purchase class: those of this one that have a price in it, and `others`; per provider,
     GPU and count the cheapest."""
