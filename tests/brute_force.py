@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
 import yaml
@@ -107,15 +108,47 @@ AREAS = {
 }
 
 
+FAR = 3  # times: from the row's own price, and beyond what providers take for the GPU
+
+
+@cache
+def taken(gpu: str, purchase: str) -> tuple[Fraction, Fraction]:
+    """The least and the most that any provider takes for an hour of a GPU; the least too as on demand has it, at the
+    class's usual share."""
+    names, shares = read("index.yaml")["gpus"], []
+    of_gpu: dict[str, list[Fraction]] = defaultdict(list)
+    for file in sorted((CATALOGS / "instances").glob("*.yaml")):
+        for row in read(f"instances/{file.name}")["instances"]:
+            prices = {p["purchase"]: Fraction(p["usd_per_hour"]) for p in row.get("prices", [])}
+            if purchase in prices and "on-demand" in prices:
+                shares.append(prices[purchase] / prices["on-demand"])
+            if names[row["gpu"]] == names[gpu]:
+                for name, usd in prices.items():
+                    of_gpu[name].append(usd / Fraction(row["gpu_count"]))
+    share = median(shares) if shares else Fraction(1)
+    low = [*of_gpu[purchase], *(usd * share for usd in of_gpu["on-demand"])]
+    return min(low), max(max(prices) for prices in of_gpu.values() if prices)
+
+
+def is_plausible(usd: Decimal, row: Any, purchase: str) -> bool:
+    """Whether a price of a region may choose hardware."""
+    own = [Fraction(p["usd_per_hour"]) for p in row["prices"] if p["purchase"] == purchase]
+    least, most = taken(row["gpu"], purchase)
+    of_gpu = Fraction(usd) / Fraction(row["gpu_count"])
+    is_near = all(one / FAR <= Fraction(usd) <= one * FAR for one in own)
+    return is_near and least / FAR <= of_gpu <= most * FAR
+
+
 def prices_in(provider: str, row: Any, purchase: str, area: str) -> list[Decimal]:
-    """Prices of a row in one class: the row's own, or of all regions of an area."""
+    """Prices of a row in one class: the row's own, or of all regions of an area, but implausible ones."""
     own = [p for p in row["prices"] if p["purchase"] == purchase]
     own = [p for p in own if not purchase.startswith("reserved") or p.get("kind")]
     prices = [Decimal(p["usd_per_hour"]) for p in own if not area or row["region"] in AREAS[area]]
     for block in read(f"regions/{provider}.yaml")["prices"] if area else ():
         if block["purchase"] == purchase:
             of_type = block["usd_per_hour"].get(row["type"], {})
-            prices += [Decimal(usd) for region, usd in of_type.items() if region in AREAS[area]]
+            there = [Decimal(usd) for region, usd in of_type.items() if region in AREAS[area]]
+            prices += [usd for usd in there if is_plausible(usd, row, purchase)]
     return prices
 
 

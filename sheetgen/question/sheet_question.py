@@ -372,6 +372,7 @@ class Question:
     ask: int | None = None  # position of the model that is to be approved; none: each
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
     stated: Stated = field(default_factory=dict)
+    doubted: tuple[tuple[str, str], ...] = ()  # instances of which a price takes no part, as it is implausible: and why
     declined: DeclinedClass | None = None
     measurements: Measurements = NOTHING_MEASURED
 
@@ -496,7 +497,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
             filters, purchase, settings = plain, ON_DEMAND, replace(settings, purchase=ON_DEMAND)
             options = {**options, "purchase": ON_DEMAND}
     selected = attempt(select, catalog, engine, filters) if engine else None
-    candidates, left_out, others, rows = selected or ((), (), {}, ())
+    candidates, left_out, others, rows, doubted = selected or ((), (), {}, (), ())
     overrides = attempt(typed.read_overrides, options.get("typed"))
     by_id = {c.gpu.id: c.gpu for c in rows}
     if overrides:  # an instance of one's own may be of a GPU that nothing else offers
@@ -540,6 +541,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
         beyond=not_asked(catalog, engine, filters),
         rate=rate,
         draft=draft and at_weights(draft, models[0].weight_dtype),
+        doubted=doubted,
         declined=None
         if requested == purchase
         else DeclinedClass(requested, "unsold", None, len(candidates), len(candidates)),
