@@ -369,8 +369,6 @@ def test_random_loads_in_other_regions(catalog: Catalog, monkeypatch: pytest.Mon
     for i, (load, limits) in enumerate(itertools.islice(random_loads(20261129 + len(area)), n)):
         if i % 3 == 0:
             limits["purchase"] = ("capacity-block", "spot")[i // 3 % 2]
-        if not brute_force.candidates(purchase=limits.get("purchase", "on-demand")):
-            del limits["purchase"]  # which a region without a price of that class refuses
         (cell,) = document(recommended({**load, **_options(limits), "region": area}, catalog))["cells"]
         check(cell, kinds, limits=limits, dtypes=load)
         assert cell["region"] is None or cell["region"] in brute_force.AREAS[area]
@@ -427,15 +425,48 @@ def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
 def test_what_nothing_serves_at_the_confidence_is_answered_at_an_even_chance(
     catalog: Catalog, confidence: float
 ) -> None:
-    """Targets from those that only nothing meets to those that all meet: some are met at an even chance alone."""
-    kinds = Kinds()
+    """Targets from those that only nothing meets to those that all meet: some are met at an even chance alone, on which
+    nobody binds money."""
+    kinds, draw = Kinds(), random.Random(20261129)
     for model, tpot_ms in itertools.product(("llama-3.1-70b", "deepseek-v3"), (4, 6, 8, 10, 13, 17)):
-        limits = {"tpot_ms": tpot_ms, "confidence": confidence}
+        limits = {"tpot_ms": tpot_ms, "confidence": confidence, "purchase": draw.choice(CLASSES)}
         load = {"model": model, "context": 16384, "concurrent_requests": 8, **_options(limits)}
         (cell,) = document(recommended(load, catalog))["cells"]
         check(cell, kinds, limits=limits)
     print(f"{confidence}: {kinds}")
     assert all(kinds[kind] > 0 for kind in ("at an even chance", "too slow", f"at {confidence}")), kinds
+
+
+NEAR = {"model": "qwen3-30b-a3b", "context": 4096, "tokens_per_day": 3e8}
+FOUR_BITS = {"model": "llama-3.1-405b", "context": 32768, "requests_per_second": 0.5, "weight_dtype": "int4"}
+SPARE = {"model": "gemma-3-12b", "context": 16384, "users": 20, "survive": "replica"}
+
+
+@pytest.mark.parametrize(
+    ("load", "confidence", "purchase", "reason", "instance"),
+    [
+        (NEAR, 0.5, "capacity-block", None, "aws/p5.4xlarge"),  # 3 % dearer than what is an even chance on demand
+        (NEAR, 0.5, "on-demand", None, "aws/g7e.2xlarge"),
+        (NEAR, 0.9, "capacity-block", "no_saving", "azure/Standard_NC80adis_H100_v5"),
+        (SPARE, 0.9, "capacity-block", "no_saving", "aws/g6e.xlarge"),
+        (FOUR_BITS, 0.9, "reserved-1yr", "even_chance", "aws/p5en.48xlarge"),
+        (FOUR_BITS, 0.5, "reserved-1yr", None, "azure/Standard_ND96isr_H200_v5"),  # which was asked for
+        ({**NEAR, "providers": "lambda,nebius"}, 0.7, "reserved-1yr", "unsold", "nebius/HGX H200 x1"),
+    ],
+)
+def test_a_class_that_is_no_answer_says_why(
+    catalog: Catalog, load: dict[str, Any], confidence: float, purchase: str, reason: str | None, instance: str
+) -> None:
+    """Money is bound at the confidence asked for or not at all, and classes are compared at the same certainty."""
+    (cell,) = document(recommended({**load, "confidence": confidence, "purchase": purchase}, catalog))["cells"]
+    declined = cell["declined"] or {"reason": None}
+    assert (declined["reason"], cell["instance"]) == (reason, instance)
+    assert cell["purchase"] == ("on-demand" if reason else purchase)
+    if reason == "unsold":
+        assert declined["unpriced"] == declined["instances"] > 10
+    if reason == "even_chance":
+        assert "impossible" in cell["measure_first"] and cell["by_purchase"]["reserved-1yr"] is None
+        assert "term" not in [way["kind"] for way in cell["pay_less"]]
 
 
 def test_random_rates(catalog: Catalog) -> None:

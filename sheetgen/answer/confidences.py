@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from sheetgen.answer.answer_record import AtConfidence, ChosenRecord, limit_of
 from sheetgen.answer.picks import Pick, picks_of
 from sheetgen.answer.solution import Solution
@@ -35,6 +37,13 @@ def in_force(grid: Grid, confidence: float) -> Grid:
     levels[paces] = 0.0
     grid.put(("pace",), {"level_z": levels})
     return grid.read_again(AGAIN.again("at_levels"), AGAIN)
+
+
+def at_confidence_asked(grid: Grid) -> Grid:
+    """The grid with every context at the confidence asked for, up to the choice."""
+    asked = grid.again({})
+    asked.put(("pace",), {"level_z": numpy.full(asked.sizes["pace"], float(grid.spread("confidence_z", ())))})
+    return asked.read_again(AGAIN.again("at_levels"), AGAIN)
 
 
 def _served(grid: Grid) -> Any:

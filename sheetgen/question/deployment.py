@@ -344,9 +344,9 @@ class Reference:
     @cached_property
     def plausible(self) -> Plausible:
         """What to hold a price against."""
-        from sheetgen.catalog.plausible import Plausible
+        from sheetgen.catalog.plausible import plausible_of
 
-        return Plausible(self.catalog)
+        return plausible_of(self.catalog)
 
 
 @dataclass(frozen=True)

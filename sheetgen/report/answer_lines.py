@@ -19,7 +19,7 @@ from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
-from sheetgen.units import Layout, count, rate_text
+from sheetgen.units import ON_DEMAND, PERCENT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
 STALE, SPOT = "stale_after_days", "spot"
@@ -101,11 +101,16 @@ _MEASURE = template(
     holds=template("[short?its start-up log shows that the load fits|it holds the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd}: {host}'s API, {precision}, read {day}.")
+_DECLINED_REASONS = {
+    "not_held": template("nothing sold so holds the load"),
+    "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
+    "no_saving": template("{month} a month, no less than on demand"),
+}
 _DECLINED = template(
-    "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load]; "
-    "{unpriced} of {instances} machines have no price of that class.",
-    held=is_text(q.month),
+    "{term} was requested and is no answer: {reason}; {unpriced} of {instances} machines have no price of that class."
 )
+_UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
+_SURER = template("On demand costs {month} a month for the {confidence} requested; as sure as this it costs more.")
 
 
 class Line(NamedTuple):
@@ -206,7 +211,7 @@ def answer_lines(
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
         ("hardware", _hardware(question, cell)),
-        ("class", _declined(cell)),
+        ("class", _class(question, cell)),
         ("pay less", _pay_less(cell, n_ways, has_rent)),
         ("longer", _longer(cell)),
         ("published", _published(cell)),
@@ -300,17 +305,22 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         yield str(sentence)
 
 
-def _declined(cell: CellRecord) -> Iterator[str]:
+def _class(question: Question, cell: CellRecord) -> Iterator[str]:
+    """Why the class that was requested is no answer; or that on demand costs less, at another certainty."""
     if declined := cell.declined:
-        usd = declined["monthly_usd"]
-        sentence = _DECLINED.fill(
-            term=declined["purchase"],
-            month=dollars(usd) if usd else "",
-            held=bool(usd),
-            unpriced=f"{declined['unpriced']:,}",
-            instances=f"{declined['instances']:,}",
-        )
-        yield str(sentence)
+        usd, reason = declined["monthly_usd"], _DECLINED_REASONS.get(declined["reason"])
+        slots = {name: f"{declined[name]:,}" for name in ("unpriced", "instances")} | {"term": declined["purchase"]}
+        why = str(reason.fill(month=dollars(usd) if usd else "")) if reason else ""
+        yield str(_DECLINED.fill(reason=why, **slots) if reason else _UNSOLD.fill(**slots))
+    usual = cell.by_purchase[ON_DEMAND]
+    if (
+        not cell.declined
+        and usual
+        and cell.answer.purchase != ON_DEMAND
+        and usual.monthly_usd <= cell.answer.monthly_usd
+    ):
+        confidence = PERCENT.text(question.settings.confidence)
+        yield str(_SURER.fill(month=dollars(usual.monthly_usd), confidence=confidence))
 
 
 def _pay_less(cell: CellRecord, n_ways: int, has_rent: bool) -> Iterator[str]:
