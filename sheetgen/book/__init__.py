@@ -28,14 +28,13 @@ from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
 from sheetgen.book.sheets import Book, Range
-from sheetgen.book.sizing_sheet import build_sizing, headline_cells, put_state
+from sheetgen.book.sizing_sheet import build_sizing, headline_cells
 from sheetgen.book.speed_sheet import build_comparison, build_latency
 from sheetgen.book.what_if_choices import WhatIf
 from sheetgen.book.what_if_sheet import WhatIfSheets
 from sheetgen.book.wiring import Wiring, name_all
-from sheetgen.book.workings import add_as_built, add_choices, build_loads, rows_of_book
+from sheetgen.book.workings import add_choices, build_loads, rows_of_book
 from sheetgen.report.page import Page
-from sheetgen.units import TEXT
 
 
 def build_book(
@@ -78,7 +77,6 @@ def build_book(
     picked = {} if what_if is None else what_if.picked
     candidates = build_candidates(solved, wiring, live, picked)
     add_choices(wiring)
-    add_as_built(wiring, record, rows_of_book(solved))
     guide = build_guide(solved, page, wiring)
     sizing = build_sizing(solved, page, wiring, [*(["What-if"] if what_if else []), "Money"])
     hosts = build_hosts(solved, wiring)
@@ -89,10 +87,6 @@ def build_book(
         first, behind = [what_if.sheet], what_if.behind
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
-    put_state(sizing, wiring)
-    if levers:
-        for sheet, row, column in wiring.states_as_built:
-            sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     carried = {

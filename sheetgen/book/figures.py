@@ -249,10 +249,13 @@ def tier_key(tier: Any, tier_place: Any, largest_tier: Any, n_tiers: Any) -> Any
     return where(is_number(tier), tier, largest_tier + 1) * n_tiers + tier_place
 
 
-@formula("Row of the case in the table", PLAIN)
-def place_in_table(tier_place: Any, n_rows: Any, workload_row: Any, n_tiers: Any, n_smaller: Any) -> Any:
-    """Where the case above stands among its workload's tiers; where it is one of them the last row, which is free."""
-    return where(is_number(tier_place), n_rows, (workload_row - 1) * n_tiers + n_smaller + 1)
+@formula("Tokens a second, of each request")
+def pace_each(tpot_seconds: Any, output_tokens: Any) -> Any:
+    """Tokens a second that each request gets; none of an answer of one token, which has no time per token.
+
+    Source: definition.
+    """
+    return number_where(both(is_number(tpot_seconds), output_tokens > 1), ratio(1, tpot_seconds))
 
 
 # The Money sheet.

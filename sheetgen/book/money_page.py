@@ -142,7 +142,6 @@ class MoneyPage:
             place = block.place._replace(name=f"calc_money_row_{m + 1}")
             count = block.count._replace(name=f"calc_money_count_{m + 1}")
             sheet.link(self.row, 0, model, TEXT)
-            self.wiring.to_money[m].url = f"internal:'{sheet.name}'!A{self.row + 1}"
             price = table.range("price_in_use")
             discount = entry(table.range("discount_in_use"), place, is_number)
             less = sheet.link(self.row, 2, discount, EXACT_PERCENT, "computed", lock="none")

@@ -11,7 +11,7 @@ from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table
-from sheetgen.book.catalogs import class_stem, of_class_in_use, price_mark
+from sheetgen.book.catalogs import of_class_in_use, price_mark
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, position_in
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
@@ -89,8 +89,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     for m, at in enumerate(wiring.lists["headline_rows"].refs):
         name = f"calc_money_load_{m + 1}"
         wiring.names[name] = at
-        built = wiring.names[f"calc_money_built_{m + 1}"] = wiring.lists["built_rows"].refs[m]
-        block = Block(sheet, wiring, at._replace(name=name), row, built._replace(name=f"calc_money_built_{m + 1}"))
+        block = Block(sheet, wiring, at._replace(name=name), row)
         blocks.append(block)
         _of_model(block, m, of_providers[m], list(units.PURCHASES).index(question.settings.purchase))
         row = block.row + 1
@@ -110,7 +109,6 @@ def _of_model(block: Block, m: int, of_providers: Sequence[Mapping[str, Ref]], p
     block.place, block.count = _title(block, m, model)
     on_demand = _classes(block, purchase)
     block.wiring.of_money.append((str(model.value), block.sums[0], block.wiring.headline_usd[m]))
-    _as_built(block)
     block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
     block.label("All replicas together")
     for column, (_, fact, display) in enumerate(UNITS, 1):
@@ -202,20 +200,6 @@ def _classes(block: Block, at: int) -> Ref:
     block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
     block.row += 1
     return hourly[units.ON_DEMAND]
-
-
-def _as_built(block: Block) -> None:
-    """Each purchase class answered by itself, and who took no part: no cell works these out."""
-    block.head("Each class answered anew", "To rent", "", "", "$ per month", "Values of the build", None)
-    block.wiring.states_as_built.append((block.sheet, block.row - 1, 6))
-    for purchase in units.PURCHASES:
-        block.label(purchase)
-        block.show(1, block.as_built(f"rent_{class_stem(purchase)}"), TEXT)
-        block.show(4, block.as_built(f"usd_{class_stem(purchase)}"), USD)
-        block.row += 1
-    block.label("Took no part, and cheaper")
-    block.show(1, block.as_built("not_asked_words"), TEXT)
-    block.row += 1
 
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:

@@ -323,6 +323,7 @@ class Sheet:
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)  # least ones: the writer makes room for wrapped texts
     status_cells: list[tuple[int, int]] = field(default_factory=list)
+    marked: list[tuple[list[tuple[int, int]], str]] = field(default_factory=list)  # cells, blue where a formula holds
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows

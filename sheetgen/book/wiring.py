@@ -315,9 +315,7 @@ class Wiring:
     baseline: Mapping[str, Any] = field(default_factory=dict)  # by defined name, where not the values of this build
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
-    to_money: list[Cell] = field(default_factory=list)  # by model, the link on the first sheet to its price on Money
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
-    states_as_built: list[tuple[Sheet, int, int]] = field(default_factory=list)  # cells that say whether that holds
     of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried

@@ -8,10 +8,9 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
-from sheetgen.book.catalogs import LABELS, class_stem
+from sheetgen.book.catalogs import LABELS
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, choose, derived, lookup, row_of, worked_out
@@ -29,10 +28,10 @@ from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
 from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tried
-from sheetgen.report import sentences, wording
+from sheetgen.report import sentences
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -272,44 +271,6 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
         _add_kv(table)
         for one in UNIT_COSTS:
             table.computed(one, width=14)
-
-
-def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
-    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the answer at FP8 and in
-    each purchase class, and who took no part and is cheaper."""
-    table, cells, in_use = wiring.tables["loads"], [record.cells[row] for row in rows], record.inputs["purchase"]
-
-    def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
-        shown = [NONE if value is None or value == "" else value for value in values]
-        table.given(name, f"As built: {label}", shown, display, role="fixed", width=width)
-
-    def said(one: RentalRecord, beside: RentalRecord | None) -> str:
-        saves = "" if beside is None or one.monthly_usd < beside.monthly_usd else " (no saving)"
-        return f"{wording.rented(one)}{saves}"
-
-    def rented(
-        stem: str, label: str, answers: Sequence[RentalRecord | None], beside: Sequence[RentalRecord | None] = ()
-    ) -> None:
-        """beside: what the same takes without the commitment."""
-        pairs = zip(answers, beside or [None] * len(answers), strict=True)
-        put(f"rent_{stem}", label, [one and said(one, other) for one, other in pairs])
-        put(f"usd_{stem}", f"{label}, $ per month", [one and one.monthly_usd for one in answers], USD, 14)
-
-    sized = [str(wording.sized_shortly(cell)) if cell.chosen else None for cell in cells]
-    put("sized_words", "what drives the size", sized)
-    in_fp8 = [cell.fp8_by_purchase.get(in_use) for cell in cells]
-    rented("fp8", "at FP8", in_fp8)
-    for purchase in cells[0].by_purchase:
-        rented(class_stem(purchase), purchase, [cell.by_purchase[purchase] for cell in cells])
-    for purchase in COMMITTED:
-        beside, terms = () if purchase == in_use else in_fp8, [cell.fp8_by_purchase.get(purchase) for cell in cells]
-        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", terms, beside)
-    put(
-        "not_asked_words",
-        "took no part, and cheaper",
-        ["; ".join(str(wording.not_asked_words(one)) for one in cell.not_asked) for cell in cells],
-        width=60,
-    )
 
 
 # The columns of the steps of the choice; and of those of the load itself.

@@ -16,7 +16,7 @@ import numpy
 
 from sheetgen.formula.excel import ADD, COMPARE, MULTIPLY, Part, Text, call, equal, infix, join, over_rows, product
 from sheetgen.formula.tree import is_written, operation
-from sheetgen.units import PERCENT, PLAIN
+from sheetgen.units import PERCENT, PLAIN, WHOLE
 
 
 @functools.cache
@@ -274,6 +274,12 @@ def percent_text(x: Any) -> Any:
 def whole_text(x: Any) -> Any:
     """A number as text, rounded to a whole one (TEXT with a format that every locale reads alike)."""
     return PLAIN.text(x)
+
+
+@operation(_function("FIXED", 0), "groupedText")
+def grouped_text(x: Any) -> Any:
+    """The same with its digits in groups, as a reader's locale has them."""
+    return WHOLE.text(x)
 
 
 # Ranges: a row of numbers, with text where there is none (NaN in Python, "-" in Excel) -----------------------

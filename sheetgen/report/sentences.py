@@ -76,15 +76,32 @@ weights_of_group = template(
 reads_at_most = template("this model reads at most {limit} tokens")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
-headline_words = template(
-    "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
-).formula("headline_words", "The answer's load")
-load_in_table = template(
-    f"[case?{CASE}]{{workload}} {{context_words}}",
-    when=is_number(q.workload_row),
-    otherwise="any other: type it above",
-    case=both(q.workload_row == q.asked_workload, q.at_once == q.asked_requests),
-).formula("load_in_table", "Load in the table")
+load_in_title = template(
+    "[stated?{load:grouped} {name}[several?s] at once|{load_words}][odd?; {asked} is no whole number from 1]",
+    stated=is_number(q.load),
+    several=q.load > 1,
+    odd=q.asked != q.load,
+)
+finding_words = template(
+    "{load_asked}: [served?[several?{low:usd} to {high:usd}|{low:usd}] a month|nothing serves it]",
+    load_asked=load_in_title,
+    served=q.high > 0,
+    several=q.low < q.high,
+).formula("finding_words", "What the load costs")
+tier_words = template("[stated?{tier:grouped} at once|at the {tier}]", stated=is_number(q.tier)).formula(
+    "tier_words", "Load of a column"
+)
+enough_for = template(
+    "enough for {users:grouped} {users:person|people}", when=q.users >= 1, otherwise="enough for nobody"
+).formula("enough_for", "People of a load")
+people_of_answer = template(
+    "for {users:grouped} {users:person|people}", when=both(is_number(q.users), q.users >= 1), otherwise=None
+).formula("people_of_answer", "People of the answer")
+tokens_words = template("{context_words} tokens").formula("tokens_words", "Context of a row")
+weights_of_band = template(
+    "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weight_dtype}; KV cache {kv:tenths} "
+    "{small_unit} a token in {kv_dtype}"
+)
 pace_words = template("{model}, {workload}").formula(
     "pace_words", "Model and workload", "A model and a workload in words.", "the rows of this sheet."
 )
@@ -115,13 +132,16 @@ fit_word = first_of(
 # To which a chance is said: it is known no better. It is said no higher than it is: .88 is "85% sure", since "90% sure"
 # is what the answer at 0.9 costs more for. A level worked out from itself may lie the last digits below (two decimals).
 CHANCE_STEP = 0.05
-sure = first_of(
-    (q.chance < q.chance_step, "under {chance_step:percent} sure"),
-    (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),
+how_sure = first_of(
+    (q.chance < q.chance_step, "under {chance_step:percent}"),
+    (q.chance > 1 - q.chance_step, template("over {most:percent}", most=1 - q.chance_step)),
     otherwise=template(
-        "{reached:percent} sure",
-        reached=round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step,
+        "{reached:percent}", reached=round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step
     ),
+)
+sure = template("{how_sure} sure", how_sure=how_sure)
+chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
+    "chance_words", "Sure"
 )
 sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
@@ -138,6 +158,9 @@ MEASURE_FIRST = {
 }
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
+gpus_at = template(GPUS + ", {provider_name}", when=is_number(q.n_instances), otherwise=None).formula(
+    "gpus_at", "GPUs to rent, and where"
+)
 owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")
 hardware_words = template(
     GPUS + ", TP {tensor_parallel_size}[stages?, PP {pipeline_stages}][ranks?, DP {data_parallel_size}], "
