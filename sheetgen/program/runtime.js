@@ -199,10 +199,8 @@ class Grid {
 
   // Every number of a column over some axes, in their order.
   values(name, axes) {
-    const sides = axes.map((axis) => this.sizes[axis]);
-    const out = new Array(sides.reduce((n, side) => n * side, 1));
-    kernel(axes.length, [false])(out, sides, [this.read(name, axes)], (x) => x);
-    return out;
+    const { data, offsets } = this.read(name, axes);
+    return Array.from(placesOf(offsets, axes.map((axis) => this.sizes[axis])), (place) => data[place]);
   }
 
   // A row of a column: what it holds along the axis `along`, for positions on the others. Each row is made once.
@@ -224,11 +222,13 @@ class Grid {
       const isRow = inputs.map((input) => rows.includes(input));
       const read = inputs.map((input, i) => (isRow[i] ? this.rows(input, axes, along) : this.read(input, axes)));
       const own = [...axes.keys()].filter((i) => read.some(({ offsets }) => offsets[i]));
-      for (const column of read) column.offsets = own.map((i) => column.offsets[i]);
       const sides = own.map((i) => this.sizes[axes[i]]);
       const n = sides.reduce((product, side) => product * side, 1);
+      const places = read.map(({ offsets }) => placesOf(own.map((i) => offsets[i]), sides));
+      const given = read.map(({ data, row }, m) => (row ? Array.from(places[m], row) : data));
+      for (const m of isRow.keys()) if (isRow[m]) places[m] = places[m].map((_, k) => k);
       const data = isText ? new Array(n) : new Float64Array(n);
-      kernel(own.length, isRow)(data, sides, read, value);
+      KERNELS[inputs.length](data, value, given, places);
       this.put(own.map((i) => axes[i]), name, data);
     }
   }
@@ -262,24 +262,14 @@ class Grid {
   }
 }
 
-// A loop over all positions of so many axes that calls a function of what it reads there, made once for each shape.
-const kernels = new Map();
-function kernel(depth, isRow) {
-  const key = `${depth} ${isRow}`;
-  if (kernels.has(key)) return kernels.get(key);
-  const inputs = [...isRow.keys()], axes = [...Array(depth).keys()];
-  const start = (m) => (depth ? `at${m}_${depth - 1}` : "0");
-  let code = "let at = 0; const none = new Int32Array(Math.max(1, ...sides));";
-  for (const m of inputs) {
-    code += isRow[m] ? `const row${m} = read[${m}].row;` : `const data${m} = read[${m}].data;`;
-    for (const a of axes) code += `const off${m}_${a} = read[${m}].offsets[${a}] ?? none;`;
-  }
-  for (const a of axes) {
-    code += `for (let i${a} = 0; i${a} < sides[${a}]; i${a}++) {`;
-    for (const m of inputs) code += `const at${m}_${a} = ${a ? `at${m}_${a - 1} + ` : ""}off${m}_${a}[i${a}];`;
-  }
-  const values = inputs.map((m) => (isRow[m] ? `row${m}(${start(m)})` : `data${m}[${start(m)}]`));
-  code += `out[at++] = value(${values});` + "}".repeat(depth);
-  kernels.set(key, new Function("out", "sides", "read", "value", code));
-  return kernels.get(key);
+// Of every position of axes of these sides where a column stands: the sums of its offsets, the last axis the fastest.
+function placesOf(offsets, sides) {
+  let places = Int32Array.of(0);
+  sides.forEach((side, i) => {
+    const offset = offsets[i], wider = new Int32Array(places.length * side);
+    for (let k = 0, at = 0; k < places.length; k++)
+      for (let m = 0; m < side; m++) wider[at++] = places[k] + (offset ? offset[m] : 0);
+    places = wider;
+  });
+  return places;
 }
