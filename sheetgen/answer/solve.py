@@ -337,7 +337,7 @@ def was_measured(solved: Solution, row: int, offer: int) -> bool:
     """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
     inside one machine and without data-parallel ranks; or whether runs of this deployment were given."""
     at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
-    at.evaluate((speed.measured_scope,), OF_CHOSEN)
+    at.evaluate((speed.has_own_runs, speed.measured_scope), OF_CHOSEN)
     [scope] = at.spread("measured_scope", OF_CHOSEN)
     [own_factor] = at.spread("measured_tpot_factor", OF_CHOSEN)
     return SPEED_SCOPES[int(scope)] == "fitted" or bool(own_factor > 0)

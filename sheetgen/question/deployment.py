@@ -554,6 +554,15 @@ def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: 
     return dict(zip(band_names(scope), ends, strict=True))
 
 
+def band_columns_of_any_kind(speed: SpeedFile, scope: Scope) -> Columns:
+    """The same of a scope whose bands are one for all kinds of models and GPUs, as they were drawn."""
+    of_ends = itertools.product(SPEED_FIGURES, ENDS)
+    return {
+        name: speed.band_of_any_kind(figure, end, scope)
+        for name, (figure, end) in zip(band_names(scope), of_ends, strict=True)
+    }
+
+
 def draft_columns(draft: Model | None) -> Columns:
     """The numbers that a speculative-decoding draft contributes: its own weights, its own KV per token."""
     shape = draft.shape() if draft else {}
