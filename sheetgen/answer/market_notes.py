@@ -45,7 +45,9 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
             if answer.offer is None or usd < clearly * answer.monthly_usd:
                 measured = was_measured(others, row, offer)
                 one = others.candidate(offer)
-                found[row].append(NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured))
+                chance = chance_of(others, row, offer)
+                rented = NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured, chance)
+                found[row].append(rented)
     return tuple(map(tuple, found))
 
 

@@ -84,7 +84,15 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
     of = other.vendor if other.kind == "vendor" else other.kind
     further = None if other is cheapest else cheapest
-    return PayLess("provider", other.monthly_usd, other.instance, other.n_instances, detail=of, further=further)
+    return PayLess(
+        "provider",
+        other.monthly_usd,
+        other.instance,
+        other.n_instances,
+        chance=other.chance,
+        detail=of,
+        further=further,
+    )
 
 
 def _lower_precisions(

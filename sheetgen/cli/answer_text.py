@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
 from sheetgen.answer.levers import best
@@ -10,7 +11,7 @@ from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
-from sheetgen.report.answer_lines import SHOWN_WAYS, answer_lines, answer_words, question_words, way_words
+from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.page import AT_FP8
@@ -28,18 +29,16 @@ from sheetgen.report.wording import (
 from sheetgen.units import GIB, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
-# What is shown, until it is short enough: ways to pay less, what each rents, other habits of the same people, what is
-# known of them, the hosted API.
-SHORTER = (
-    (SHOWN_WAYS, True, True, True, True),
-    (SHOWN_WAYS, True, True, False, True),
-    (SHOWN_WAYS, False, True, False, True),
-    (2, False, True, False, True),
-    (1, False, True, False, True),
-    (1, False, False, False, True),
-    (1, False, True, False, False),
-    (1, False, False, False, False),
-    (0, False, False, False, False),
+# What is shown as far as there is room, the first of it first; the rest of an answer always is.
+LEAST_SHOWN = Shown(False, 0, False, False, False, False)
+ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_habits": True},
+    {"n_ways": 1},
+    {"has_measure": True},
+    {"has_gap": True},
+    *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
+    {"has_rent": True},
+    {"has_known": True},
 )
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
@@ -57,16 +56,21 @@ def recommendation(
     """The question, its answer, and labelled lines of what it rests on; with `details` everything else, under
     headings."""
     entry = sized_as_words(question.model_of(cell.row).model)
-    said = [question_words(question, cell), *([entry] if entry else []), "", answer_words(question, cell)]
+    asked = [question_words(question, cell), *([entry] if entry else [])]
     more = [] if details or show_all else [("more", MORE)]
     if cell.chosen is None:
-        said.append(table([*_no_hardware(question, cell), *more]))
+        said = [*asked, "", answer_words(question, cell), table([*_no_hardware(question, cell), *more])]
     else:
-        for shown in SHORTER:
-            rest = table([*answer_lines(question, cell, *shown), *more])
-            if n_lines([*said, rest]) <= MOST_LINES:
-                break
-        said.append(rest)
+
+        def drawn(shown: Shown) -> list[str]:
+            rows = table([*answer_lines(question, cell, shown), *more])
+            return [*asked, *([""] if shown.has_gap else []), answer_words(question, cell), rows]
+
+        shown = LEAST_SHOWN
+        for also in ALSO_SHOWN:
+            fuller = shown._replace(**also)
+            shown = fuller if n_lines(drawn(fuller)) <= MOST_LINES else shown
+        said = drawn(shown)
     if details or show_all:
         for heading, lines in _details(question, cell, show_all, stack):
             if lines := list(lines):
@@ -216,7 +220,7 @@ def _details(
     found = cell.chosen is not None
     if found:
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
-        yield "EVERY WAY TO PAY LESS", map(way_words, cell.pay_less)
+        yield "EVERY WAY TO PAY LESS", (way_words(question, way) for way in cell.pay_less)
         yield "NEXT CHEAPEST", _instead(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
