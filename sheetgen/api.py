@@ -465,9 +465,9 @@ def answer_of(solved: Solution) -> Answer:
 
     def book(page: Page) -> Book:
         from sheetgen.book import build_book
-        from sheetgen.book.what_if_choices import what_if
+        from sheetgen.book.decision_choices import decision
 
-        return build_book(solved, record, page, levers, what_if(solved))
+        return build_book(solved, record, page, levers, decision(solved))
 
     return Answer(record, solved.question, book)
 

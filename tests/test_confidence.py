@@ -183,7 +183,7 @@ def test_no_chance_is_said_as_a_level_that_it_does_not_reach() -> None:
 @needs_libreoffice
 def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) -> None:
     """LibreOffice, in the gate formualizer, works the chances, and what they move, out anew."""
-    path, _ = books.build(tmp_path, "small", books.SMALL, with_what_if=IN_LONG)
+    path, _ = books.build(tmp_path, "small", books.SMALL, with_decision=IN_LONG)
     typed = {"in_confidence": 0.9}
     solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.9}))
     if IN_LONG:

@@ -115,7 +115,7 @@ def _judgements(page: InputsSheet) -> None:
     """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
     reference = page.solved.question.reference
     page.section("Default targets, and the next cheapest", WHAT)
-    for name in (*ASSUMED, *OF_RUNNER_UP):
+    for name in (*ASSUMED, *OF_RUNNER_UP, "working_hours_per_month", "least_saving_fraction"):
         judgement = reference.assumptions[name]
         note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
         page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)

@@ -162,7 +162,7 @@ class _Writer:
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
         """A native stacked chart, with lines over it where it has any; the library caches the cells' values in it."""
-        drawn = self.workbook.add_chart({"type": "column" if chart.lines else "bar", "subtype": "stacked"})
+        drawn = self.workbook.add_chart({"type": "column" if chart.is_upright else "bar", "subtype": "stacked"})
 
         def area(first: Ref, last: Ref) -> list[Any]:
             return [first.sheet, first.row, first.column, last.row, last.column]
@@ -173,7 +173,7 @@ class _Writer:
                     "name": title,
                     "categories": area(*chart.categories),
                     "values": area(first, last),
-                    "fill": {"color": colour},
+                    "fill": {"color": colour} if colour else {"none": True},
                     "gap": 60,
                 }
             )
@@ -195,9 +195,11 @@ class _Writer:
             "num_font": font,
             "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
         }
-        drawn.set_y_axis(of_numbers if chart.lines else {"reverse": True, "num_font": font})
-        drawn.set_x_axis({"num_font": font} if chart.lines else of_numbers)
-        drawn.set_legend({"position": "bottom", "font": font})
+        drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font})
+        drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
+        unseen = [k for k, (*_, colour) in enumerate(chart.series) if not colour]
+        drawn.set_legend({"position": "bottom", "font": font, "delete_series": unseen})
+        drawn.show_hidden_data()
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
 
@@ -324,7 +326,7 @@ _PAPER = {"a4": 9, "letter": 1}
 
 def rows_of(chart: Chart) -> int:
     """Rows that a chart covers on the page."""
-    return -(-chart.height // PIXELS_OF_A_ROW) if chart.lines else CHART_ROWS
+    return -(-chart.height // PIXELS_OF_A_ROW) if chart.is_upright else CHART_ROWS
 
 
 def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:

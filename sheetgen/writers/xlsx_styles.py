@@ -61,6 +61,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "rule": {"bold": True, "bottom": 1, "bottom_color": INK},
     "rule_head": {"font_color": GREY, "bottom": 1, "bottom_color": INK},
     "rule_head_right": {"font_color": GREY, "bottom": 1, "bottom_color": INK, "align": "right", "text_wrap": True},
+    "answer_large": {"bold": True, "font_size": 18, "font_color": "#1D4ED8", "align": "left"},
     "large": {"bold": True, "font_size": 14, "font_color": "#1D4ED8", "align": "right"},
     "plain": {},
     "bold": {"bold": True, "shrink": True},
@@ -71,6 +72,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "small_value": {"font_color": GREY, "font_size": 9, "align": "right"},
     "band": {"bold": True, "top": 1, "top_color": INK},
     "band_quiet": {"font_color": GREY, "font_size": 9, "top": 1, "top_color": INK},
+    "grid_number": {"align": "right", **_BOTTOM},
     "grid_money": {"bold": True, "align": "left"},
 }
 for _name in ("plain", "quiet"):

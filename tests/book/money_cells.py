@@ -12,7 +12,7 @@ from books import HEAD, Sheets
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.solution import Solution, headline_rows
-from sheetgen.book.what_if_choices import instances
+from sheetgen.book.decision_choices import instances
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.notes import day_of
 from sheetgen.report.wording import instance_name, provider_name

@@ -21,7 +21,7 @@ from sheetgen.question.sheet_question import Question
 
 _REFERENCE = re.compile(r"(?<![\w.])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 # Tables that run down: a row of heads, then one formula a column. (Matrices run along; see below.)
-TABLES = ("Workings", "Contexts", "Prices and hardware", "Models", "GPUs", "What-if loads", "What-if contexts")
+TABLES = ("Workings", "Contexts", "Prices and hardware", "Models", "GPUs", "Decision loads", "Decision contexts")
 MATRICES = ("Profiles", "Candidates")
 ON_FIRST_SHEET = r"'Sizing sheet'!C[A-Z]+R\d+"  # which load a model shows there, a column a model
 HEAD_ROW, MATRIX_LEFT = 4, 23  # a table's head; a matrix's first column
@@ -218,7 +218,7 @@ def test_every_sheet_but_one_with_a_fold_is_protected_without_a_password_and_can
         assert str(sheet["A2"].value or "").split(".")[0] in KINDS, (
             f"{sheet.title} does not say what kind of sheet it is: {sheet['A2'].value!r}"
         )
-    for sheet in (book["Sizing sheet"], book["What-if"]):
+    for sheet in (book["Sizing sheet"], book["Decision"]):
         assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight or 1) == (1, 1), sheet.title
         assert sheet.sheet_properties.pageSetUpPr.fitToPage, sheet.title
 
@@ -266,10 +266,10 @@ def test_sources_are_links(book: Any) -> None:
 
 def test_seven_tabs_are_shown_and_the_last_lists_the_others(book: Any) -> None:
     shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
-    assert shown == [*TABS_PRINTED, "Prices and hardware", "Checks", "Notes and sources"]
+    assert shown == [*TABS_PRINTED, "Prices and hardware", "Sources and checks"]
     hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]
     assert sorted([*shown, *hidden]) == sorted(book.sheetnames)
-    notes = book["Notes and sources"]
+    notes = book["Sources and checks"]
     listed = {row[1].value: row[0].value for row in notes.iter_rows() if row[1].hyperlink}
     for name in hidden:
         assert len(listed[name]) > len(f"{name}: ") and listed[name].startswith(f"{name}: ")

@@ -28,7 +28,7 @@ OPTIONS = {"models": "8b", "instances": FEW, "as_of": books.AS_OF}  # all worklo
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[Any, Any]]:
     work = tmp_path_factory.mktemp("emptied")
-    book, _ = books.build(work, "built", OPTIONS, with_what_if=False)
+    book, _ = books.build(work, "built", OPTIONS, with_decision=False)
     typed = {"as built": {}, **EDITS}
     some = [what for what in typed if IN_LONG or what in IN_LIBREOFFICE]
     files = [edit(book, work / f"edit{i}.xlsx", typed[what]) for i, what in enumerate(some)]

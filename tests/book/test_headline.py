@@ -26,12 +26,12 @@ TITLE = ("Sizing sheet", "A3")
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("headline"), "small", SMALL, with_what_if=False)[0]
+    return books.build(tmp_path_factory.mktemp("headline"), "small", SMALL, with_decision=False)[0]
 
 
 @pytest.fixture(scope="module")
 def rate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("headline"), "rate", RATE, with_what_if=False)[0]
+    return books.build(tmp_path_factory.mktemp("headline"), "rate", RATE, with_decision=False)[0]
 
 
 def answers(options: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def test_of_a_rate_numbers_are_answered_too(rate: Path, typed: Any, headline: st
 
 @pytest.mark.long
 def test_a_number_of_no_tier_is_built(tmp_path: Path) -> None:
-    path, question = books.build(tmp_path, "typed", {**SMALL, "headline": "chat:200"}, with_what_if=False)
+    path, question = books.build(tmp_path, "typed", {**SMALL, "headline": "chat:200"}, with_decision=False)
     found = values(path)
     assert question.typed == 200 and question.numbers[question.headline[1]] == 200
     agree(found, answers({**SMALL, "headline": "chat:200"}))

@@ -25,7 +25,7 @@ SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers"
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("inputs"), "small", SMALL, with_what_if=False)[0]
+    return books.build(tmp_path_factory.mktemp("inputs"), "small", SMALL, with_decision=False)[0]
 
 
 @pytest.fixture(scope="module")

@@ -190,7 +190,7 @@ EDITS = [
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_what_if=False)
+    return books.build(tmp_path_factory.mktemp("money"), "money", OPTIONS, with_decision=False)
 
 
 def typed(one: Edit, sheets: Sheets) -> dict[Any, Any]:
@@ -255,7 +255,7 @@ def test_what_was_built_is_what_python_says(book: tuple[Path, Question], default
 def test_other_books(options: dict[str, str], tmp_path: Path) -> None:
     """A committed class, nothing that fits, providers by the GPU, spot, a model that nobody hosts beside one with
     cached prices, prompts that most hosts do not take: cached and recalculated values agree."""
-    path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_what_if=False)
+    path, question = books.build(tmp_path, "other", {**OPTIONS, "models": "8b,70b", **options}, with_decision=False)
     found = values_after(path, {})
     n, wrong = money_cells.differences(found, Sheets(path), solve(question))
     assert not wrong, wrong[:8]
@@ -333,7 +333,7 @@ def test_what_is_as_built_is_what_the_json_has() -> None:
         )
     )
     cells = document(solved, levers=levers_of_sheet(solved))["cells"]
-    book = openpyxl.load_workbook(io.BytesIO(books.book_bytes(solved, with_what_if=False)), data_only=True)
+    book = openpyxl.load_workbook(io.BytesIO(books.book_bytes(solved, with_decision=False)), data_only=True)
     heads, *rows = book["Workings"].iter_rows(min_row=books.HEAD, values_only=True)
     seen = set()
     for row, cell in zip(rows, cells, strict=False):

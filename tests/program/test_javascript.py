@@ -29,8 +29,13 @@ OF_NUMBERS = {
     "join_text": 2, "percent_text": 1, "whole_text": 1, "grouped_text": 1, "both": 2, "either": 2,
 }  # fmt: skip
 OF_SIGNED = {
-    "normal_share": 1, "normal_density": 1, "exponential": 1, "percent_text": 1, "whole_text": 1, "grouped_text": 1,
-}  # fmt: skip
+    "normal_share": 1,
+    "normal_density": 1,
+    "exponential": 1,
+    "percent_text": 1,
+    "whole_text": 1,
+    "grouped_text": 1,
+}
 OF_SHARES = {"power": 2, "fading": 2, "natural_log": 1}
 OF_TEXTS = {"is_text": 1, "join_text": 2, "where": 3, "percent_text": 1, "whole_text": 1, "grouped_text": 1}
 OF_ROWS = {
