@@ -152,14 +152,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
         by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
         kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
-    known_here = {one.instance for one in kept}
-    others: dict[str, list[Candidate]] = {}
-    for row, gpu in asked.takes_part():
-        for price in row.offered:
-            if price.purchase != filters.purchase:
-                offers = (one for one in asked._offers(row, gpu, price) if one.instance not in known_here)
-                others.setdefault(price.purchase, []).extend(offers)
-    elsewhere = {purchase: tuple(found) for purchase, found in others.items()}
+    elsewhere = asked.of_other_classes(kept)
     doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
     doubted = tuple((instance, why) for instance, why in doubts if why)
     return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)), doubted)
@@ -168,6 +161,24 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
     """Whether any instance that these filters allow can be had in their purchase class."""
     return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
+
+
+class OfMarket(NamedTuple):
+    """Who may be rented in a region, however many: candidates in the class asked for, those of other classes that are
+    none in this one, and whole instances at list prices with GPUs of the vendors asked for, and of others."""
+
+    candidates: tuple[Candidate, ...]
+    others: Mapping[str, tuple[Candidate, ...]]
+    whole: tuple[Candidate, ...]
+    of_other_vendors: tuple[Candidate, ...]
+
+
+def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
+    """Who may be rented, of each provider apart: what holds of all providers holds of some of them."""
+    asked = _Asked.of(catalog, engine, filters)
+    kept, _ = asked.select(asked.is_by_provider)
+    whole, of_vendors = (tuple(one.select(_is_whole)[0]) for one in (asked, asked.with_other_vendors()))
+    return OfMarket(tuple(kept), asked.of_other_classes(kept), whole, of_vendors)
 
 
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
@@ -185,8 +196,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
     same providers, instances with the same GPUs of the clouds that take part by default and of other providers, and
     other GPUs where some were named. Only whole instances at list prices."""
     asked = _Asked.of(catalog, engine, filters)
-    every = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
-    others = replace(asked, vendors=tuple(one for one in every if one not in asked.vendors))
+    others = asked.with_other_vendors()
     by_vendor, by_cloud, by_provider, by_gpu = (list[Candidate]() for _ in BEYOND)
     if not asked.explicit:
         by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
@@ -290,6 +300,22 @@ class _Asked:
         for one in found:
             passed = (p for p, names in of.items() if one.instance not in names and (one.shape, p) in taken)
             yield replace(one, passed_over=() if self.instances else tuple(passed))
+
+    def of_other_classes(self, kept: Sequence[Candidate]) -> dict[str, tuple[Candidate, ...]]:
+        """By purchase class the candidates at its price that are none of those kept in the class asked for."""
+        known_here = {one.instance for one in kept}
+        others: dict[str, list[Candidate]] = {}
+        for row, gpu in self.takes_part():
+            for price in row.offered:
+                if price.purchase != self.filters.purchase:
+                    offers = (one for one in self._offers(row, gpu, price) if one.instance not in known_here)
+                    others.setdefault(price.purchase, []).extend(offers)
+        return {purchase: tuple(found) for purchase, found in others.items()}
+
+    def with_other_vendors(self) -> _Asked:
+        """The same of GPUs of every vendor that was not asked for."""
+        every = dict.fromkeys(gpu.vendor for gpu in self.catalog.gpus())
+        return replace(self, vendors=tuple(one for one in every if one not in self.vendors))
 
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers or row.id in self.brought

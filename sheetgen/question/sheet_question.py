@@ -452,7 +452,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
     attempt = problems.attempt
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
-    models = attempt(_models, catalog, options, engine)
+    models = attempt(models_named, catalog, options, engine)
     engine = engine and engine.for_models([one.model.entry_id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
@@ -721,7 +721,7 @@ def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], 
     return replace(model, recommended_weight_dtype=dtype)
 
 
-def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
+def models_named(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
     """The models named, at the precisions of their own."""
     names = parse.words(options.get("models"))
     if not names:
