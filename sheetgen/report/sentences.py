@@ -284,6 +284,38 @@ longest_fit = template(
     "{tokens} tokens {requests:fits|fit}]",
     whole=q.tokens >= q.limit_tokens,
 )
+replica_breaks = template(
+    "{requests}; [timed?too slow from {in_target:next}, ]memory for {held}", timed=q.in_target < q.held
+)
+memory_finding = template("Of one GPU the weights take {weights}, the KV cache of this load {cache}")
+speed_finding = template(
+    "[aimed?[single?It meets both targets [safe?even at the slow end of its range|as predicted, not at the slow end of "
+    "its range]|[none?No model meets both targets at the slow end of its range|{n_safe} of {n_models} models meet both "
+    "targets even at the slow end of their range]]|How fast it is]",
+    aimed=q.n_aimed > 0,
+    single=q.n_models == 1,
+    safe=q.n_safe == q.n_models,
+    none=q.n_safe == 0,
+)
+breaks_finding = template(
+    "[several?Least room: {model}, |Room for ][none?no request|{n_more} {n_more:request|requests}] more a replica",
+    none=q.n_more == 0,
+    several=q.n_models > 1,
+)
+start_note = template(
+    "for bash[several?; a flag after $FLAGS overrides it][balanced?; replicas of a model behind a load balancer]",
+    several=q.n_shared > 0,
+    balanced=q.most_replicas > 1,
+)
+start_remark = template(
+    "[staged?one replica on {n_machines} machines: start Ray on them first|[wide?on {n_machines} machines]]"
+    "[files?; with {files}: --flags {engine} writes it]",
+    when=either(q.n_machines > 1, is_text(q.files)),
+    otherwise=None,
+    wide=q.n_machines > 1,
+    staged=q.is_staged > 0,
+    files=is_text(q.files),
+)
 growing = template(
     "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|"
     "{requests:request fills|requests fill} the pool at {tokens} tokens] each",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
+COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
 
 
 def render_html(
@@ -38,17 +39,17 @@ def render_html(
     *,
     templates: Path,
     spacing: Spacing = SPACINGS[0],
+    engineers: Spacing = SPACINGS[-1],
     brand: Brand | None = None,
     has_machines: bool = True,
 ) -> str:
     """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
-    has_machines: whether the sizing sheet lists the machines to rent, which the part for engineers lists too.
+    engineers: the white of the page for engineers, which lists the machines to rent where the sizing sheet does not:
+    has_machines.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
-    fonts = templates / "fonts"
-    regular = fonts / FONTS[400]
     width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
     return (
@@ -60,8 +61,10 @@ def render_html(
             day=_day(page.as_of),
             grid_loads=page.grid_loads,
             has_machines=has_machines,
-            sources=[(s.text, s.web_url) for s in page.sources],
-            **pictures.pictures_of(page, content, drawable_with(regular)),
+            e=engineers,
+            command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
+            sources=[(s.text, s.web_url) for s in page.sources_in_use],
+            **pictures.pictures_of(page.replicas),
         )
     )
 
@@ -93,8 +96,10 @@ def print_environment(templates: Path) -> Environment:
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
-        "led": lambda text, lead: _led(tied(drawable(str(text))), lead),
         "short": without_code,
+        "commands": lambda lines, ems: Markup("\n").join(
+            _continued(drawable(line), ems, templates / "fonts" / FONTS[400]) for line in lines
+        ),
         "in_two": lambda text: breakable(drawable(str(text)), "/"),
     }
     return environment
@@ -118,10 +123,15 @@ def _within(text: str, ems: float, font: Path) -> str:
     return short
 
 
-def _led(text: str, lead: str) -> Any:
-    """`text` with the words in bold that it begins with, where it does."""
-    rest = text.removeprefix(lead)
-    return Markup("<b>{}</b>{}").format(lead, rest) if rest != text else text
+def _continued(line: str, ems: float, font: Path) -> str:
+    """A shell's line on as many of the page as it takes, parted before a flag: it can be pasted as it stands."""
+    found: list[str] = []
+    for word in re.split(r" (?=--|\$|# )", line):
+        if found and width_em(f"{found[-1]} {word} \\", font) <= ems:
+            found[-1] += f" {word}"
+        else:
+            found.append(f"{'  ' * bool(found)}{word}")
+    return " \\\n".join(found)
 
 
 def without_code(text: Text) -> Text:

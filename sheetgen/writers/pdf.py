@@ -19,7 +19,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
-from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, Spacing, usual
+from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, Spacing, usual, usual_of_engineers
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
@@ -34,6 +34,7 @@ class Layout:
     document: Any
     problems: list[str]
     is_whole: bool
+    is_engineers_whole: bool = True  # whether the page for engineers is one
 
     def pdf(self, archive: Archive | None = None) -> bytes:
         """The file: tagged, so that it can be read aloud, and fit for an archive."""
@@ -86,21 +87,34 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
-    steps = [(spacing, True) for spacing in SPACINGS[usual(n_models, page.paper) :]]
-    for spacing, has_machines in (*steps, (SPACINGS[-1], False)):
-        found = _lay_out(page, templates, spacing, brand, has_machines=has_machines)
-        if found.is_whole or n_models > MOST_ON_A_PAGE:
-            break
+    most, sheet, engineers = len(SPACINGS), usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    is_full = False
+    while not is_full:
+        spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
+        white = SPACINGS[engineers]
+        found = _lay_out(page, templates, spacing, brand, engineers=white, has_machines=has_machines)
+        steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
+        is_full = n_models > MOST_ON_A_PAGE or not any(steps)
+        sheet, engineers = sheet + steps[0], engineers + steps[1]
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
     return found
 
 
 def _lay_out(
-    page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, has_machines: bool = True
+    page: Page,
+    templates: Path,
+    spacing: Spacing,
+    brand: Brand | None = None,
+    *,
+    engineers: Spacing = SPACINGS[-1],
+    has_machines: bool = True,
 ) -> Layout:
-    """The page with so much white; has_machines: with the machines to rent on the sizing sheet."""
-    html = render_html(page, templates=templates, spacing=spacing, brand=brand, has_machines=has_machines)
+    """The page with so much white, and the page for engineers with so much; has_machines: with the machines to rent on
+    the sizing sheet."""
+    html = render_html(
+        page, templates=templates, spacing=spacing, engineers=engineers, brand=brand, has_machines=has_machines
+    )
     return laid_out(html, templates, spacing, brand)
 
 
@@ -110,7 +124,8 @@ def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) 
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
-    return Layout(spacing, document, problems, not any(part_of(one) == "first" for one in document.pages[1:]))
+    parts = [part_of(one) for one in document.pages]
+    return Layout(spacing, document, problems, parts[1:].count("first") == 0, parts.count("engineers") <= 1)
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

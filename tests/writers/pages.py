@@ -73,11 +73,12 @@ def missing(pdf: bytes, page: Page) -> list[str]:
     whole += [*shown.assumed, shown.version, shown.catalog]
     anywhere = [*shown.risks, *shown.confidence]
     wanted, anywhere = (wanted + whole, anywhere) if len(shown.models) <= 5 else (wanted, anywhere + whole)
-    anywhere += [text for b in shown.breaks for text in (b.next_request, b.longest_fit)]
-    anywhere += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
-    anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.load, c.sized_by, c.runner_up)]
-    anywhere += [text for i in shown.instances for text in (*i.classes, i.price_date, i.memory)]
-    anywhere += [shown.left_out, *shown.assumptions]
+    anywhere += [text for r in shown.replicas for text in (r.pool, r.kv_tokens, r.max_concurrency)]
+    anywhere += [text for r in shown.replicas for text in (r.breaks, r.replicas)]
+    anywhere += [band.text for r in shown.replicas for band in (r.token, r.first_token) if band]
+    anywhere += [*shown.findings, *shown.start.lines, shown.start.note]
+    anywhere += [figure for f in shown.started_deaths for figure in re.findall(r"\d[\d,.]*\d", f.here)]
+    anywhere += [text for i in shown.instances for text in (i.hourly, i.name)]
     first, all_of_it = ("".join(text.split()) for text in (read(pdf)[0].text, text_of(pdf)))
 
     def is_in(text: Any, found: str) -> bool:
