@@ -16,7 +16,7 @@ from sheetgen.formula import is_number, is_text
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
-from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, joined, words
+from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
@@ -70,8 +70,7 @@ _ASKING = template(
     "of them at once."
 )
 _ENOUGH = template(
-    "Enough for at least {users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the "
-    "busiest hour."
+    "At least {users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour."
 )
 _SPEED = template(
     "The first word comes after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
@@ -93,7 +92,7 @@ _FAILS = template(
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template("All {users} ask at the same moment: {usd} a month would serve them in time.")
 _QUALITY = template(
-    "The compressed model answers worse: uncompressed [served?it costs {usd} more a month|nothing serves it].",
+    "The compressed model answers worse: uncompressed[served? costs {usd} more a month|, nothing serves it].",
     served=is_number(q.usd),
 )
 _NEVER_MEASURED = template(
@@ -105,12 +104,12 @@ _BOUND = template("We stop early: up to {usd} stay due.")
 _EXCLUDED = "tax, storage, network, staff"
 _SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
-    "List prices, {prices}: {lists}.[exchanged? {exchange}.][others? The other models: {models}.]",
+    "Prices, {prices}: {lists}.[exchanged? {exchange}.][others? Other models: {models}.]",
     others=is_text(q.models),
     exchanged=is_text(q.exchange),
 )
 _UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
-SOME_QUALITY = template("some quality: test it first")
+SOME_QUALITY = template("quality: test it first")
 # By kind: what is changed, and what we give up, in as few words as a table has room for.
 WAYS: dict[str, tuple[Template, Template]] = {
     "less_sure": (template("only {less}"), template("certainty: {few}, not {many}")),
@@ -270,9 +269,9 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             rises=margin is not None and not _is_sure(cell, margin),
             settled=margin is not None and _is_sure(cell, margin),
         )
-        yield Option(
-            "Measure first", "measure", money(run.usd), "once", (facts,), _place(run.n_instances, run.instance)
-        )
+        rented = _place(run.n_instances, run.instance)
+        is_advised = "impossible" in cell.measure_first
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
 
 
 def _rental(question: Question, rental: AtConfidence | ChosenRecord, name: str, reply: str, is_short: bool) -> Option:
@@ -288,7 +287,7 @@ def _rental(question: Question, rental: AtConfidence | ChosenRecord, name: str, 
         bound=purchase in TERMS,
         raised=bool(contingency),
     )
-    certainty = _SURE.fill(sure=sure(rental.chance), short=is_short)
+    certainty = capital(str(_SURE.fill(sure=sure(rental.chance), short=is_short)))
     price = _approved(question, usd)
     return Option(name, reply, price, "a month", (year, certainty), _place(rental.n_instances, rental.instance))
 

@@ -440,6 +440,7 @@ class Option(NamedTuple):
     per: str  # "a month", "once"
     facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
     rent: Text = ""  # "3 × NC80adis H100 v5, Azure"
+    is_advised: bool = False  # whether to do this before all else
 
 
 class Mover(NamedTuple):

@@ -143,7 +143,7 @@ def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
 
 RANGE = 332.0  # points: the width of the bars of the request
 _TWO_LINES = 22.0  # points: a bar's height, beside a name and what stands under it
-_FIGURES_WIDE = 48.0  # points: room for an amount beside each end of a bar
+_CHARACTER = 4.9  # points: the width of a character of an amount, roughly
 _DOT = 4.6  # points: the radius of the dot at the month as sized
 _NAMES_WIDE = 62.0  # points: room for the name of a line through the bars
 
@@ -155,9 +155,11 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
     ends = [end.value for mover in request.movers for end in (mover.low, mover.high) if end]
     sized, margin = request.sized.value, request.margin.value if request.margin else None
     most = max([*ends, sized, margin or 0.0])
+    shown = (str(end) for mover in request.movers for end in (mover.low, mover.high))
+    room = _CHARACTER * max(map(len, shown)) + 10  # beside each end of a bar
 
     def x(amount: float) -> float:
-        return _FIGURES_WIDE + (width - 2 * _FIGURES_WIDE) * float(amount / most)
+        return room + (width - 2 * room) * float(amount / most)
 
     lines = {0.0: RULE, **({margin: INK} if margin else {}), sized: accent}
     through = [line(x(amount), 0, x(amount), height, colour, 0.7) for amount, colour in lines.items()]
@@ -169,7 +171,7 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
     heads += [label(x(margin), 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
     return {
         "heads": picture("", heads, width, 12),
-        "bars": [_range_bar(mover, x, through, x(sized), height, accent, family) for mover in request.movers],
+        "bars": [_range_bar(mover, x, through, x(sized), (height, room), accent, family) for mover in request.movers],
     }
 
 
@@ -178,17 +180,22 @@ def _range_bar(
     x: Callable[[float], float],
     through: list[str],
     sized: float,
-    height: float,
+    size: tuple[float, float],
     accent: str,
     family: str,
 ) -> Any:
-    middle, end = height / 2, RANGE - _FIGURES_WIDE
+    """One bar with its amounts. size: its height, and the room beside its ends."""
+    height, room = size
+    middle, end = height / 2, RANGE - room
     low = x(mover.low.value) if mover.low else sized
     high = x(mover.high.value) if mover.high else end
     left, right = min(low, sized - _DOT) - 4, max(high, sized + _DOT) + 4
     drawn = [*through]
-    for amount, at, anchor, start in ((mover.low, left, "end", left - 40), (mover.high, right, "start", right - 1)):
-        drawn.append(rect(start, middle - 5, 41, 10, "#ffffff"))
+    for amount, at, anchor, start in (
+        (mover.low, left, "end", left + 9 - room),
+        (mover.high, right, "start", right - 1),
+    ):
+        drawn.append(rect(start, middle - 5, room - 8, 10, "#ffffff"))
         drawn.append(label(at, middle + 3, str(amount) if amount else "nothing", family, anchor, INK))
     drawn += [rect(low, middle - 3, high - low, 6, INK), dot(sized, middle, _DOT, accent, "#ffffff", 1.3)]
     return picture(
