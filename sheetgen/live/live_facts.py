@@ -150,11 +150,9 @@ def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
 
 def _models(catalog: Catalog, plain: Question, names: Sequence[str]) -> list[SheetModel]:
     """The models named, or all, at what is published, each once."""
-    if names:
-        found = (one for name in names for one in models_named(catalog, {"models": name}, plain.engine))
-    else:
-        found = _every_model(catalog, plain)
-    return list({one.model.id: one for one in found}.values())
+    named = (model for name in names for model in models_named(catalog, {"models": name}, plain.engine))
+    models = named if names else _every_model(catalog, plain)
+    return list({sheet_model.model.id: sheet_model for sheet_model in models}.values())
 
 
 def _run(catalog: Catalog, plain: Question) -> Json:
