@@ -102,16 +102,7 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     while not is_full:
         spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
         white = SPACINGS[engineers]
-        html = render_html(
-            page,
-            templates=templates,
-            spacing=spacing,
-            of_request=request,
-            engineers=white,
-            brand=brand,
-            has_machines=has_machines,
-        )
-        found = laid_out(html, templates, spacing, brand)
+        found = _lay_out(page, templates, spacing, brand, request, engineers=white, has_machines=has_machines)
         steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
         is_full = n_models > MOST_ON_A_PAGE or not any(steps)
         sheet, engineers = sheet + steps[0], engineers + steps[1]
@@ -128,6 +119,30 @@ def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacin
             if len(laid_out(html, templates, spacing, brand).document.pages) == 1:
                 return spacing
     return REQUEST_SPACINGS[-1]
+
+
+def _lay_out(
+    page: Page,
+    templates: Path,
+    spacing: Spacing,
+    brand: Brand | None = None,
+    request: Spacing = REQUEST_SPACINGS[-1],
+    *,
+    engineers: Spacing = SPACINGS[-1],
+    has_machines: bool = True,
+) -> Layout:
+    """The page with so much white on the sizing sheet, on the request and on the page for engineers; has_machines:
+    with the machines to rent on the sizing sheet."""
+    html = render_html(
+        page,
+        templates=templates,
+        spacing=spacing,
+        of_request=request,
+        engineers=engineers,
+        brand=brand,
+        has_machines=has_machines,
+    )
+    return laid_out(html, templates, spacing, brand)
 
 
 def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:
