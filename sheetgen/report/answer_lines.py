@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import CellRecord, PayLess
-from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS
@@ -51,6 +51,7 @@ _SURE = template(
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
+_STEP = template("{chance}: {month}.")
 _SERVES = template(
     "up to {most}[routed?, each sent to the least busy replica]; memory for {memory} at once.", routed=q.is_routed
 )
@@ -238,7 +239,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         month=dollars(margin.monthly_usd) if margin else "",
         margin=margin is not None,
         measured=bool(reasons),
-        reason=reasons[0] if reasons else "",
+        reason=" ".join(filter(None, (*reasons[:1], _step(cell)))),
     )
     yield str(sentence)
 
@@ -323,10 +324,24 @@ def _class(question: Question, cell: CellRecord) -> Iterator[str]:
         yield str(_SURER.fill(month=dollars(usual.monthly_usd), confidence=confidence))
 
 
+def _is_said_beside_certainty(cell: CellRecord) -> bool:
+    """Whether what the answer would cost less sure is a reason to measure first."""
+    return bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")
+
+
+def _step(cell: CellRecord) -> str:
+    """The surest level at which the month is clearly less, where an even chance is said beside the certainty."""
+    even = cell.at_level(EVEN)
+    for way in cell.pay_less:
+        if way.kind == "less_sure" and _is_said_beside_certainty(cell) and even and even.monthly_usd != way.monthly_usd:
+            return str(_STEP.fill(chance=str(wording.sure(way.chance or 0)), month=dollars(way.monthly_usd)))
+    return ""
+
+
 def _pay_less(cell: CellRecord, n_ways: int, has_rent: bool) -> Iterator[str]:
     """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
     with what is rented, or all in one."""
-    is_said = bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")  # beside the certainty
+    is_said = _is_said_beside_certainty(cell)
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     mildest = [way for way in cell.pay_less if way.kind not in apart]
     n_elsewhere = max(n_ways // 2, n_ways - len(mildest))
