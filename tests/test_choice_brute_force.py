@@ -44,6 +44,7 @@ from brute_force import (
     weights_in_use,
 )
 
+import sheetgen
 from sheetgen.answer.solve import solve
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
@@ -467,6 +468,44 @@ def test_a_class_that_is_no_answer_says_why(
     if reason == "even_chance":
         assert "impossible" in cell["measure_first"] and cell["by_purchase"]["reserved-1yr"] is None
         assert "term" not in [way["kind"] for way in cell["pay_less"]]
+
+
+CLEARLY, LEAST = (
+    Decimal("0.25"),
+    Decimal("0.1"),
+)  # of the month: what a step of certainty saves, what an even chance does
+
+
+def cheapest_less_sure(load: Load, usd: Decimal) -> Plan | None:
+    """What is cheapest at the surest step of a twentieth at which the month is a quarter less; else at an even chance,
+    where that saves a tenth."""
+    levels = [step / 20 for step in range(19, 10, -1) if step / 20 < load.confidence]
+    at = [one for level in levels if (one := cheapest_at(load, level)) and one.monthly <= (1 - CLEARLY) * usd]
+    even = cheapest_at(load, EVEN)
+    return next(iter(at), even if even and even.monthly <= (1 - LEAST) * usd else None)
+
+
+IN_405B = {"model": "llama-3.1-405b", "context": 16384, "concurrent_requests": 3}
+
+
+def test_less_sure_is_the_surest_step_at_which_the_month_falls(catalog: Catalog) -> None:
+    steps: Counter[bool | None] = Counter()
+    for load, limits in [(IN_405B, {"confidence": 0.9}), *itertools.islice(random_loads(20261202), amount(10, 200))]:
+        limits = {**limits, "confidence": 0.9, "purchase": "on-demand"}
+        cell = sheetgen.recommend(**load, **_options(limits), catalogs=catalog)["cells"][0]
+        if cell["instance"] is None or "impossible" in cell["measure_first"]:
+            continue
+        what = cell["model"], cell["context_tokens"], cell["concurrent_requests"]
+        asked = Load(*what, cell["weight_dtype"], cell["kv_cache_dtype"], True, **limits)
+        found = cheapest_less_sure(asked, Decimal(repr(cell["monthly_usd"])))
+        ways = {way["kind"]: way for way in cell["pay_less"]}
+        if not (
+            found and "fp8_weights" in ways and told(ways["fp8_weights"]) == rented(found)
+        ):  # as sure as the answer
+            assert told(ways.get("less_sure")) == rented(found), asked
+            steps[found and rented(found) != rented(cheapest_at(asked, EVEN))] += 1
+    print(f"less sure: {steps[True]} steps, {steps[False]} even chances, {steps[None]} none")
+    assert min(steps[True], steps[False], steps[None]) > 0
 
 
 def test_random_rates(catalog: Catalog) -> None:

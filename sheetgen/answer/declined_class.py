@@ -11,9 +11,8 @@ from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.question.market import in_class
 from sheetgen.question.sheet_question import DeclinedClass, DeclinedReason, Question
-from sheetgen.units import ON_DEMAND, PURCHASES
+from sheetgen.units import CHANCE_STEP, ON_DEMAND, PURCHASES
 
-SAID_TO = 0.05  # the step in which a chance is said
 MOST_SURE = 0.95  # a chance above it is said to be over it
 
 
@@ -68,5 +67,5 @@ def _reason_to_decline(solved: Solution, plain: Question) -> DeclinedReason | No
 
 def _level_said(solved: Solution) -> float:
     """The largest level that is said of a chance at which the answer still serves the load."""
-    steps = math.floor(min(solved.choices[0].chance, MOST_SURE) / SAID_TO + 1e-9)
-    return round(steps * SAID_TO, 2)
+    steps = math.floor(min(solved.choices[0].chance, MOST_SURE) / CHANCE_STEP + 1e-9)
+    return round(steps * CHANCE_STEP, 2)

@@ -47,10 +47,9 @@ from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report.live_words import PARTS
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS
-from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.report.wording import provider_name
 from sheetgen.sizing import targets
-from sheetgen.units import DTYPES, GIB, LAYOUTS, PURCHASES
+from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name

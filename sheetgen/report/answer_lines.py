@@ -68,6 +68,7 @@ _SURE = template(
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
+_STEP = template("{chance}: {month}.")
 _SERVES = template("up to {most}[routed? by least-busy routing]; memory for {memory} at once.", routed=q.is_routed)
 _WAIT = template(
     "First word after {first} s[aimed? (target {first_target})], then {pace} tokens/s[paced? (target {pace_target})]"
@@ -264,7 +265,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         month=amounts_of(settings)(margin.monthly_usd) if margin else "",
         margin=margin is not None,
         measured=bool(reasons),
-        reason=reasons[0] if reasons else "",
+        reason=" ".join(filter(None, (*reasons[:1], _step(question, cell)))),
     )
     yield str(sentence)
 
@@ -352,11 +353,26 @@ def _class(question: Question, cell: CellRecord) -> Iterator[str]:
         yield str(_SURER.fill(month=month(usual.monthly_usd), confidence=confidence))
 
 
+def _is_said_beside(cell: CellRecord) -> bool:
+    """Whether what an even chance costs stands beside the certainty, as a reason to measure first."""
+    return not IS_TOLD.isdisjoint(cell.measure_first[:1])
+
+
+def _step(question: Question, cell: CellRecord) -> str:
+    """The surest level at which the month is clearly less, where an even chance is said beside the certainty."""
+    even = cell.at_level(EVEN)
+    for way in cell.pay_less:
+        if way.kind == "less_sure" and _is_said_beside(cell) and even and even.monthly_usd != way.monthly_usd:
+            month = amounts_of(question.settings)(way.monthly_usd)
+            return str(_STEP.fill(chance=str(wording.sure(way.chance or 0)), month=month))
+    return ""
+
+
 def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
     with what is rented, or all in one."""
     decider = cell.measure.decider if cell.measure and shown.has_measure else None
-    is_said = not IS_TOLD.isdisjoint(cell.measure_first[:1]) or any(  # beside the certainty, or where it is measured
+    is_said = _is_said_beside(cell) or any(  # beside the certainty, or where it is measured
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
         for way in cell.pay_less
     )
