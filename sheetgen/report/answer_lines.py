@@ -10,6 +10,7 @@ from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord, CellRec
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
@@ -106,7 +107,6 @@ _PUBLISHED = template(
 _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
-_DOUBTS = {MEMORY: "memory", "tpot": "time per token", "ttft": "first token"}  # by what an answer is least sure of
 _MEASURE = template(
     "{rent} for a day, {usd}: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
     "nothing is {level}]]|no money hangs on it].",
@@ -253,7 +253,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         chance=chance,
         short=wording.is_short(cell.answer),
         doubtful=cell.answer.chance < MARGIN,
-        doubt=_DOUBTS[cell.answer.limit],
+        doubt=OF_CHANCE[cell.answer.limit],
         enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
         level=str(wording.sure(MARGIN)),
         month=amounts_of(settings)(margin.monthly_usd) if margin else "",
