@@ -31,8 +31,9 @@ from sheetgen.units import GIB, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(False, 0, False, False, False, False)
+LEAST_SHOWN = Shown(False, False, 0, False, False, False, False)
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_published": True},
     {"has_habits": True},
     {"n_ways": 1},
     {"has_measure": True},

@@ -55,7 +55,7 @@ _ARRIVING = template(
     so=template("[served?, {at_once} at once]", served=is_text(q.at_once)),
 )
 _MONTH = template(
-    "{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}][bound?; commits to {binds}]",
+    "{rent}, {month} a month, {year} a year[differs?; {budget}][bound?; commits to {binds}]",
     differs=is_text(q.budget),
     bound=is_text(q.binds),
 )
@@ -197,7 +197,11 @@ def answer_words(question: Question, cell: CellRecord) -> str:
         return cell.verdict
     usd, settings = cell.answer.monthly_usd, question.settings
     purchase, amount = question.instances[cell.answer.instance].purchase, amounts_of(settings)
-    budget = wording.month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
+    terms = settings.currency, settings.fx_rate, settings.contingency_fraction
+    if settings.contingency_fraction:
+        budget = f"as budgeted {wording.month_as_budgeted(usd, *terms)}"
+    else:  # the month above is in the budget's currency
+        budget = wording.budget_terms(*terms)[1].strip("()")
     sentence = _MONTH.fill(
         rent=rented(cell.answer),
         month=amount(usd),
@@ -210,9 +214,11 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: other habits of the same people, so many ways to pay less, what
-    a measurement decides, an empty line below the question, what each way rents, what is known of people."""
+    """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
+    many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
+    known of people."""
 
+    has_published: bool = True
     has_habits: bool = True
     n_ways: int = SHOWN_WAYS
     has_measure: bool = True
@@ -231,7 +237,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("class", _declined(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
         ("longer", _longer(question, cell)),
-        ("published", _published(question, cell)),
+        ("published", _published(question, cell) if shown.has_published else ()),
         ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
         ("measure", _measure(question, cell) if shown.has_measure else ()),
         ("hosted", _hosted(question, cell)),
