@@ -113,7 +113,7 @@ _MEASURE = template(
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
-    holds=template("[short?its start-up log shows room for the load|it meets the targets]", short=q.limit == MEMORY),
+    holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd} a month: {host}'s API, {precision}, read {day}.")
 _DECLINED = template(
