@@ -9,6 +9,7 @@ from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotA
 from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
@@ -30,8 +31,9 @@ from sheetgen.units import GIB, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(False, 0, False, False, False, False)
+LEAST_SHOWN = Shown(False, False, 0, False, False, False, False)
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_published": True},
     {"has_habits": True},
     {"n_ways": 1},
     {"has_measure": True},
@@ -100,16 +102,17 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
     rare = f"below {100 * LEAST_WAIT:g} %"  # what nobody will ever see
     yield (
-        f"{cell.n_places:,} places, sized as if every replica were as slow as a full one: "
-        f"{rate_text(cell.chosen.offered_requests)} taken, "
-        f"{f'{100 * wait:.2g} %' if wait >= LEAST_WAIT else rare} of the requests find none free{above}."
+        f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
+        f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
+        f"{f'{100 * wait:.2g} %' if wait >= LEAST_WAIT else rare} of the requests would wait for one to end{above}. "
+        "The times above are those of the replicas as busy as they are on average."
     )
 
 
 def _load(cell: CellRecord) -> Iterator[str]:
     """What the line about prompt and answer rests on."""
     if cell.is_rate:
-        yield "who finds no place free: by exact Erlang-C"
+        yield "how many wait: by exact Erlang-C"
     else:
         yield (
             "so many run at every moment, each answer followed by the next request: a shorter answer brings "
@@ -219,6 +222,7 @@ def _details(
     """Under headings, what the answer and its five lines leave out."""
     found = cell.chosen is not None
     if found:
+        yield "CERTAINTY", _certainty(cell)
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
         yield "EVERY WAY TO PAY LESS", (way_words(question, way) for way in cell.pay_less)
         yield "NEXT CHEAPEST", _instead(cell)
@@ -244,6 +248,14 @@ def _details(
             *([f"Catalog rows left out: {left_out}."] if left_out else []),
         ),
     )
+
+
+def _certainty(cell: CellRecord) -> Iterator[str]:
+    """The chance of an answer and of each of its parts, and how chances are rounded."""
+    parts = {OF_CHANCE[name]: chance for name, chance in cell.answer.chance_of.items()}
+    told = ", ".join(f"{words} {chance:.2f}" for words, chance in parts.items())
+    yield f"the chance is {cell.answer.chance:.2f}; of its parts alone: {told}"
+    yield f"said as {sure(cell.answer.chance)}: in steps of 5 %, and never as surer than it is"
 
 
 def _memory(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -23,6 +23,7 @@ DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
 DEFAULT_VENDORS = ("nvidia",)
 _VENDORS = {"nvidia": "NVIDIA", "amd": "AMD", "aws": "AWS"}  # as they are written; others with one capital letter
 ALL = "all"
+MOST_REGIONS = 12  # that an error lists beside the areas
 LEAST_MEMORY_BYTES = 22 * GIB
 LEAST_LINK_BYTES_PER_SECOND = 200e9  # of GPUs whose data-parallel ranks share experts
 MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
@@ -393,12 +394,13 @@ class _Asked:
             near = "" if is_area else did_you_mean(self.filters.region, [*known.areas, *known.cities, *regions])
             areas = "" if self.rows else f" Areas: {', '.join(known.areas)}."
             where = f"no instance is left in region {shown(self.filters.region)!r}"
-            return f"{where}. Regions: {', '.join(regions)}.{areas}{near}"
+            named = f" Regions: {', '.join(regions)}." if len(regions) <= MOST_REGIONS or not areas else ""
+            return f"{where}.{named}{areas} Name one with --region.{near}"
         classes = [one for one in PURCHASES if any(_offered(row, one) for row, _ in here)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
             without = f"no instance is left{where} with a price for {self.filters.purchase}"
-            return f"{without}. Classes with prices: {', '.join(classes)}."
+            return f"{without}. Classes with prices: {', '.join(classes)}. Name one with --purchase."
         reasons = "; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters"
         options = "--providers, --vendors, --gpus, --instances, --region or --purchase"
         return f"no instance is left to choose from: {reasons}. Widen {options}."

@@ -10,6 +10,7 @@ from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord, CellRec
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
@@ -54,7 +55,7 @@ _ARRIVING = template(
     so=template("[served?, {at_once} at once]", served=is_text(q.at_once)),
 )
 _MONTH = template(
-    "{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}][bound?; commits to {binds}]",
+    "{rent}, {month} a month, {year} a year[differs?; {budget}][bound?; commits to {binds}]",
     differs=is_text(q.budget),
     bound=is_text(q.binds),
 )
@@ -107,14 +108,13 @@ _PUBLISHED = template(
 _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
-_DOUBTS = {MEMORY: "memory", "tpot": "time per token", "ttft": "first token"}  # by what an answer is least sure of
 _MEASURE = template(
     "{rent} for a day, {usd}: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
     "nothing is {level}]]|no money hangs on it].",
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
-    holds=template("[short?its start-up log shows room for the load|it meets the targets]", short=q.limit == MEMORY),
+    holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd} a month: {host}'s API, {precision}, read {day}.")
 _DECLINED_REASONS = {
@@ -203,7 +203,11 @@ def answer_words(question: Question, cell: CellRecord) -> str:
         return cell.verdict
     usd, settings = cell.answer.monthly_usd, question.settings
     purchase, amount = question.instances[cell.answer.instance].purchase, amounts_of(settings)
-    budget = wording.month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
+    terms = settings.currency, settings.fx_rate, settings.contingency_fraction
+    if settings.contingency_fraction:
+        budget = f"as budgeted {wording.month_as_budgeted(usd, *terms)}"
+    else:  # the month above is in the budget's currency
+        budget = wording.budget_terms(*terms)[1].strip("()")
     sentence = _MONTH.fill(
         rent=rented(cell.answer),
         month=amount(usd),
@@ -216,9 +220,11 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: other habits of the same people, so many ways to pay less, what
-    a measurement decides, an empty line below the question, what each way rents, what is known of people."""
+    """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
+    many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
+    known of people."""
 
+    has_published: bool = True
     has_habits: bool = True
     n_ways: int = SHOWN_WAYS
     has_measure: bool = True
@@ -237,7 +243,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
         ("longer", _longer(question, cell)),
-        ("published", _published(question, cell)),
+        ("published", _published(question, cell) if shown.has_published else ()),
         ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
         ("measure", _measure(question, cell) if shown.has_measure else ()),
         ("hosted", _hosted(question, cell)),
@@ -259,7 +265,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         chance=chance,
         short=wording.is_short(cell.answer),
         doubtful=cell.answer.chance < MARGIN,
-        doubt=_DOUBTS[cell.answer.limit],
+        doubt=OF_CHANCE[cell.answer.limit],
         enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
         level=str(wording.sure(MARGIN)),
         month=amounts_of(settings)(margin.monthly_usd) if margin else "",

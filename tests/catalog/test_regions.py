@@ -255,9 +255,10 @@ def test_an_area_of_regions_that_no_file_lists_goes_by_the_words_of_their_names(
     assert ids and set(ids) <= by_text["eu"] & by_text["us"] and not set(ids) & by_text["ap"]
 
 
-def test_an_unknown_region_is_refused_with_areas_and_regions() -> None:
+def test_an_unknown_region_is_refused_with_areas_and_with_regions_where_they_are_few() -> None:
     words = problem(region="us-est-1")
-    assert "no instance is left in region 'us-est-1'. Regions: " in words and ", swedencentral" in words
+    assert "no instance is left in region 'us-est-1'. Areas: " in words and "Regions" not in words
+    assert "Regions: ap-south-1, us-east-1, " in problem(region="us-est-1", instances="aws/p6-b200.48xlarge")
     assert f" Areas: {', '.join(catalog().regions.areas)}." in words and "Did you mean us-" in words
     assert problem(region="frankfrut").endswith("Did you mean Frankfurt?")
 

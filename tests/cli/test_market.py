@@ -151,7 +151,7 @@ def test_only_whole_instances_at_list_prices_are_told_of() -> None:
 
 def test_a_region_that_leaves_nothing_names_those_there_are() -> None:
     words = problem(region="us-est-1")
-    assert "no instance is left in region 'us-est-1'. Regions: " in words
+    assert "no instance is left in region 'us-est-1'. Areas: " in words
     assert "Did you mean us-" in words and "Canada" not in words  # of the providers asked for
     assert "US/Canada/Norway" in problem(region="mars", providers="hyperstack")
 

@@ -20,7 +20,7 @@ MOST_LINES = 18
 LABELS = ["sure", "serves", "hardware", "class", "pay less", "published", "if", "measure", "hosted", "more"]
 ALWAYS = {"sure", "serves", "hardware", "hosted", "more"}
 HEADINGS = [
-    "LOAD AND SPEED", "EVERY WAY TO PAY LESS", "NEXT CHEAPEST", "WEIGHTS", "WHAT ONE CHANGE BUYS",
+    "CERTAINTY", "LOAD AND SPEED", "EVERY WAY TO PAY LESS", "NEXT CHEAPEST", "WEIGHTS", "WHAT ONE CHANGE BUYS",
     "NOT REQUESTED",
     "OTHER WAYS TO PAY", "OWNING", "HOSTED", "WHY NOT THE OTHERS", "WHO TOOK PART",
 ]  # fmt: skip
