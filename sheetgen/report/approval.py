@@ -254,11 +254,13 @@ def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     """The boxes to tick: as sized, with a margin where that is more, measure first."""
     answer, margin = cell.answer, cell.at_level(MARGIN)
-    yield _rental(question, answer, "Approve as sized", "approved", wording.is_short(answer))
+    year = cell.units.annual_usd
+    yield _rental(question, answer, "Approve as sized", "approved", wording.is_short(answer), year)
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
-        yield _rental(question, margin, "Approve with a margin", "with margin", margin.limit == wording.MEMORY)
+        year = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
+        yield _rental(question, margin, "Approve with a margin", "with margin", margin.limit == wording.MEMORY, year)
     if cell.measure is not None:
         run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
         facts = _TEST.fill(
@@ -274,11 +276,13 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
 
 
-def _rental(question: Question, rental: AtConfidence | ChosenRecord, name: str, reply: str, is_short: bool) -> Option:
+def _rental(
+    question: Question, rental: AtConfidence | ChosenRecord, name: str, reply: str, is_short: bool, year_usd: float
+) -> Option:
     usd, purchase = rental.monthly_usd, question.settings.purchase
     contingency = wording.contingency_words(question.settings.contingency_fraction)
     year = _YEAR.fill(
-        year=_approved(question, float(cost.annual_usd(usd, cost.CONSTANTS["months_in_a_year"]))),
+        year=_approved(question, year_usd),
         term=TERMS.get(purchase, ""),
         binds=full_money(committed_usd(purchase, usd)),
         rent=full_money(usd),

@@ -113,7 +113,7 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
         "valid_until": _stated(question, "valid_until"),
         "ask": 0 if len(cards) == 1 else question.ask,
         "is_asked": question.ask is not None,
-        "total": _total(record, question, cards) if together and len(cards) > 1 else None,
+        "total": _total(question, cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(record, question)),
         "assumed": tuple(notes.most_assumed(question, any(cell.needs_reservation for cell in record.cells))),
@@ -121,23 +121,15 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
     }
 
 
-def _total(record: Record, question: Question, cards: Sequence[Card]) -> page.Total:
+def _total(question: Question, cards: Sequence[Card]) -> page.Total:
     """The answers of all models added up; none where one of them has none."""
-
-    def added(cells: Sequence[Any]) -> Cell:
-        known = [one.value for one in cells if one]
-        return money(math.fsum(known)) if len(known) == len(cells) else NONE
-
-    monthly = added([one.monthly for one in cards])
+    months = [one.monthly.value for one in cards if isinstance(one.monthly, Cell) and one.monthly]
+    monthly = money(math.fsum(months)) if len(months) == len(cards) else NONE
     yearly = _annual_usd(monthly) if monthly else None
-    classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
         model=" + ".join(one.model for one in cards),
         monthly=monthly,
         per_year=words("{} a year", money(yearly)) if monthly else NONE,
-        classes=classes,
-        class_rents=(NONE,) * len(classes),
-        fp8_monthly=added([one.fp8_monthly for one in cards]),
         approve=_to_approve(question, monthly, yearly),
     )
 
@@ -225,7 +217,6 @@ def _card(question: Question, cell: CellRecord) -> Card:
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,
-        held=words("serves {}", wording.served_count(cell)),
         classes=tuple(classes[purchase] for purchase in shown),
         class_rents=tuple(rented(cell.by_purchase[purchase]) for purchase in shown),
         reserved=cell.needs_reservation,

@@ -207,7 +207,6 @@ class Card(MoneyFacts, HostedFacts, Rented):
     first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
     sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
-    held: Text = NONE  # "serves 44"
     chance: Text = NONE  # "70% sure"
     is_short: bool = False  # whether it is least so of memory
     at_fp8: Text = NONE  # "3 × p5en.48xlarge, $138,618"
@@ -229,12 +228,6 @@ class Card(MoneyFacts, HostedFacts, Rented):
     def gpus(self) -> Text:
         """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
         return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
-
-    @property
-    def serves(self) -> Text:
-        """How many requests it serves within the targets: "44"."""
-        held = self.held
-        return held.parts[0] if isinstance(held, Cell) and held.parts else str(held).removeprefix("serves ")
 
     @property
     def speed(self) -> Text:

@@ -199,8 +199,9 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
         anchors = ["end", "start"] if margin > sized else ["start", "end"]
     heads.append(label(x(sized), 9, "as sized", family, anchors[0], accent, 600))
     heads += [label(x(margin), 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
+    beyond = f", with a margin {request.margin}" if margin else ""
     return {
-        "heads": picture("", heads, width, 12),
+        "heads": picture(f"From zero; as sized {request.sized}{beyond} a month", heads, width, 12),
         "bars": [_range_bar(mover, x, through, x(sized), (height, room), accent, family) for mover in request.movers],
     }
 
