@@ -80,9 +80,9 @@ def test_a_price_is_two_clicks_from_the_first_sheet(path: Path) -> None:
     heads = {c.value: c.column for c in prices[books.HEAD]}
     labels = {c.value: c.row for (c,) in money.iter_rows(max_col=1) if c.value}
     listed, said = labels["List price in use"], str(money.cell(labels["Source"], 2).value)
-    row = next(
-        r for r in range(books.HEAD + 1, prices.max_row) if said.endswith(str(prices.cell(r, heads["Source"]).value))
-    )
+    names = {prices.cell(r, heads["Instance"]).value: r for r in range(books.HEAD + 1, prices.max_row)}
+    row = names[said.partition(":")[0]]
+    assert said.endswith(str(prices.cell(row, heads["Source"]).value))
     assert money.cell(listed, 2).value == prices.cell(row, heads["$ per hour in use"]).value
     assert money.cell(listed, 6).value == prices.cell(row, heads["Provider's name"]).value
 

@@ -1,5 +1,5 @@
-"""Each yellow cell of a visible sheet, typed over by itself: every cell of the workbook is then what a build of the same
-inputs has, by formualizer, by LibreOffice, and for a few by Gnumeric."""
+"""Each yellow cell of a visible sheet, typed over by itself: every cell of the workbook is then what a build of the
+same inputs has, by formualizer and by LibreOffice."""
 
 from __future__ import annotations
 
