@@ -23,7 +23,7 @@ CASES = ("base", "low", "high")
 ASKED, EVEN, SURE = "asked", "even", "sure"  # levels of confidence
 AS_ASKED, PUBLISHED, KV_FP8, FOUR_BITS = range(4)  # precisions in which the model is answered: rows of its table
 # Requests at once of the chart, as a share of those asked for.
-CURVE = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4)
+CURVE = (0.25, 0.5, 1, 1.5, 2, 4)
 FACTORS = {"users": (0.5, 2), "context": (0.5, 2), "price": (0.8, 1.25)}
 ENDS = ("low", "high")
 
@@ -52,7 +52,7 @@ LOADS: tuple[tuple[Context, int], ...] = (
     (Context(), LOW),
     (Context(), HIGH),
     (Context(case=HIGH), HIGH),
-    *((Context(), 1 + HIGH + k) for k in range(len(CURVE))),
+    *((Context(), 1 + HIGH + k) for k, share in enumerate(CURVE) if share != 1),
 )
 
 

@@ -9,6 +9,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.decision_choices import (
+    BASE,
     CASES,
     CONTEXTS,
     CURVE,
@@ -319,7 +320,7 @@ class DecisionSheets:
         sheet, top = self.sheet, FIRST_ROW + len(CHOICES_SHOWN) + 1
         heads, others, this = list[Ref](), list[Ref](), list[Ref]()
         for k, share in enumerate(CURVE):
-            row = self.rows[load_of(requests=1 + HIGH + k)]
+            row = self.rows[load_of(requests=BASE if share == 1 else 1 + HIGH + k)]
             at = top + k
             heads.append(sheet.link(at, HIDDEN, self.wiring.lists["tiers"].refs[1 + HIGH + k], WHOLE, "off_page"))
             usd = row["monthly_usd"]
@@ -331,7 +332,7 @@ class DecisionSheets:
             Chart(
                 top,
                 0,
-                "$ a month by requests at once (0: nothing serves it)",
+                "$ a month by requests at once, this load in blue",
                 "Columns: what a quarter to four times the requests at once cost a month; this load is blue.",
                 (heads[0], heads[-1]),
                 [
@@ -385,7 +386,7 @@ class DecisionSheets:
             Chart(
                 row + 1,
                 0,
-                "Each by itself, from its low to its high end, $ a month",
+                "$ a month, each by itself: black below this month, blue above it",
                 "Bars: from what the low end costs to what the high end costs, around this month.",
                 (labels[0], labels[-1]),
                 [

@@ -297,8 +297,8 @@ def usd_of_way(monthly_usd: Any, base_usd: Any, least_saving_fraction: Any) -> A
 
     Source: INTERFACE (ways to pay less: none that saves less than 2 %).
     """
-    saves = both(is_number(monthly_usd), is_number(base_usd), monthly_usd <= base_usd * (1 - least_saving_fraction))
-    return number_where(saves, monthly_usd)
+    most = where(is_number(base_usd), base_usd, 0) * (1 - least_saving_fraction)
+    return number_where(both(is_number(monthly_usd), monthly_usd <= most), monthly_usd)
 
 
 @formula("$ per month in working hours", USD)

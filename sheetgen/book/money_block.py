@@ -26,14 +26,13 @@ class Block:
         self.count: Ref  # instances of it
         self.paid: dict[str, Ref] = {}  # $ a month in each purchase class
         self.sums: list[Ref] = []  # in the class in use: a month, a year, three years
-        self.totals: list[Ref] = []  # the same with contingency, in the budget's currency
         self.owned: tuple[Ref, Ref]  # at the base price: the purchase, and what is paid each month
 
     def of(self, name: str) -> Lookup:
         """What a column of Workings says of the load."""
         return lookup(self.wiring.tables["loads"].range(name), self.at)
 
-    def bar(self, model: Ref, about: str) -> None:
+    def bar(self, model: Ref | Lookup, about: str) -> None:
         """A dark bar with the model's name."""
         self.sheet.link(self.row, 0, model, TEXT, "section")
         self.sheet.texts(self.row, 1, [about, *[""] * (N_PRINTED - 2)], "section")

@@ -316,7 +316,9 @@ class Wiring:
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
-    of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
+    of_money: list[tuple[str, Ref, Ref | Lookup]] = field(
+        default_factory=list
+    )  # by model its name, and the same on Money
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows

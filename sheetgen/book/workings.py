@@ -534,18 +534,16 @@ def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, R
     return {purchase: table.row(i) for i, purchase in enumerate(purchases)}
 
 
-def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]]:
-    """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
-    Money shows of each."""
+def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> list[dict[str, Ref]]:
+    """Each provider's best for a model's load on the first sheet, by the same steps, below the loads; gives what Money
+    shows of each. load, model: the cells that say its row here, and the model's."""
     head = wiring.tables["candidates"]
     loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
-    n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
-    table = Table(
-        wiring, loads.sheet, n_models * n_providers, "providers", top=loads.top + loads.n_rows + 3 + loads.rows_below
-    )
-    at = [ref for ref in wiring.lists["headline_rows"].refs for _ in numbers]
-    table.looked_up("load_row", "Load", at, PLAIN)
-    table.given("provider_row", "Provider row", numbers * n_models, PLAIN, role="fixed")
+    numbers = list(range(1, n_providers + 1))
+    top = loads.top + loads.n_rows + 3 + loads.rows_below
+    table = Table(wiring, loads.sheet, n_providers, "providers", top=top)
+    table.looked_up("load_row", "Load", [load] * n_providers, PLAIN)
+    table.given("provider_row", "Provider row", numbers, PLAIN, role="fixed")
     table.picked("provider", "Provider", in_order, "provider_row", TEXT)
     table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
     table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
@@ -554,9 +552,10 @@ def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]
     def of_provider(providers: Any, provider: Any) -> Any:
         return providers == provider
 
-    # The load on the first sheet has rows of its own, the last ones: no row is looked up by its number.
+    # The load on the first sheet has rows of its own, the last ones, a model each.
+    place = model._replace(name="calc_money_model")
     rows: dict[str, Any] = {
-        name: [of_model for of_model in every[loads.n_fixed :] for _ in numbers] if isinstance(every, list) else every
+        name: choose(place, every[loads.n_fixed :]) if isinstance(every, list) else every
         for name, every in _rows(loads).items()
     }
     rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
@@ -564,4 +563,4 @@ def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
         found = (held_at(place, lookup(head.range(of), place), NO_VALUE) for place in columns["position"])
         table.looked_up(name, in_words(name), found, display)
-    return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]
+    return [table.row(i) for i in range(n_providers)]

@@ -197,8 +197,9 @@ class _Writer:
         }
         drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font})
         drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
-        unseen = [k for k, (*_, colour) in enumerate(chart.series) if not colour]
-        drawn.set_legend({"position": "bottom", "font": font, "delete_series": unseen})
+        drawn.set_legend(
+            {"none": True} if chart.upright or not all(chart.series[0]) else {"position": "bottom", "font": font}
+        )
         drawn.show_hidden_data()
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
