@@ -22,7 +22,7 @@ DEFAULT_OUT = "output/live.html"
 @command()
 @click.option("--models", metavar="NAMES", default=EVERY, help="Models that the page answers for. Default all.")
 @click.option("--out", metavar="FILE", default=DEFAULT_OUT, help=f"The file to write. Default {DEFAULT_OUT}.")
-@text_options(("as_of",))
+@text_options(("as_of", "DATE", "The day of the page, from which prices of hosts are counted. Default today."))
 @common
 def live(models: str, out: str, as_of: str | None, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """A page that answers as `recommend` does, in any browser: one file with every model and price, no network.
@@ -36,13 +36,14 @@ def live(models: str, out: str, as_of: str | None, as_json: bool, catalog: Catal
       sheetgen live --models 8b,70b,405b --out sizing.html
       sheetgen live --catalogs our-prices --out output/ours.html
     """
+    from sheetgen.live.live_facts import live_facts
     from sheetgen.live.live_page import write_live
     from sheetgen.question import parse
     from sheetgen.writers.formats import templates_folder
 
     names = () if models.strip().lower() == EVERY else parse.words(models)
     step("gathering models, machines and prices")
-    data = write_live(catalog, names, templates_folder(), __version__, as_of)
+    data = write_live(live_facts(catalog, names, as_of), templates_folder(), __version__)
     write_files({Path(out): data}, "Choose another place with --out.")
     zipped = len(gzip.compress(data))
     if as_json:

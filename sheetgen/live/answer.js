@@ -115,6 +115,23 @@ function weightsOf(question, offers) {
 
 const PLAIN_PLACES = [...FACTS.layouts.keys()].filter((place) => FACTS.layouts[place][1] === 1);
 
+// The columns of a variant with these GPUs alone; those of the questions before are kept.
+const sliced = new Map();
+function columnsOf(variant, gpus) {
+  const key = `${VARIANTS.indexOf(variant)} ${gpus}`;
+  if (sliced.has(key)) return sliced.get(key);
+  if (sliced.size > 20) sliced.clear();
+  const columns = COLUMNS.map(({ axes, name, data: usual }) => {
+    const whole = variant.get(`${axes} ${name}`) ?? usual;
+    if (axes[0] !== "gpu") return { axes, name, data: whole };
+    const width = whole.length / FACTS.gpus.length, data = new Float64Array(gpus.length * width);
+    gpus.forEach((gpu, i) => data.set(whole.subarray(gpu * width, (gpu + 1) * width), i * width));
+    return { axes, name, data };
+  });
+  sliced.set(key, columns);
+  return columns;
+}
+
 // The facts of a question on their axes, with the GPUs of these offers: nothing is worked out yet.
 function gridOf(question, offers) {
   const { model, workload, weights, kv, isRate } = question;
@@ -141,10 +158,7 @@ function gridOf(question, offers) {
   const ofWeights = Object.entries(by_weights).map(([name, byDtype]) => [name, byDtype[weights]]);
   for (const [name, values] of [...Object.entries(columns), ...ofWeights])
     grid.put(["model"], name, asColumn(Array.isArray(values) ? values[model.place] : values));
-  for (const { axes, name, data: usual } of COLUMNS) {
-    const data = variant.get(`${axes} ${name}`) ?? usual, width = data.length / FACTS.gpus.length;
-    grid.put(axes, name, axes[0] === "gpu" ? Float64Array.from(gpus.flatMap((gpu) => [...data.subarray(gpu * width, (gpu + 1) * width)])) : data);
-  }
+  for (const { axes, name, data } of columnsOf(variant, gpus)) grid.put(axes, name, data);
   const settings = {
     confidence: question.confidence,
     utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
@@ -236,32 +250,36 @@ function paced(grid, position) {
 
 // The answer --------------------------------------------------------------------------------------------------------
 
-// A question of one purchase class: its tables, what is chosen, and by class what would be rented.
+// A question of one purchase class: its tables, and what is chosen.
 function solve(question) {
   const offers = offersIn(question, question.purchase);
   if (!offers.length) refuse("nobody", {});
-  const byClass = Object.fromEntries(Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]));
   const whole = { ...question, weights: weightsOf(question, offers) };
-  const grid = tablesOf(whole, offers, [...offers, ...Object.values(byClass).flat()]);
-  const best = pick(grid);
-  const byPurchase = { [question.purchase]: best && rentalOnly(best) };
-  for (const [purchase, others] of Object.entries(byClass)) {
-    if (purchase === question.purchase) continue;
-    if (!others.length) {
-      byPurchase[purchase] = null;
-      continue;
-    }
-    const priced = withOffers(grid.again(), grid.gpus, grid.layouts, others);
+  const grid = tablesOf(whole, offers);
+  return { question: whole, grid, best: pick(grid) };
+}
+
+// By purchase class what would be rented by the same rule; none of a commitment that saves nothing on demand.
+function byPurchase({ question, grid, best }) {
+  const byClass = Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]);
+  const offers = byClass.flatMap(([, offers]) => offers);
+  // A class may have GPUs that the class shown has no price for.
+  const isKnown = offers.every((offer) => grid.gpus.includes(machineOf(offer)[GPU]));
+  const known = isKnown ? grid : tablesOf(question, offersIn(question, question.purchase), offers);
+  const rented = Object.fromEntries(byClass.map(([purchase, others]) => {
+    if (purchase === question.purchase) return [purchase, best && rentalOnly(best)];
+    if (!others.length) return [purchase, null];
+    const priced = withOffers(known.again(), known.gpus, known.layouts, others);
     priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
     const rental = picked(readAgain(priced, "at_other_prices"));
-    byPurchase[purchase] = rental && rentalOnly(rental);
-  }
-  const onDemand = byPurchase[ON_DEMAND];
-  for (const [purchase, rental] of Object.entries(byPurchase)) {
+    return [purchase, rental && rentalOnly(rental)];
+  }));
+  const onDemand = rented[ON_DEMAND];
+  for (const [purchase, rental] of Object.entries(rented)) {
     const isBound = purchase !== question.purchase && FACTS.purchases[purchase].is_committed;
-    if (isBound && rental && onDemand && !(rental.monthly_usd < onDemand.monthly_usd)) byPurchase[purchase] = null;
+    if (isBound && rental && onDemand && !(rental.monthly_usd < onDemand.monthly_usd)) rented[purchase] = null;
   }
-  return { question: whole, grid, best, byPurchase, n_offers: offers.length };
+  return rented;
 }
 
 const rentalOnly = ({ offer, instance, n_instances, monthly_usd }) => ({ offer, instance, n_instances, monthly_usd });
@@ -270,7 +288,7 @@ const rentalOnly = ({ offer, instance, n_instances, monthly_usd }) => ({ offer, 
 function recommended(question) {
   const solved = solve(question);
   if (question.purchase === ON_DEMAND) return solved;
-  const committed = solved.byPurchase[question.purchase], onDemand = solved.byPurchase[ON_DEMAND];
+  const { [question.purchase]: committed, [ON_DEMAND]: onDemand } = byPurchase(solved);
   if (committed && (!onDemand || committed.monthly_usd < onDemand.monthly_usd)) return solved;
   const declined = { purchase: question.purchase, monthly_usd: committed?.monthly_usd ?? null };
   const plain = { ...solve({ ...question, purchase: ON_DEMAND }), declined };
@@ -316,7 +334,7 @@ function answer(asked) {
     solved, question,
     model: question.model.id, weight_dtype: question.weights, kv_cache_dtype: question.kv,
     purchase: question.purchase, declined: solved.declined ?? null,
-    by_purchase: solved.byPurchase, by_confidence: byConfidence(solved), is_even: grid.isEven,
+    by_confidence: byConfidence(solved), is_even: grid.isEven,
     tpot_target_seconds: question.workload.tpot_target_ms / CONSTANTS.milliseconds_per_second || null, // 0 is off
     ttft_target_seconds: question.workload.ttft_target_ms / CONSTANTS.milliseconds_per_second || null,
   };
@@ -442,14 +460,14 @@ function* lowerPrecisions(record) {
 
 // Every way to pay less for the same load, the mildest first.
 function* everyWay(record) {
-  const { solved, by_confidence, by_purchase, purchase } = record, { judged, levels, purchases } = FACTS;
+  const { solved, by_confidence, purchase } = record, { judged, levels, purchases } = FACTS;
   const half = by_confidence.find((level) => level?.confidence === levels.even);
   if (half && solved.question.confidence > levels.even) yield { kind: "less_sure", ...half, detail: "" };
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen;
   if (purchase === ON_DEMAND)
     yield { kind: "hours", offer, instance, n_instances, monthly_usd: record.hourly_usd * judged.working_hours_per_month, detail: "" };
-  const [term] = Object.entries(by_purchase)
+  const [term] = Object.entries(byPurchase(solved))
     .filter(([name, rental]) => rental && purchases[name].months)
     .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
   if (term && !purchases[purchase].is_committed) {

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.catalog import Catalog
-from sheetgen.live.live_facts import as_text, live_facts
+from sheetgen.live.live_facts import Json, as_text
 from sheetgen.live.live_program import live_program
 from sheetgen.program.javascript import runtime
 from sheetgen.writers.html import strict_environment, visible
@@ -19,17 +17,12 @@ from sheetgen.writers.html import strict_environment, visible
 FOLDER = "live"  # of the templates
 
 
-def write_live(
-    catalog: Catalog, names: Sequence[str], templates: Path, version: str, as_of: str | None = None
-) -> bytes:
-    """The page as one HTML document. names: of the models that it answers for; none: all.
-
-    Raises ScenarioError for a name that is none.
-    """
+def write_live(facts: Json, templates: Path, version: str) -> bytes:
+    """The page as one HTML document, which answers by these facts."""
     folder = templates / FOLDER
     page = (folder / "page.js").read_text(encoding="utf-8")
-    facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
-    script = "\n".join((runtime(), facts, live_program(), page))
+    read_facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
+    script = "\n".join((runtime(), read_facts, live_program(), page))
     style = (folder / "live.css").read_text(encoding="utf-8")
     document = (
         strict_environment(folder, visible)
@@ -40,7 +33,7 @@ def write_live(
             script_hash=_hash_of(script),
             style=Markup(style),
             style_hash=_hash_of(style),
-            facts=Markup(as_text(live_facts(catalog, names, as_of))),
+            facts=Markup(as_text(facts)),
         )
     )
     return document.encode()

@@ -77,7 +77,7 @@ function questionOf(texts) {
     const { low, high, is_whole, words } = FACTS.inputs[name];
     const match = /^([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([km]?)$/.exec(text), isTokens = name.endsWith("_tokens");
     const scale = { "": 1, k: isTokens ? 1024 : 1000, m: isTokens ? 1024 ** 2 : 1000 ** 2 }[match?.[2] ?? ""];
-    const number = OFF.includes(name) && text === "off" ? 0 : match ? Number(match[1].replaceAll(",", "")) * scale : NaN;
+    const number = OFF.includes(name) && text === "off" ? 0 : match ? Number(plain(match[1])) * scale : NaN;
     const isRight = (number === 0 && text === "off") || (number >= low && number <= high && number > 0 && !(is_whole && number % 1));
     field.setAttribute("aria-invalid", String(!isRight));
     if (!isRight) refuse("wrong", { label: labelOf(field), value: `"${texts[name].slice(0, 60)}"`, kind: words });
@@ -87,6 +87,7 @@ function questionOf(texts) {
   return { ...question, providers: texts.providers };
 }
 
+const plain = (text) => text.replaceAll(",", "");
 const labelOf = (field) => field.closest("label").firstChild.textContent.trim();
 
 // The address ---------------------------------------------------------------------------------------------------------
@@ -95,9 +96,9 @@ const labelOf = (field) => field.closest("label").firstChild.textContent.trim();
 function addressTexts(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, "")), texts = { ...USUAL };
   for (const [name, value] of given) {
-    if (name === "load" || !(name in USUAL)) refuse("unknown", { name: `"${name.slice(0, 60)}"` });
+    if (name === "load" || !Object.hasOwn(USUAL, name)) refuse("unknown", { name: `"${name.slice(0, 60)}"` });
     texts[name] = name === "providers" ? value.split(",").filter(Boolean) : value;
-    if (name in LOADS) texts.load = name;
+    if (Object.hasOwn(LOADS, name)) texts.load = name;
     const known = CHOICES.includes(name) ? [...form.elements[name].options].map((option) => option.value) : Object.keys(MARKET.providers);
     const isKnown = CHOICES.includes(name) ? known.includes(value) : name !== "providers" || texts.providers.every((one) => known.includes(one));
     if (!isKnown) refuse("wrong", { label: name, value: `"${value.slice(0, 60)}"`, kind: `one of ${known.filter(Boolean).join(", ")}` });
@@ -112,7 +113,7 @@ function addressOf(texts) {
     (!Object.values(LOADS).flat().includes(name) && String(texts[name]) !== String(USUAL[name]));
   for (const name of Object.keys(USUAL)) {
     const text = String(texts[name]);
-    if (name !== "load" && isSaid(name)) said.set(name, name in FACTS.inputs ? text.replaceAll(",", "") : text);
+    if (name !== "load" && isSaid(name)) said.set(name, Object.hasOwn(FACTS.inputs, name) ? plain(text) : text);
   }
   return `#${said.toString().replaceAll("%2C", ",")}`;
 }
@@ -153,21 +154,23 @@ function showWays(record) {
 function answerTexts(texts) {
   clearTimeout(later);
   for (const label of form.querySelectorAll(".of_load")) label.hidden = label.dataset.load !== texts.load;
-  const names = texts.providers.map((id) => MARKET.providers[id]);
-  $("providers_words").textContent = names.join(", ") || "AWS, Azure, Google";
+  const ofProviders = texts.providers.length ? texts.providers : FACTS.default_providers;
+  $("providers_words").textContent = ofProviders.map((id) => MARKET.providers[id] ?? id).join(", ");
   for (const button of $("workloads").children) {
     const { input_tokens, output_tokens } = FACTS.workloads.find(({ id }) => id === button.dataset.workload);
-    const isChosen = texts.input_tokens === count(input_tokens) && texts.output_tokens === count(output_tokens);
+    const isChosen = plain(texts.input_tokens) === String(input_tokens) && plain(texts.output_tokens) === String(output_tokens);
     button.setAttribute("aria-pressed", String(isChosen));
   }
   try {
     const start = performance.now(), question = questionOf(texts);
+    form.elements.model.setAttribute("aria-invalid", "true");
+    $("model_name").textContent = "";
+    $("model_name").textContent = modelOf(question.model).name;
     form.elements.model.setAttribute("aria-invalid", "false");
     const record = answer(question);
     show(answerWords(record));
     const address = addressOf(texts);
     $("command").value = commandOf(address);
-    $("model_name").textContent = record.question.model.name;
     document.documentElement.dataset.answered = String(performance.now() - start);
     later = setTimeout(() => {
       showWays(record);
@@ -190,6 +193,8 @@ function changed() {
 function readAddress() {
   try {
     const texts = addressTexts(location.hash);
+    for (const name of ["users", "concurrent_requests", "input_tokens", "output_tokens"])
+      if (/^[0-9]{4,9}$/.test(texts[name])) texts[name] = count(Number(texts[name]));
     putTexts(texts);
     texts.model ||= form.elements.model.value = FACTS.first;
     answerTexts(formTexts());

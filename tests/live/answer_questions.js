@@ -1,15 +1,15 @@
 // node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { answer, waysToPayLess, asPublished, measureFirst, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, waysToPayLess, asPublished, measureFirst, QuestionError }})()`);
+const { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError }})()`);
 
 function record(question) {
   const start = performance.now();
   try {
     const found = answer(question), first = performance.now() - start;
     const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
-    more.measure_first = measureFirst(found);
+    Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
     const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };
     return { ...plain, milliseconds: [first, performance.now() - start] };
   } catch (error) {

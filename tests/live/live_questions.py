@@ -127,9 +127,14 @@ def values_of(cell: CellRecord) -> dict[str, Any]:
 
 
 @functools.cache
+def facts(names: tuple[str, ...] = ()) -> Any:
+    """What the page knows of these models, or of all."""
+    return live_facts(catalog(), names, AS_OF)
+
+
 def source(names: tuple[str, ...] = ()) -> str:
     """The page's program, with the facts of these models or of all."""
-    return f"const FACTS={as_text(live_facts(catalog(), names, AS_OF))};\n{live_program()}"
+    return f"const FACTS={as_text(facts(names))};\n{live_program()}"
 
 
 def in_node(folder: Path, questions: list[Question], code: str = "") -> list[dict[str, Any]]:
