@@ -47,10 +47,9 @@ from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report.live_words import PARTS
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS
-from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.report.wording import provider_name
 from sheetgen.sizing import targets
-from sheetgen.units import DTYPES, GIB, LAYOUTS, PURCHASES
+from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
@@ -154,9 +153,9 @@ def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
 
 def _models(catalog: Catalog, plain: Question, names: Sequence[str]) -> list[SheetModel]:
     """The models named, or all, at what is published, each once."""
-    named = (one for name in names for one in models_named(catalog, {"models": name}, plain.engine))
-    found = named if names else _every_model(catalog, plain)
-    return list({one.model.id: one for one in found}.values())
+    named = (model for name in names for model in models_named(catalog, {"models": name}, plain.engine))
+    models = named if names else _every_model(catalog, plain)
+    return list({sheet_model.model.id: sheet_model for sheet_model in models}.values())
 
 
 def _run(catalog: Catalog, plain: Question) -> Json:

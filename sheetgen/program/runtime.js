@@ -80,6 +80,7 @@ function wholeDigits(x, powerOfTen) {
 
 const asShown = (x, text) => (typeof x === "string" ? x : x === x ? text(Number(x)) : "\u2013");
 const wholeText = (x) => asShown(x, (number) => wholeDigits(number, 0));
+const groupedText = (x) => wholeText(x).replace(/\B(?=(\d{3})+$)/g, ",");
 const percentText = (x) => asShown(x, (number) => wholeDigits(number, 2) + "%");
 const asText = (x) => (x !== x ? "-" : Number.isInteger(x) ? String(BigInt(x)) : String(x));
 const joinText = (...parts) => parts.map(asText).join("");

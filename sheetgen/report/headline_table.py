@@ -109,7 +109,8 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=math.floor(per_hour)))
     elif cells[0].is_rate and per_hour == per_hour:
         said.append(sentences.hour_of_rate.fill(per_hour=math.floor(per_hour)))
-    if days := sorted(cell.measure.usd for cell in cells if cell.measure):
+    runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
+    if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
         said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
     return tuple(said)

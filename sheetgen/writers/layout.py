@@ -71,12 +71,24 @@ SPACINGS = (
     Spacing(0.4, 5.0, 11.0),
     Spacing(0.0, 3.0, 10.0),
 )
+REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
+    Spacing(4.0, 19.0, 28.0),
+    Spacing(3.0, 15.0, 27.0),
+    Spacing(2.0, 11.0, 25.0),
+    Spacing(1.2, 8.0, 22.0),
+    Spacing(0.4, 5.0, 18.0),
+)
 _TRIED_FIRST = {"a4": (1, 1, 2, 3, 3, 1, 1, 1), "letter": (2, 2, 3, 4, 4, 1, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
     """The index in SPACINGS to try first: a right guess saves a layout."""
     return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
+
+
+def usual_of_engineers(n_models: int, paper: str) -> int:
+    """The same of the page for engineers."""
+    return min(n_models // 2 + (paper == "letter"), len(SPACINGS) - 1)
 
 
 MOST_ON_A_PAGE = 5  # models, of which the sheet takes one page

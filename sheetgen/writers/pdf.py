@@ -1,5 +1,5 @@
-"""The page as a PDF: one A4 or Letter page that stands alone, and the part for engineers behind it; the bundled fonts,
-nothing fetched, the same bytes every time.
+"""The page as a PDF: one A4 or Letter page that stands alone, the request for approval before it where one is made,
+and the part for engineers behind it; the bundled fonts, nothing fetched, the same bytes every time.
 
 The print has one size: only the white between things gives way, and then the page goes on overleaf. Every PDF is
 tagged and says that it conforms to PDF/UA-1 and PDF/A-3a.
@@ -19,7 +19,16 @@ from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
-from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, Spacing, usual
+from sheetgen.writers.layout import (
+    FONTS,
+    LOGO,
+    MOST_ON_A_PAGE,
+    REQUEST_SPACINGS,
+    SPACINGS,
+    Spacing,
+    usual,
+    usual_of_engineers,
+)
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
@@ -28,12 +37,13 @@ _MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
 @dataclass(frozen=True)
 class Layout:
-    """The page laid out. `is_whole`: whether its first part, which stands alone, has one page."""
+    """The page laid out. `is_whole`: whether the sizing sheet, which stands alone, has one page."""
 
     spacing: Spacing
     document: Any
     problems: list[str]
     is_whole: bool
+    is_engineers_whole: bool = True  # whether the page for engineers is one
 
     def pdf(self, archive: Archive | None = None) -> bytes:
         """The file: tagged, so that it can be read aloud, and fit for an archive."""
@@ -86,21 +96,52 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
-    steps = [(spacing, True) for spacing in SPACINGS[usual(n_models, page.paper) :]]
-    for spacing, has_machines in (*steps, (SPACINGS[-1], False)):
-        found = _lay_out(page, templates, spacing, brand, has_machines=has_machines)
-        if found.is_whole or n_models > MOST_ON_A_PAGE:
-            break
+    request = _request_spacing(page, templates, brand)
+    most, sheet, engineers = len(SPACINGS), usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    is_full = False
+    while not is_full:
+        spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
+        white = SPACINGS[engineers]
+        found = _lay_out(page, templates, spacing, brand, request, engineers=white, has_machines=has_machines)
+        steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
+        is_full = n_models > MOST_ON_A_PAGE or not any(steps)
+        sheet, engineers = sheet + steps[0], engineers + steps[1]
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
     return found
 
 
+def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacing:
+    """As much white as leaves the request on one page: laid out alone, which takes a fraction of the sheet's time."""
+    if page.has_request:
+        for spacing in REQUEST_SPACINGS:
+            html = render_html(page, templates=templates, of_request=spacing, brand=brand, has_sheet=False)
+            if len(laid_out(html, templates, spacing, brand).document.pages) == 1:
+                return spacing
+    return REQUEST_SPACINGS[-1]
+
+
 def _lay_out(
-    page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, *, has_machines: bool = True
+    page: Page,
+    templates: Path,
+    spacing: Spacing,
+    brand: Brand | None = None,
+    request: Spacing = REQUEST_SPACINGS[-1],
+    *,
+    engineers: Spacing = SPACINGS[-1],
+    has_machines: bool = True,
 ) -> Layout:
-    """The page with so much white; has_machines: with the machines to rent on the sizing sheet."""
-    html = render_html(page, templates=templates, spacing=spacing, brand=brand, has_machines=has_machines)
+    """The page with so much white on the sizing sheet, on the request and on the page for engineers; has_machines:
+    with the machines to rent on the sizing sheet."""
+    html = render_html(
+        page,
+        templates=templates,
+        spacing=spacing,
+        of_request=request,
+        engineers=engineers,
+        brand=brand,
+        has_machines=has_machines,
+    )
     return laid_out(html, templates, spacing, brand)
 
 
@@ -110,7 +151,8 @@ def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) 
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
-    return Layout(spacing, document, problems, not any(part_of(one) == "first" for one in document.pages[1:]))
+    parts = [part_of(one) for one in document.pages]
+    return Layout(spacing, document, problems, parts[1:].count("first") == 0, parts.count("engineers") <= 1)
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

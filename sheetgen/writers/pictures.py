@@ -1,5 +1,5 @@
-"""The page's pictures: small inline SVG, made by hand: bars of memory, and curves of where a recommendation breaks,
-with their scale.
+"""The page's pictures: small inline SVG, made by hand: on paper a bar a GPU, times as dots on their bands and the room
+of a replica; on a screen bars of memory, and curves of where a recommendation breaks, with their scale.
 
 Words stand beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes
 and names at its lines, and a `<title>`, its alternative text.
@@ -15,42 +15,72 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.report.page import Bar, Breaks, Page
-from sheetgen.writers.layout import FAMILY
+from sheetgen.report.page import Band, Bar, Breaks, Mover, ReplicaRow, Request
 
-APART = 8.0  # points behind each picture of a row, as in one_page.css
-BESIDE = 3  # curves in a row: each is wide enough to read a number off
-BAR = (190.0, 9.0)  # points: width and height
-CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
+MEMORY, BAND, ROOM = (90.0, 8.0), (100.0, 8.0), (76.0, 8.0)  # points: width and height
 
 
-def pictures_of(page: Page, content: float, drawable: Callable[[str], str]) -> dict[str, Any]:
-    """What engineers.html.j2 draws; `content` is the page's width."""
-    loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
-    axes = axes_of(page.breaks, loads)
-    width = round((content - SCALE - (BESIDE + 1) * APART) / BESIDE + SCALE, 2)
-
-    def bar(one: Bar) -> Any:
-        lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
-        return stacked_bar(one, lead, width=BAR[0], height=BAR[1])
-
-    def edge(b: Breaks) -> Any:
-        asked = dict(loads).get(b.asked.context_tokens, f"{b.asked.context_tokens:,}")
-        title = drawable(f"{b.model}: {b.next_request} at {asked}; {b.longest_fit}")
-        drawn = curve(b, axes, title, width=width - SCALE, height=CURVE, family=FAMILY)
-        return {"breaks": b, "picture": drawn}
-
-    curves = [edge(b) for b in page.breaks if b.curve]
+def pictures_of(rows: Sequence[ReplicaRow]) -> dict[str, Any]:
+    """What engineers.html.j2 draws in each row: one GPU, its times, and the room of a replica; each on one scale."""
+    tokens, firsts = ([getattr(row, name) for row in rows] for name in ("token", "first_token"))
+    most = max((row.held for row in rows), default=1)
+    longest = max((row.longest_tokens for row in rows), default=1)
     return {
-        "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
-        "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY),
-        "curve_width": width,
-        "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
+        "gpus": [gpu_bar(row) for row in rows],
+        "token_bands": _bands("time per token", tokens),
+        "first_bands": _bands("first token", firsts),
+        "room": [_room(row.model, [row.requests, row.in_target, row.held], most) for row in rows],
+        "lengths": [_room(row.model, [row.context_tokens, row.longest_tokens], longest) for row in rows],
     }
+
+
+def gpu_bar(row: ReplicaRow) -> Any:
+    """One GPU: weights, what else the engine keeps, the load's KV cache, free cache; a line ends what it may use."""
+    width, height = MEMORY
+    x, drawn = 0.0, [rect(0, 1, width, height - 2, FREE)]
+    for part, colour in zip(row.parts.shares, (INK, OVERHEAD, ANSWER, UNUSED), strict=True):
+        drawn.append(rect(x, 1, part * width, height - 2, colour))
+        x += part * width
+    drawn.append(rect(x, 0, LINE, height, LIMIT))
+    names = ("weights", "activations", "outside torch", "graphs", "KV cache of the load", "free KV cache")
+    said = ", ".join(f"{size} {name}" for size, name in zip(row.parts.sizes, names, strict=True))
+    return picture(f"{row.model}, one GPU: {said}, of {row.parts.total}", drawn, width, height)
+
+
+def _bands(name: str, bands: Sequence[Band | None]) -> list[Any]:
+    """A dot on the line of its 80 % band, and the target, for each."""
+    ends = [end for band in bands if band for end in (band.high, band.target or 0)]
+    (width, height), right = BAND, max(ends, default=1.0)
+    found = []
+    for band in bands:
+        if band is None:
+            found.append("")
+            continue
+        time, low, high = (2 + (width - 5) * end / right for end in (band.time, band.low, band.high))
+        drawn = [line(0.5, 0, 0.5, height, RULE), rect(low, height / 2 - 1.1, high - low, 2.2, INK)]
+        if band.target:
+            drawn.append(rect(2 + (width - 5) * band.target / right, 0, LINE, height, LIMIT))
+        drawn.append(dot(time, height / 2, 2.7, ANSWER, "#ffffff", 0.9))
+        target = f", target {band.target:.3g}" if band.target else ""
+        found.append(picture(f"{name}: {band.text}{target}", drawn, width, height))
+    return found
+
+
+def _room(name: str, ends: Sequence[float], right: float) -> Any:
+    """The load, how much more there may be (within the targets, then by memory), and a line where it breaks."""
+    width, height = ROOM
+    x, drawn = 0.0, []
+    for end, colour in zip(ends, (ANSWER, UNUSED, FREE)[: len(ends)], strict=True):
+        to = (width - LINE) * end / right
+        drawn.append(rect(x, 1, to - x, height - 2, colour))
+        x = to
+    drawn.append(rect((width - LINE) * ends[1] / right, 0, LINE, height, LIMIT))
+    return picture(f"{name}: {' of '.join(f'{end:,}' for end in ends)}", drawn, width, height)
 
 
 WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"
 FREE, INK = "#e9edf1", "#17212b"
+ANSWER, UNUSED, LIMIT = "#1b5a8a", "#bcd3e6", "#b3261e"
 LINE = 1.2  # points: the line where the memory ends
 _SLIVER = 0.8  # points: something that is there is seen
 HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"
@@ -114,9 +144,12 @@ def dot(x: float, y: float, radius: float, fill: str, ink: str, width: float) ->
     return f'<circle {at} fill="{fill}" stroke="{ink}" stroke-width="{width:g}"/>'
 
 
-def label(x: float, y: float, text: str, family: str, anchor: str = "middle", colour: str = QUIET) -> str:
+def label(
+    x: float, y: float, text: str, family: str, anchor: str = "middle", colour: str = QUIET, weight: int = 400
+) -> str:
     at = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
-    return f'<text {at} font-family="{escape(family)}" font-size="{FIGURES:g}" fill="{colour}">{escape(text)}</text>'
+    font = f'font-family="{escape(family)}" font-size="{FIGURES:g}" font-weight="{weight}"'
+    return f'<text {at} {font} fill="{colour}">{escape(text)}</text>'
 
 
 def rules(marks: Mapping[float, str], y: Callable[[float], float], left: float, right: float, family: str) -> list[str]:
@@ -135,6 +168,69 @@ def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
     return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.2f} {height:.2f}"'
         f' width="{width:.2f}pt" height="{height:.2f}pt">{named}{"".join(drawn)}</svg>'
+    )
+
+
+RANGE = 332.0  # points: the width of the bars of the request
+_TWO_LINES = 22.0  # points: a bar's height, beside a name and what stands under it
+_CHARACTER = 4.9  # points: the width of a character of an amount, roughly
+_DOT = 4.6  # points: the radius of the dot at the month as sized
+_NAMES_WIDE = 62.0  # points: room for the name of a line through the bars
+
+
+def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[str, Any]:
+    """The bars of what moves the month, each beside its name, on one axis from zero, and what stands above them. Lines
+    through all of them are the month as sized and with a margin. pad: points of white above and below each."""
+    width, height = RANGE, _TWO_LINES + pad
+    ends = [end.value for mover in request.movers for end in (mover.low, mover.high) if end]
+    sized, margin = request.sized.value, request.margin.value if request.margin else None
+    most = max([*ends, sized, margin or 0.0])
+    shown = (str(end) for mover in request.movers for end in (mover.low, mover.high))
+    room = _CHARACTER * max(map(len, shown)) + 10  # beside each end of a bar
+
+    def x(amount: float) -> float:
+        return room + (width - 2 * room) * float(amount / most)
+
+    lines = {0.0: RULE, **({margin: INK} if margin else {}), sized: accent}
+    through = [line(x(amount), 0, x(amount), height, colour, 0.7) for amount, colour in lines.items()]
+    heads = [label(x(0) + 3, 9, f"{request.sized.display.prefix}0", family, "end")]
+    anchors = ["middle" if x(sized) - x(0) > _NAMES_WIDE else "start", "middle"]
+    if margin is not None and abs(x(margin) - x(sized)) < _NAMES_WIDE:
+        anchors = ["end", "start"] if margin > sized else ["start", "end"]
+    heads.append(label(x(sized), 9, "as sized", family, anchors[0], accent, 600))
+    heads += [label(x(margin), 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
+    beyond = f", with a margin {request.margin}" if margin else ""
+    return {
+        "heads": picture(f"From zero; as sized {request.sized}{beyond} a month", heads, width, 12),
+        "bars": [_range_bar(mover, x, through, x(sized), (height, room), accent, family) for mover in request.movers],
+    }
+
+
+def _range_bar(
+    mover: Mover,
+    x: Callable[[float], float],
+    through: list[str],
+    sized: float,
+    size: tuple[float, float],
+    accent: str,
+    family: str,
+) -> Any:
+    """One bar with its amounts. size: its height, and the room beside its ends."""
+    height, room = size
+    middle, end = height / 2, RANGE - room
+    low = x(mover.low.value) if mover.low else sized
+    high = x(mover.high.value) if mover.high else end
+    left, right = min(low, sized - _DOT) - 4, max(high, sized + _DOT) + 4
+    drawn = [*through]
+    for amount, at, anchor, start in (
+        (mover.low, left, "end", left + 9 - room),
+        (mover.high, right, "start", right - 1),
+    ):
+        drawn.append(rect(start, middle - 5, room - 8, 10, "#ffffff"))
+        drawn.append(label(at, middle + 3, str(amount) if amount else "nothing", family, anchor, INK))
+    drawn += [rect(low, middle - 3, high - low, 6, INK), dot(sized, middle, _DOT, accent, "#ffffff", 1.3)]
+    return picture(
+        f"{mover.name}, {mover.span}: {mover.low} to {mover.high or 'nothing'} a month", drawn, RANGE, height
     )
 
 

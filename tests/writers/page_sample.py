@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from answers import page_for
+from answers import record_for
 
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
+from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Page, with_parts
 
 MODELS = (
@@ -25,13 +27,16 @@ MODELS = (
 
 
 @cache
-def _answered(n_models: int, paper: str) -> Page:
-    asked = {"models": ",".join(MODELS[:n_models]), "paper": paper, "as_of": "2026-11-20"}
-    return page_for(solve(ask(Catalog(), asked)))
+def _answered(n_models: int, paper: str, **more: str) -> Page:
+    asked = {"models": ",".join(MODELS[:n_models]), "paper": paper, "as_of": "2026-11-20", **more}
+    catalog = Catalog()
+    solved = solve(ask(catalog, asked))
+    record = record_for(solved)
+    return with_launch_rows(build_page(record, solved.question), record, solved.question, {}, catalog)
 
 
-def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None) -> Page:
-    """The page of the first `n_models` models, some of them renamed."""
+def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None, **more: str) -> Page:
+    """The page of the first `n_models` models, some of them renamed; more: options of `build`."""
 
     def renamed(value: Any) -> Any:
         if isinstance(value, str):
@@ -40,5 +45,5 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
             return Cell(renamed(value.value), value.display, tuple(map(renamed, value.parts)))
         return with_parts(value, renamed)
 
-    page: Page = renamed(_answered(n_models, paper))
+    page: Page = renamed(_answered(n_models, paper, **more))
     return page
