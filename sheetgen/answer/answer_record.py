@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 SCHEMA_VERSION = 1
 # Kinds whose amount says how far it is, the nearest first.
-NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
+DOUBTED = "doubted"  # its price is implausible
+NEAR = (DOUBTED, "near_tie", "as_dear", "dearer", "late", "slow", "short")
 
 Json = dict[str, Any]
 UNPRINTED = {"printed": False}

@@ -56,7 +56,7 @@ def measured_hardware(solved: Solution, row: int) -> MeasuredHardware | None:
     if answer is None or was_measured(solved, row, answer):
         return None
     grid = solved.grid.along("chosen", {"load": [row]})
-    grid.evaluate((speed.measured_scope,), ("chosen", "offer"))
+    grid.evaluate((speed.has_own_runs, speed.measured_scope), ("chosen", "offer"))
     has_runs = grid.spread("measured_scope", ("chosen", "offer")) == SPEED_SCOPES.index("fitted")
     [picked] = pick(grid, has_runs, "chosen")
     if picked is None:

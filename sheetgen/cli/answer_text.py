@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sheetgen.answer.answer_record import CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
+from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
 from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
@@ -152,7 +152,7 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
 
 def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     """Why there is no answer, and what would help."""
-    for one in _reasons(cell)[:1]:
+    for one in [one for one in _reasons(cell) if one.why.kind != DOUBTED][:1]:
         yield "why", f"the nearest, {one.instance}: {one.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
     fastest = [lever for lever in fitting if lever.family == "speed"][:1]

@@ -344,9 +344,9 @@ class Reference:
     @cached_property
     def plausible(self) -> Plausible:
         """What to hold a price against."""
-        from sheetgen.catalog.plausible import Plausible
+        from sheetgen.catalog.plausible import plausible_of
 
-        return Plausible(self.catalog)
+        return plausible_of(self.catalog)
 
 
 @dataclass(frozen=True)
@@ -552,6 +552,15 @@ def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: 
     of_ends = itertools.product(SPEED_FIGURES, ENDS)
     ends = [getattr(speed.band(figure, end, scope, kind, engine, gpu), end) for figure, end in of_ends]
     return dict(zip(band_names(scope), ends, strict=True))
+
+
+def band_columns_of_any_kind(speed: SpeedFile, scope: Scope) -> Columns:
+    """The same of a scope whose bands are one for all kinds of models and GPUs, as they were drawn."""
+    of_ends = itertools.product(SPEED_FIGURES, ENDS)
+    return {
+        name: speed.band_of_any_kind(figure, end, scope)
+        for name, (figure, end) in zip(band_names(scope), of_ends, strict=True)
+    }
 
 
 def draft_columns(draft: Model | None) -> Columns:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Term
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PlacedInstance, Term
 from sheetgen.catalog.hardware import OwnedGpu as KnownGpu
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.plausible import plausible_of
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.question import parse
 from sheetgen.question.inputs import BY_NAME, OF_TERMS, Input
@@ -121,12 +122,14 @@ class Filters:
 
 class Selected(NamedTuple):
     """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
-    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices."""
+    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices.
+    `doubted`: instances of which an implausible price in this class takes no part, each with why."""
 
     candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, int], ...]
     others: Mapping[str, tuple[Candidate, ...]]
     rows: tuple[Candidate, ...]
+    doubted: tuple[tuple[str, str], ...]
 
 
 def vendor_name(vendor: str) -> str:
@@ -149,8 +152,19 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
         by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
         kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
-    elsewhere = asked.of_other_classes(kept)
-    return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)))
+    doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
+    return Selected(
+        tuple(kept),
+        tuple(left_out.items()),
+        asked.of_other_classes(kept),
+        tuple(asked.of_all_classes(kept)),
+        tuple((instance, why) for instance, why in doubts if why),
+    )
+
+
+def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
+    """Whether any instance that these filters allow can be had in their purchase class."""
+    return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
 
 
 class OfMarket(NamedTuple):
@@ -220,12 +234,15 @@ class _Asked:
     instances: frozenset[str]
     rows: tuple[Instance, ...]  # of the region asked for, or each in its own
     brought: frozenset[str]  # rows of the user's own catalogs, which take part where no provider is named
+    doubted: Mapping[tuple[str, str], str]  # by instance and class an implausible price that takes no part, and why
 
     @classmethod
     def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
         """Raises ScenarioError for a name that is in no catalog."""
         every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
         vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
+        named_instances = frozenset(catalog.instance(name).id for name in filters.instances)
+        rows, doubted = _plausible_rows(catalog, filters.region, named_instances | catalog.brought)
         named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
         return cls(
             catalog,
@@ -234,9 +251,10 @@ class _Asked:
             named,
             _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
             frozenset(catalog.gpu(name).id for name in filters.gpus),
-            frozenset(catalog.instance(name).id for name in filters.instances),
-            catalog.regions.rows_in(filters.region) if filters.region else catalog.instances(),
+            named_instances,
+            rows,
             frozenset() if filters.providers else catalog.brought,
+            doubted,
         )
 
     @property
@@ -256,8 +274,11 @@ class _Asked:
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
 
     def _unpriced(self, row: Instance) -> str:
-        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so."""
+        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so, or it is
+        implausible."""
         purchase = self.filters.purchase
+        if (row.id, purchase) in self.doubted:
+            return "at an implausible price"
         not_sold = row.price(purchase) is not None or (row.sold_as and purchase not in row.sold_as)
         return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
@@ -398,6 +419,31 @@ def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[s
     if problems:
         raise ScenarioError(*problems)
     return every if ALL in low else low
+
+
+def _plausible_rows(
+    catalog: Catalog, region: str, taken: Collection[str]
+) -> tuple[tuple[Instance, ...], Mapping[tuple[str, str], str]]:
+    """The rows of a region, or each in its own, at their cheapest plausible prices; and by instance and class why the
+    cheapest is none. taken: rows whose prices are taken as they are, as the user named or wrote them."""
+    if not region:
+        return catalog.instances(), {}
+    plausible, rows = plausible_of(catalog), list[Instance]()
+    doubted: dict[tuple[str, str], str] = {}
+    for row in catalog.regions.rows_in(region):
+        if row.id in taken or not isinstance(row, PlacedInstance):
+            rows.append(row)
+            continue
+        doubts: dict[tuple[str, str], str] = {}
+        for purchase, by_region in row.every.items():
+            for name, price in by_region.items():
+                of_price = name, row.id, row.gpu, row.gpu_count, purchase, price.usd_per_hour
+                if why := plausible.doubt_in(*of_price):
+                    doubts[purchase, name] = f"${price.usd_per_hour:,.4f} an hour in {name}, {why}"
+        for (purchase, _), why in doubts.items():
+            doubted.setdefault((row.id, purchase), why)
+        rows.append(catalog.regions.placed_without(row, doubts) if doubts else row)
+    return tuple(rows), doubted
 
 
 def _offered(row: Instance, purchase: str) -> InstancePrice | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import CellRecord, PayLess
-from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS
@@ -19,7 +19,7 @@ from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
-from sheetgen.units import Layout, count, rate_text
+from sheetgen.units import ON_DEMAND, PERCENT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
 STALE, SPOT = "stale_after_days", "spot"
@@ -51,6 +51,7 @@ _SURE = template(
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
+_STEP = template("{chance}: {month}.")
 _SERVES = template(
     "up to {most}[routed?, each sent to the least busy replica]; memory for {memory} at once.", routed=q.is_routed
 )
@@ -101,11 +102,16 @@ _MEASURE = template(
     holds=template("[short?its start-up log shows that the load fits|it holds the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd}: {host}'s API, {precision}, read {day}.")
+_DECLINED_REASONS = {
+    "not_held": template("nothing sold so holds the load"),
+    "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
+    "no_saving": template("{month} a month, no less than on demand"),
+}
 _DECLINED = template(
-    "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load]; "
-    "{unpriced} of {instances} machines have no price of that class.",
-    held=is_text(q.month),
+    "{term} was requested and is no answer: {reason}; {unpriced} of {instances} machines have no price of that class."
 )
+_UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
+_SURER = template("On demand costs {month} a month for the {confidence} requested; as sure as this it costs more.")
 
 
 class Line(NamedTuple):
@@ -206,7 +212,7 @@ def answer_lines(
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
         ("hardware", _hardware(question, cell)),
-        ("class", _declined(cell)),
+        ("class", _class(question, cell)),
         ("pay less", _pay_less(cell, n_ways, has_rent)),
         ("longer", _longer(cell)),
         ("published", _published(cell)),
@@ -233,7 +239,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         month=dollars(margin.monthly_usd) if margin else "",
         margin=margin is not None,
         measured=bool(reasons),
-        reason=reasons[0] if reasons else "",
+        reason=" ".join(filter(None, (*reasons[:1], _step(cell)))),
     )
     yield str(sentence)
 
@@ -300,23 +306,42 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         yield str(sentence)
 
 
-def _declined(cell: CellRecord) -> Iterator[str]:
+def _class(question: Question, cell: CellRecord) -> Iterator[str]:
+    """Why the class that was requested is no answer; or that on demand costs less, at another certainty."""
     if declined := cell.declined:
-        usd = declined["monthly_usd"]
-        sentence = _DECLINED.fill(
-            term=declined["purchase"],
-            month=dollars(usd) if usd else "",
-            held=bool(usd),
-            unpriced=f"{declined['unpriced']:,}",
-            instances=f"{declined['instances']:,}",
-        )
-        yield str(sentence)
+        usd, reason = declined["monthly_usd"], _DECLINED_REASONS.get(declined["reason"])
+        slots = {name: f"{declined[name]:,}" for name in ("unpriced", "instances")} | {"term": declined["purchase"]}
+        why = str(reason.fill(month=dollars(usd) if usd else "")) if reason else ""
+        yield str(_DECLINED.fill(reason=why, **slots) if reason else _UNSOLD.fill(**slots))
+    usual = cell.by_purchase[ON_DEMAND]
+    if (
+        not cell.declined
+        and usual
+        and cell.answer.purchase != ON_DEMAND
+        and usual.monthly_usd <= cell.answer.monthly_usd
+    ):
+        confidence = PERCENT.text(question.settings.confidence)
+        yield str(_SURER.fill(month=dollars(usual.monthly_usd), confidence=confidence))
+
+
+def _is_said_beside_certainty(cell: CellRecord) -> bool:
+    """Whether what the answer would cost less sure is a reason to measure first."""
+    return bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")
+
+
+def _step(cell: CellRecord) -> str:
+    """The surest level at which the month is clearly less, where an even chance is said beside the certainty."""
+    even = cell.at_level(EVEN)
+    for way in cell.pay_less:
+        if way.kind == "less_sure" and _is_said_beside_certainty(cell) and even and even.monthly_usd != way.monthly_usd:
+            return str(_STEP.fill(chance=str(wording.sure(way.chance or 0)), month=dollars(way.monthly_usd)))
+    return ""
 
 
 def _pay_less(cell: CellRecord, n_ways: int, has_rent: bool) -> Iterator[str]:
     """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
     with what is rented, or all in one."""
-    is_said = bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")  # beside the certainty
+    is_said = _is_said_beside_certainty(cell)
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     mildest = [way for way in cell.pay_less if way.kind not in apart]
     n_elsewhere = max(n_ways // 2, n_ways - len(mildest))

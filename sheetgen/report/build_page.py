@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.answer_record import DOUBTED, CellRecord, Record
 from sheetgen.answer.levers import best
 from sheetgen.answer.solution import short_tokens
 from sheetgen.answer.solve import TOO_SLOW
@@ -291,7 +291,7 @@ def _why_nothing(question: Question, cell: CellRecord) -> Text:
     if cell.verdict == TOO_SLOW:
         target = wording.target_words(question.workload_of(cell.row))
         return words("a lone request misses {} on every candidate that holds it", target)
-    if all(one.why.kind == "not_run" for one in cell.why_not):
+    if all(one.why.kind in ("not_run", DOUBTED) for one in cell.why_not):
         return f"no candidate runs {cell.weight_dtype} weights with a {cell.kv_cache_dtype} KV cache"
     return "no candidate holds weights and one request"
 

@@ -112,9 +112,8 @@ fit_word = first_of(
     (Unless(is_number(q.n_instances)), NONE_FITS),
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
-# To which a chance is said: it is known no better. It is said no higher than it is: .88 is "85% sure", since "90% sure"
-# is what the answer at 0.9 costs more for. A level worked out from itself may lie the last digits below (two decimals).
-CHANCE_STEP = 0.05
+# A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
+# level worked out from itself may lie the last digits below (two decimals).
 sure = first_of(
     (q.chance < q.chance_step, "under {chance_step:percent} sure"),
     (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),

@@ -156,11 +156,29 @@ def test_a_region_that_leaves_nothing_names_those_there_are() -> None:
     assert "US/Canada/Norway" in problem(region="mars", providers="hyperstack")
 
 
-def test_a_class_that_leaves_nothing_names_those_with_prices() -> None:
-    words = problem(purchase="capacity-block", providers="azure")
-    assert "no instance is left with a price for capacity-block. Classes with prices: on-demand" in words
-    words = problem(purchase="spot", providers="azure,aws", region="us-east-1", gpus="l4")
-    assert "in region 'us-east-1' with" in words
+NO_BLOCKS = {"purchase": "capacity-block", "providers": "azure"}
+NO_SPOT = {"purchase": "spot", "providers": "azure,aws", "region": "us-east-1", "gpus": "l4"}
+
+
+def test_a_sheet_of_a_class_that_leaves_nothing_names_those_with_prices() -> None:
+    for where, options in (("", NO_BLOCKS), (" in region 'us-east-1'", NO_SPOT)):
+        with pytest.raises(ScenarioError) as raised:
+            ask(catalog(), {"models": "8b", **options})
+        asked = options["purchase"]
+        assert f"no instance is left{where} with a price for {asked}. Classes with prices: on" in str(raised.value)
+
+
+@pytest.mark.parametrize("options", [NO_BLOCKS, NO_SPOT])
+def test_one_load_in_a_class_that_leaves_nothing_is_answered_on_demand(options: dict[str, str]) -> None:
+    asked, plain = solved("8b", "8k", 1, **options), solved("8b", "8k", 1, **{**options, "purchase": "on-demand"})
+    own, usual = cell(asked), cell(plain)
+    n, purchase = len(plain.question.candidates), options["purchase"]
+    assert own["declined"] == {
+        "purchase": purchase, "reason": "unsold", "monthly_usd": None, "unpriced": n, "instances": n
+    }  # fmt: skip
+    assert {**own, "declined": None} == usual
+    words = " ".join(recommend_text(asked, False, False).split())
+    assert f"{purchase} was requested: none of {n} machines has a price of that class. This is on demand." in words
 
 
 def test_more_than_eight_machines_need_a_reservation() -> None:
