@@ -616,6 +616,7 @@ function measureWords(record) {
 function answerWords(record) {
   const { question, purchase } = record, isShown = record.chosen !== null;
   const declined = record.declined ? say("declined", {
+    reason: record.declined.reason,
     term: FACTS.purchases[record.declined.purchase].words, month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
   }) : "";
   if (!isShown) return { month: record.verdict, a_month: "", rent: "", year: declined };
