@@ -586,13 +586,13 @@ const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.ind
 
 // A way to pay less: what it is, and what it gives up.
 function wayWords(way, record) {
-  const { levels, judged, purchases, gpus } = FACTS;
+  const { levels, judged, gpus } = FACTS;
   const isEven = way.chance !== undefined && sureWords(way.chance) === sureWords(levels.even);
   const provider = providerOf(way.instance ?? "");
   const values = {
     detail: way.detail, chance: isEven ? levels.even : way.chance, sure: way.chance === undefined ? "" : sureWords(way.chance),
     owned_gpus: `${record.n_gpus}x ${gpus.find(({ id }) => id === record.gpu).name}`,
-    term: FACTS.terms[way.detail] ?? purchases[way.detail]?.words ?? "",
+    term: FACTS.terms[way.detail] ?? "",
     other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
     further: way.further ? providerOf(way.further.instance) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
@@ -615,9 +615,10 @@ function measureWords(record) {
 // All that the page shows of an answer, in words: texts by the names of its places.
 function answerWords(record) {
   const { question, purchase } = record, isShown = record.chosen !== null;
+  const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
   const declined = record.declined ? say("declined", {
     reason: record.declined.reason,
-    term: FACTS.purchases[record.declined.purchase].words, month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
+    term: capital(FACTS.purchases[record.declined.purchase].words), month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
   }) : "";
   if (!isShown) return { month: record.verdict, a_month: "", rent: "", year: declined };
   const months = FACTS.purchases[purchase].months, { memory } = record, gib = (bytes) => fixed(bytes / FACTS.gib, 1);

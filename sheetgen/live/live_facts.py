@@ -96,7 +96,7 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "market": market.as_json(),
         "purchases": {
             purchase: {
-                "words": paid.words,
+                "words": f"{TERMS[purchase]} commitment" if purchase in TERMS else paid.words,
                 "is_committed": int(paid.committed),
                 "binds": int(paid.binds),
                 "months": MONTHS.get(purchase, 0),
