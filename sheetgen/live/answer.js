@@ -336,47 +336,82 @@ function solve(question) {
   return { question: whole, grid, best: pick(grid) };
 }
 
-// By purchase class what would be rented by the same rule; none of a commitment that saves nothing on demand.
+// The tables with the load at so many standard deviations, up to the choice.
+function atLevel(grid, level_z) {
+  const other = Object.assign(grid.again(), { gpus: grid.gpus, layouts: grid.layouts, offers: grid.offers });
+  other.put(["pace"], "level_z", [level_z]);
+  return readAgain(other, "at_levels");
+}
+
+// By purchase class what would be rented by the same rule: what binds money at the confidence asked for, or not at all;
+// none of a commitment that saves nothing on demand at the same confidence.
 function byPurchase({ question, grid, best }) {
   const byClass = Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]);
   const offers = byClass.flatMap(([, offers]) => offers);
   // A class may have GPUs that the class shown has no price for.
   const isKnown = offers.every((offer) => grid.gpus.includes(machineOf(offer)[GPU]));
   const known = isKnown ? grid : tablesOf(question, offersIn(question, question.purchase), offers);
+  const asked = grid.isEven ? atLevel(known, levelZ(question.confidence)) : known;
   const rented = Object.fromEntries(
     byClass.map(([purchase, others]) => {
       if (purchase === question.purchase) return [purchase, best && rentalOnly(best)];
       if (!others.length) return [purchase, null];
-      const priced = withOffers(known.again(), known.gpus, known.layouts, others);
+      const priced = withOffers(
+        (FACTS.purchases[purchase].binds ? asked : known).again(),
+        known.gpus,
+        known.layouts,
+        others,
+      );
       priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
       const rental = picked(readAgain(priced, "at_other_prices"));
       return [purchase, rental && rentalOnly(rental)];
     }),
   );
-  const onDemand = rented[ON_DEMAND];
+  const usual = grid.isEven ? null : rented[ON_DEMAND];
   for (const [purchase, rental] of Object.entries(rented)) {
     const isBound = purchase !== question.purchase && FACTS.purchases[purchase].is_committed;
-    if (isBound && rental && onDemand && !(rental.monthly_usd < onDemand.monthly_usd)) rented[purchase] = null;
+    if (isBound && rental && usual && !(rental.monthly_usd < usual.monthly_usd)) rented[purchase] = null;
   }
   return rented;
 }
 
 const rentalOnly = ({ offer, instance, n_instances, monthly_usd }) => ({ offer, instance, n_instances, monthly_usd });
 
-// The same; of a class that costs no less than on demand, on demand.
+// The answer in the class that was requested; or, where that class is no answer, on demand.
 function recommended(question) {
+  const { purchase } = question,
+    isSold = offersIn(question, purchase).length > 0;
+  const onDemand = { ...question, purchase: ON_DEMAND };
+  if (!isSold && offersIn(onDemand, ON_DEMAND).length) {
+    return { ...solve(onDemand), declined: { purchase, reason: "unsold", monthly_usd: null } };
+  }
   const solved = solve(question);
-  if (question.purchase === ON_DEMAND) return solved;
-  const { [question.purchase]: committed, [ON_DEMAND]: onDemand } = byPurchase(solved);
-  if (committed && (!onDemand || committed.monthly_usd < onDemand.monthly_usd)) return solved;
-  const declined = { purchase: question.purchase, monthly_usd: committed?.monthly_usd ?? null };
-  const plain = { ...solve({ ...question, purchase: ON_DEMAND }), declined };
-  if (onDemand) return plain;
-  const even = [plain, solved]
-    .filter(({ best }) => best)
-    .sort((one, other) => one.best.monthly_usd - other.best.monthly_usd);
-  return even[0] ?? solved;
+  if (purchase === ON_DEMAND || !offersIn(question, ON_DEMAND).length) return solved;
+  const rented = byPurchase(solved),
+    reason = reasonToDecline(solved, rented, onDemand);
+  if (!reason) return solved;
+  const answered = solve(onDemand);
+  const declined = { purchase, reason, monthly_usd: rented[purchase]?.monthly_usd ?? null };
+  return answered.best ? { ...answered, declined } : solved;
 }
+
+// Why the answer in a class is none; null where it stands.
+function reasonToDecline({ question, grid, best }, rented, onDemand) {
+  const { [question.purchase]: own, [ON_DEMAND]: usual } = rented;
+  const costsNoMore = (rental) => (rental && rental.monthly_usd <= own.monthly_usd ? "no_saving" : null);
+  if (!own) return "not_held";
+  if (grid.isEven) return FACTS.purchases[question.purchase].binds ? "even_chance" : costsNoMore(solve(onDemand).best);
+  if (!usual || own.monthly_usd < usual.monthly_usd) return null;
+  const chance = Math.min(paced(grid, best.position)("chance"), FACTS.most_sure);
+  const level = stepped(Math.floor(chance / FACTS.chance_step + 1e-9));
+  const isNear = own.monthly_usd <= (1 + CONSTANTS.near_tie_fraction) * usual.monthly_usd;
+  if (!isNear || level <= question.confidence) return "no_saving";
+  const asSure = solve({ ...onDemand, confidence: level });
+  return asSure.grid.isEven ? null : costsNoMore(asSure.best);
+}
+
+const stepped = (step) => Math.round(step * FACTS.chance_step * 100) / 100;
+const levelZ = (confidence) => workOutCase(PROGRAMS.level, { confidence })("confidence_z");
 
 // By confidence the very cheapest, with how sure it is in fact; null where nothing is.
 function byConfidence({ question, grid, best }) {
@@ -392,14 +427,41 @@ function byConfidence({ question, grid, best }) {
         rental = picked(level)?.cheapest;
       }
       if (!rental) return null;
-      const read = paced(level, rental.position);
-      return {
-        confidence,
-        ...rentalOnly(rental),
-        chance: read("chance"),
-        limit: limitOf((name) => read(`${name}_chance`)),
-      };
+      return surely(level, confidence, rental);
     });
+}
+
+// What is cheapest at a confidence, with how sure it is in fact.
+function surely(grid, confidence, rental) {
+  const read = paced(grid, rental.position);
+  return {
+    confidence,
+    ...rentalOnly(rental),
+    chance: read("chance"),
+    limit: limitOf((name) => read(`${name}_chance`)),
+  };
+}
+
+// What is cheapest at the surest level below the confidence asked for at which the month is clearly less; where it is
+// at none, at an even chance; null where no more was asked for, or nothing is served at what was.
+function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
+  const { levels, chance_step, judged, measure_first } = FACTS;
+  const even = by_confidence.find((level) => level?.confidence === levels.even);
+  if (!even || grid.isEven || !(levels.even < question.confidence)) return null;
+  const isClear = (level) =>
+    level.monthly_usd <= (1 - judged.clear_saving_of_chance_fraction) * monthly_usd * measure_first.about;
+  if (!isClear(even)) return even;
+  for (
+    let step = Math.ceil(question.confidence / chance_step - 1e-9) - 1;
+    step > Math.round(levels.even / chance_step);
+    step--
+  ) {
+    const level = atLevel(grid, levelZ(stepped(step))),
+      rental = pick(level)?.cheapest;
+    const found = rental && surely(level, stepped(step), rental);
+    if (found && isClear(found)) return found;
+  }
+  return even;
 }
 
 // What makes an answer no surer: of its chances the least, the first where they are the same.
@@ -531,7 +593,14 @@ function notAsked({ solved, monthly_usd }) {
     );
     const clearly = (1 - FACTS.judged.clearly_cheaper_fraction) * monthly_usd;
     return best && (monthly_usd === undefined || best.monthly_usd < clearly)
-      ? [{ kind, vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor, ...rentalOnly(best) }]
+      ? [
+          {
+            kind,
+            vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor,
+            ...rentalOnly(best),
+            chance: paced(others, best.position)("chance"),
+          },
+        ]
       : [];
   });
 }
@@ -609,10 +678,10 @@ function* lowerPrecisions(record) {
 
 // Every way to pay less for the same load, the mildest first.
 function* everyWay(record) {
-  const { solved, by_confidence, purchase } = record,
-    { judged, levels, purchases } = FACTS;
-  const half = by_confidence.find((level) => level?.confidence === levels.even);
-  if (half && solved.question.confidence > levels.even) yield { kind: "less_sure", ...half, detail: "" };
+  const { solved, purchase } = record,
+    { judged, purchases } = FACTS;
+  const less = lessSure(record);
+  if (less) yield { kind: "less_sure", ...less, detail: "" };
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen;
   if (purchase === ON_DEMAND)
@@ -674,8 +743,8 @@ function waysToPayLess(record) {
 // Why one should measure before renting, by the names of the sentences that say so.
 function measureFirst(record) {
   if (!record.chosen) return [];
-  const about = 1 + 1e-9,
-    { measure_first: most, levels } = FACTS,
+  const { measure_first: most, levels } = FACTS,
+    { about } = most,
     asked = record.question.confidence;
   const usd = (confidence) => record.by_confidence.find((level) => level?.confidence === confidence)?.monthly_usd;
   const even = usd(levels.even),
@@ -711,13 +780,14 @@ const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.ind
 
 // A way to pay less: what it is, and what it gives up.
 function wayWords(way, record) {
-  const { levels, judged, gpus } = FACTS;
-  const isEven = way.chance !== undefined && sureWords(way.chance) === sureWords(levels.even);
+  const { judged, gpus } = FACTS;
+  const { confidence } = record.question;
+  // Where the answer is as sure as was asked for, what is as sure does not say how sure.
+  const isTold = way.kind === "less_sure" || record.chance < confidence || way.chance < confidence;
   const provider = providerOf(way.instance ?? "");
   const values = {
     detail: way.detail,
-    chance: isEven ? levels.even : way.chance,
-    sure: way.chance === undefined ? "" : sureWords(way.chance),
+    sure: way.chance !== undefined && isTold ? sureWords(way.chance) : "",
     owned_gpus: `${record.n_gpus}x ${gpus.find(({ id }) => id === record.gpu).name}`,
     term: FACTS.terms[way.detail] ?? "",
     other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
@@ -752,6 +822,7 @@ function answerWords(record) {
   const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
   const declined = record.declined
     ? say("declined", {
+        reason: record.declined.reason,
         term: capital(FACTS.purchases[record.declined.purchase].words),
         month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
       })

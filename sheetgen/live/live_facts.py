@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from sheetgen.answer.confidences import EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
+from sheetgen.answer.confidences import ABOUT, EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
+from sheetgen.answer.declined_class import MOST_SURE
 from sheetgen.answer.levers.changes import FP4, FP8
 from sheetgen.answer.pay_less import JUDGED, MONTHS
 from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
@@ -54,7 +55,7 @@ from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
 OF_QUESTION = ("workload", "pace", "load", "instance", "offer", "measurement")  # axes whose facts a reader gives
-CLEARLY = "clearly_cheaper_fraction"
+CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
 ALL = "all"
 FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
 # What a reader types, by the names that `recommend` has for it.
@@ -76,7 +77,7 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
     whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=())
     columns, variants, of_models = _columns(whole, models)
     reference = plain.reference
-    judged = (*JUDGED, *SAID.values(), CLEARLY, *targets.ASSUMED)
+    judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, *targets.ASSUMED)
     settings = plain.settings
     return {
         "as_of": plain.as_of.isoformat(),
@@ -97,6 +98,7 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
             purchase: {
                 "words": f"{TERMS[purchase]} commitment" if purchase in TERMS else paid.words,
                 "is_committed": int(paid.committed),
+                "binds": int(paid.binds),
                 "months": MONTHS.get(purchase, 0),
             }
             for purchase, paid in PURCHASES.items()
@@ -108,7 +110,8 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "utilization": settings.utilization,
         "confidence": settings.confidence,
         "levels": {"even": EVEN, "sure": SURE},
-        "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES},
+        "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES, "about": ABOUT},
+        "most_sure": MOST_SURE,
         "lower": {"fp8": FP8, "fp4": list(FP4), "deployed": DEPLOYED, **_run(catalog, plain)},
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),

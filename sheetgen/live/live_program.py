@@ -12,7 +12,7 @@ from sheetgen.program.javascript import print_function, print_programs
 from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOICE, CHOSEN, PEOPLE_READ, READ, SHEET
 from sheetgen.report.live_words import SENTENCES
 from sheetgen.report.templates import Template
-from sheetgen.sizing import cost, people, rates, speed, targets
+from sheetgen.sizing import certainty, cost, people, rates, speed, targets
 
 ANSWER = Path(__file__).with_name("answer.js")
 CASE = ("case",)  # the axis of what holds for one load alone
@@ -36,6 +36,7 @@ PROGRAMS: Mapping[str, Program] = {
     "targets": _of_case("targets", speed.cached_fraction, *targets.DEFAULTS),
     "rate": _of_case("rate", people.day_requests, rates.peak_requests_per_second),
     "units": _of_case("units", *UNIT_COSTS),
+    "level": _of_case("level", certainty.confidence_z),
     "owning": _of_case("owning", *OF_OWNING),
     "hosted": _of_case("hosted", cost.hosted_monthly_usd, cost.hosted_monthly_cents),
 }

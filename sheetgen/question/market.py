@@ -153,10 +153,14 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
         by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
         kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
-    elsewhere = asked.of_other_classes(kept)
     doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
-    doubted = tuple((instance, why) for instance, why in doubts if why)
-    return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)), doubted)
+    return Selected(
+        tuple(kept),
+        tuple(left_out.items()),
+        asked.of_other_classes(kept),
+        tuple(asked.of_all_classes(kept)),
+        tuple((instance, why) for instance, why in doubts if why),
+    )
 
 
 def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:

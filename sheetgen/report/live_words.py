@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sheetgen.formula import Formula, is_text
 from sheetgen.report import sentences
 from sheetgen.report.pay_less_words import WAYS
-from sheetgen.report.templates import Template, q, template
+from sheetgen.report.templates import Template, first_of, q, template
 
 PARTS = {"weights": "weights", "kv": "KV cache", "other": "other", "free": "free"}  # of memory
 SENTENCES: Mapping[str, Template | Formula] = {
@@ -24,9 +24,14 @@ SENTENCES: Mapping[str, Template | Formula] = {
         bound=is_text(q.term),
         cancelled=q.is_on_demand == 1,
     ),
-    "declined": template(
-        "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load].",
-        held=is_text(q.month),
+    "declined": first_of(
+        (q.reason == "unsold", "{term} was requested, and no machine is sold so: this is on demand."),
+        (q.reason == "not_held", "{term} was requested and is no answer: nothing sold so holds the load."),
+        (
+            q.reason == "even_chance",
+            "{term} was requested and is no answer: {month} a month for an even chance, on which nobody binds money.",
+        ),
+        otherwise="{term} was requested and is no answer: {month} a month, no less than on demand.",
     ),
     "load": template(
         "[arriving?{per_hour} requests an hour at the peak: ]{at_once} at once"
