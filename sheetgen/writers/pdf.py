@@ -89,10 +89,7 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     request = _request_spacing(page, templates, brand)
     steps = [(spacing, True) for spacing in SPACINGS[usual(n_models, page.paper) :]]
     for spacing, has_machines in (*steps, (SPACINGS[-1], False)):
-        html = render_html(
-            page, templates=templates, spacing=spacing, of_request=request, brand=brand, has_machines=has_machines
-        )
-        found = laid_out(html, templates, spacing, brand)
+        found = _lay_out(page, templates, spacing, brand, of_request=request, has_machines=has_machines)
         if found.is_whole or n_models > MOST_ON_A_PAGE:
             break
     if found.problems:
@@ -100,12 +97,18 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     return found
 
 
+def _lay_out(page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, **how: Any) -> Layout:
+    """The page with so much white; how: what else `render_html` takes."""
+    html = render_html(page, templates=templates, spacing=spacing, brand=brand, **how)
+    return laid_out(html, templates, spacing, brand)
+
+
 def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacing:
     """As much white as leaves the request on one page: laid out alone, which takes a fraction of the sheet's time."""
     if page.has_request:
         for spacing in REQUEST_SPACINGS:
-            html = render_html(page, templates=templates, of_request=spacing, brand=brand, has_sheet=False)
-            if len(laid_out(html, templates, spacing, brand).document.pages) == 1:
+            alone = _lay_out(page, templates, SPACINGS[0], brand, of_request=spacing, has_sheet=False)
+            if len(alone.document.pages) == 1:
                 return spacing
     return REQUEST_SPACINGS[-1]
 
