@@ -111,10 +111,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         month, count = book.cells("Workings", built.headline(numbers[0]), "$ per month", "Instances").numbers
         return Place((month / count,))
     if part == "fp8_quality":
-        return book.sheet("Notes and sources")
+        return book.sheet("Sources and checks")
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
-        return Place((10.0 * n,) if n else ()) + book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+        return Place((10.0 * n,) if n else ()) + book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
     if part == "cards" and field in ("hosted", "hosted_monthly", "hosts", "hosts_rent"):
@@ -198,7 +198,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part in ("question", "precision_line"):
         row = built.headline(0)
         return book.cells("Workings", row, "At once", "Context in words") + Place(_targets(book))
-    return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+    return book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")
 
 
 def _people(built: Built, row: int) -> float:

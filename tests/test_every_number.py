@@ -50,13 +50,14 @@ BUDGETED = (
     }
 )
 
+# With the limits of the start command: tests/cli/test_flags_of_answers.py.
+OF_THE_START = ("replicas", "start", "findings", "started_deaths")
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {
     "breaks.curve.context_tokens": "the points of a picture; its ends are figures, and are held",
     "breaks.curve.requests": "the same",
     "price_classes": "names",
     "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",
-    "launches": "what an engine is started with: tests/cli/test_flags_of_answers.py",
     "fingerprints.first_change": "the first of the changes, which are held",
     "fingerprints.label": "a name",
     "pages": "how many parts the PDF has",
@@ -111,7 +112,7 @@ OF_THE_FORMAT |= {f"{d}{k}" for d in ("1", "5", "10", "50", "100", "500") for k 
 PARTS = {
     "answer": ("cards", "models", "hosted_for"), "loads": ("matrix", "models"), "memory": ("bars", "models", "matrix"),
     "breaks": ("breaks", "matrix", "models"), "oom": ("fingerprints", "subject"), "levers": ("levers",),
-    "launch": ("launches",), "pay": ("cards", "price_classes"), "hosted": ("cards",),
+    "launch": ("start", "replicas"), "pay": ("cards", "price_classes"), "hosted": ("cards",),
     "instances": ("instances", "left_out", "price_classes"), "models": ("models",),
     "assumptions": ("assumptions",), "sources": ("sources",),
 }  # fmt: skip
@@ -164,7 +165,7 @@ def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
 def is_elsewhere(where: str) -> bool:
     """Whether the workbook shows a number of the page nowhere; those of the request are held to the record by key, in
     tests/test_one_truth.py and tests/report/test_approval.py."""
-    return where in NOT_IN_THE_WORKBOOK or where.startswith("request.") or where.endswith("url")
+    return where in NOT_IN_THE_WORKBOOK or where.startswith((*OF_THE_START, "request.")) or where.endswith("url")
 
 
 def layout_of(hardware: str) -> str:
@@ -240,7 +241,7 @@ def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
     book = built.book
     headlines = {built.headline(m) for m in range(len(built.solved.question.models))}
     everywhere = book.sheet("Inputs", "Workings", "Contexts", "Models")
-    asked = everywhere + book.sheet("Money", "Notes and sources")
+    asked = everywhere + book.sheet("Money", "Sources and checks")
     candidates, dead = (
         book.sheet("Candidates", PRICES_SHEET, "GPUs"),
         book.sheet("OOM guide", "Models", "GPUs", "Workings"),

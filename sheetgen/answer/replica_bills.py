@@ -3,7 +3,7 @@ the recommended hardware breaks, by memory alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -27,6 +27,7 @@ HOLDS = (*TOKENS, *NEEDS, counted(parallelism.sequences))  # of the pool that th
 PRINTED = (
     *CHARGE, memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens,
 )  # fmt: skip
+BATCH = {name for one in PEAK for name in one.inputs} - {one.name for one in PEAK}
 SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
 STEPS_PER_DOUBLING = 2
 
@@ -58,11 +59,6 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
     per_replica = _fullest(fit)
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
-    given = {k for one in PEAK for k in one.inputs} - {one.name for one in PEAK}
-    batch = {k: fit[k] for k in given}
-    smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
-    sampler = batch | {"max_num_batched_tokens": 0}
-    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
     handed = fit["hand_over_bytes"] if staged else 0
     longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
     return {
@@ -81,7 +77,6 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "requests_per_replica": per_replica,
         "sequences_held": choice.sequences_per_replica,
         "next_request": choice.sequences_per_replica + 1,
-        **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
         "gpu_memory_utilization": question.settings.gpu_memory_utilization,
         "gpu_memory_bytes": fit.candidate.gpu.memory.engine_bytes,
         "memory_budget_bytes": fit["memory_budget_bytes"],
@@ -93,12 +88,41 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "weights_bytes": float(fit.solved.models["weights_bytes"][fit.model]),
         "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
         "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
-        "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, batch | smaller)["profile_peak_bytes"]),
         "vocab_size": model.model.vocab_size,
-        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
-        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
+        **batch_bills({name: fit[name] for name in BATCH}),
         "cuda_graph_bytes_per_gpu": fit["cuda_graph_bytes_per_gpu"],
         "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
+    }
+
+
+def batch_bills(batch: Mapping[str, float]) -> dict[str, float]:
+    """The engine's limits of a batch, and what these and smaller ones take."""
+    smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
+    sampler = {**batch, "max_num_batched_tokens": 0}
+    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
+    return {
+        **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
+        "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, {**batch, **smaller})["profile_peak_bytes"]),
+        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
+        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
+    }
+
+
+def bills_as_started(
+    bills: Mapping[str, float | int | str], started: Mapping[str, float]
+) -> dict[str, float | int | str]:
+    """The numbers of a subject without stages where its replica is started with limits of its own."""
+    if bills["pipeline_parallel_size"] != 1:
+        return dict(bills)
+    held = int(started["sequences_in_pool"] * started["data_parallel_size"])
+    same = ("kv_pool_bytes_per_gpu", "activation_bytes_per_gpu", "cuda_graph_bytes_per_gpu")
+    return {
+        **bills,
+        **batch_bills({name: started[name] for name in BATCH}),
+        **{name: started[name] for name in same},
+        "sequences_held": held,
+        "next_request": held + 1,
+        "longest_tokens_at_load": min(int(started["max_context_tokens_that_fit"]), int(bills["max_context_tokens"])),
     }
 
 

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sheetgen.answer.answer_record import CellRecord, ChosenRecord, Record
+from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.replica_bills import bills_as_started
 from sheetgen.api import record, size_columns
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.bench_command import bench_command
 from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
+from sheetgen.launch.start_lines import Started, start_lines
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, engine_defaults
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
-from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
-from sheetgen.report.page import LaunchRow, Page, words
-from sheetgen.report.wording import gpus, plural, whole
+from sheetgen.report.fingerprints import fingerprints_of
+from sheetgen.report.page import FingerprintRow, Page
+from sheetgen.report.replica_rows import breaks_finding, memory_finding, replica_row, speed_finding
 from sheetgen.units import GIB
-
-FIRST_PORT = 8000  # of the first replica on a machine: any that is free will do
 
 
 class Launch(NamedTuple):
@@ -30,6 +30,7 @@ class Launch(NamedTuple):
 
     flags: dict[str, Flags]
     advice: Advice
+    started: Mapping[str, float]  # every quantity of a replica: as its command starts it, where there is one
     serve: str | None = None  # the command under the answer's own engine, and its benchmark
     bench: str | None = None
 
@@ -54,73 +55,85 @@ def launches(answer: Record, question: Question, engines: tuple[str, ...], catal
     if errors := [line for error in sized.points.errors if error is not None for line in error.splitlines()]:
         raise ScenarioError(*errors)
     pairs = [(point, record(sized, place)) for place, point in enumerate(points.values())]
+    numbers = {name: column for name, column in sized.known.items() if getattr(column, "ndim", 0)}
     own = question.engine.engine
     every = tuple(dict.fromkeys((*engines, *((own,) if own in WRITERS else ()))))
     return {
-        row: _launch({engine: flags[engine] for engine in engines}, advice, flags.get(own), point)
-        for (row, point), (flags, advice) in zip(points.items(), flags_for(every, pairs, catalog), strict=True)
+        row: _launch(
+            {engine: flags[engine] for engine in engines},
+            advice,
+            flags.get(own),
+            pairs[place],
+            {name: column[place] for name, column in numbers.items()},
+        )
+        for place, (row, (flags, advice)) in enumerate(zip(points, flags_for(every, pairs, catalog), strict=True))
     }
 
 
-def _launch(flags: dict[str, Flags], advice: Advice, own: Flags | None, point: Mapping[str, Any]) -> Launch:
-    """The launch of an answer; `own` are the flags of its own engine, by which it is measured."""
-    if own is None or own.written is None:
-        return Launch(flags, advice)
-    serve = command(own.written.groups, " ")
-    return Launch(flags, advice, serve, bench_command(own.launcher.engine, own.checkpoint.word, point))
+def _launch(
+    flags: dict[str, Flags],
+    advice: Advice,
+    own: Flags | None,
+    pair: tuple[Mapping[str, Any], Mapping[str, Any]],
+    numbers: Mapping[str, float],
+) -> Launch:
+    """The launch of an answer; `own` are the flags of its own engine, by which it is measured. pair: the inputs of its
+    replica, and their record."""
+    point, sized = pair
+    printed = own.checked.printed if own else None
+    if own is None or printed is None or own.written is None:
+        return Launch(flags, advice, {**numbers, **sized})
+    serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, point)
+    return Launch(flags, advice, {**printed.known, **printed.answer}, serve, bench)
 
 
 def with_launch_rows(
     page: Page, answer: Record, question: Question, launched: Mapping[int, Launch], catalog: Catalog
 ) -> Page:
-    """`page` with how each answer is launched under the sheet's engine, and the stack that suits it, and why. Nothing
-    for an engine that no flags are kept for, or where a model or GPU of a workbook is not in the catalogs any more."""
+    """`page` with how each answer is launched under the sheet's engine, what its log then says, and the stack that
+    suits it, and why. Nothing where a model or GPU of a workbook is not in the catalogs any more."""
     engine = question.engine.engine
-    known = (engine,) if engine in WRITERS else ()
-    if not known or any(engine not in one.flags for one in launched.values()) or not launched:
+    own = (engine,) if engine in WRITERS else ()
+    if any(one not in launch.flags for launch in launched.values() for one in own) or not launched:
         try:
-            launched = launches(answer, question, known, catalog)
+            launched = launches(answer, question, own, catalog)
         except SheetgenError:
             return page
-    rows = [_row(question, answer.cells[row], launch, engine) for row, launch in launched.items()]
-    return replace(page, launches=tuple(rows))
+    if not launched:
+        return page
+    cells = {row: answer.cells[row] for row in launched}
+    rows = tuple(
+        replica_row(question, cells[row], launch.started, _stack(question, launch)) for row, launch in launched.items()
+    )
+    models = [
+        Started(row.model, engine, flags.written, cell.answer, question.instances[cell.answer.instance])
+        for row, cell, launch in zip(rows, cells.values(), launched.values(), strict=True)
+        if (flags := launch.flags.get(engine)) and flags.written
+    ]
+    return replace(
+        page,
+        replicas=rows,
+        start=start_lines(models),
+        findings=(memory_finding(rows), speed_finding(rows), breaks_finding(rows)),
+        started_deaths=_deaths(answer, question, cells, launched),
+    )
 
 
-def _row(question: Question, cell: CellRecord, launch: Launch, engine: str) -> LaunchRow:
-    flags = launch.flags.get(engine)
-    if flags is None:
-        text = "no flags are kept for this engine"
-    elif flags.written is None:
-        text = flags.checked.verdict
-    else:
-        files = f"  (with {', '.join(flags.written.files)}: --flags {engine} writes it)" if flags.written.files else ""
-        text = command(flags.written.groups, " ") + files
-    one, candidate = cell.answer, question.instances[cell.answer.instance]
-    each, most = gpus(one.gpus_per_replica, candidate), one.paced_requests
-    parts = plural(one.n_replicas, "replica"), each, whole(one.requests_per_replica), whole(most)
-    limit = "within the targets" if most < one.sequences_per_replica else "by memory"
-    replicas = "{}, each" if one.n_replicas > 1 else "{}"
-    on = words(f"{replicas} on {{}} with {{}} at once, up to {{}} {limit}", *parts)
-    if beside := _side_by_side(one, candidate):
-        on = words("{}; {}", on, beside)
+def _deaths(
+    answer: Record, question: Question, cells: Mapping[int, CellRecord], launched: Mapping[int, Launch]
+) -> tuple[FingerprintRow, ...]:
+    """Where the subject's replica dies, with its numbers as it is started."""
+    subject = next(row for row, cell in cells.items() if cell.model == answer.of_replica["model"])
+    numbers = bills_as_started(answer.of_replica, launched[subject].started)
+    prints = fingerprints_of(replace(answer, of_replica=numbers), question)
+    return tuple(one.on_page(named=False) for one in prints)
+
+
+def _stack(question: Question, launch: Launch) -> str:
     stack = launch.advice.line
-    if launch.advice.engine not in (None, engine):
-        stack = f"The command is of {question.engine.name}, as the sheet is. By its pool: {stack}"
-    return LaunchRow(question.model_of(cell.row).model.name, on, text, stack)
-
-
-def _side_by_side(one: ChosenRecord, candidate: Candidate) -> str:
-    """How replicas share a machine, and the requests: the GPUs and the port of the first and the last one on it."""
-    n_gpus, n_replicas = one.gpus_per_replica, one.n_replicas
-    on_one = min(candidate.gpu_count // n_gpus, n_replicas)
-    balanced = "a load balancer before them" if n_replicas > 1 else ""
-    if on_one <= 1:
-        return balanced
-    ends = [(i, ",".join(map(str, range(i * n_gpus, (i + 1) * n_gpus)))) for i in (0, on_one - 1)]
-    to = " and " if on_one == len(ends) else " to "
-    ports, devices = (to.join(texts) for texts in zip(*((f"{FIRST_PORT + i}", of) for i, of in ends), strict=True))
-    own = "HIP" if candidate.gpu.vendor == "amd" else "CUDA"
-    return f"side by side with {own}_VISIBLE_DEVICES={devices}, ports {ports}, {balanced}"
+    if launch.advice.engine not in (None, question.engine.engine):
+        return f"The command is of {question.engine.name}, as the sheet is. By its pool: {stack}"
+    return stack
 
 
 def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:

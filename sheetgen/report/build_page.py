@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.answer_record import DOUBTED, CellRecord, Record
 from sheetgen.answer.levers import best
 from sheetgen.answer.solution import short_tokens
 from sheetgen.answer.solve import TOO_SLOW
@@ -64,7 +64,9 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         request=approval.request_of(record, question, cards, asked["total"]),
         finding=headline_table.finding(question, cards, asked["total"] and asked["total"].monthly),
         question=_question(question),
-        precision_line=_precision(question),
+        precision_line=" · ".join((*_precision(question), *_rule(question))),
+        precision_in_short=" · ".join(_precision(question)),
+        engine=question.engine.name,
         weights_note=weights_note(record, question),
         weights_in_short=headline_table.weights_in_short(record, question),
         load_note=headline_table.load_note(record, question),
@@ -90,6 +92,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)),
         sources=notes.sources(record, question),
+        sources_in_use=notes.sources_in_use(record, question),
         purchase=notes.price_classes(question)[question.settings.purchase],
         hosted_for=f"hosted: the cheapest host, same tokens at {share(question.settings.utilization)} use; not your "
         "weights, data leaves your site",
@@ -153,20 +156,22 @@ def _question(question: Question) -> str:
     return f"{name}, {load}"
 
 
-def _precision(question: Question) -> str:
+def _precision(question: Question) -> tuple[str, ...]:
     settings, engine = question.settings, question.engine
     weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
-    return " · ".join(
-        (
-            f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == PUBLISHED else ""),
-            f"KV cache {kv}",
-            f"{engine.name} {engine.default_version}",
-            *([wording.draft_words(question.draft)] if question.draft else []),
-            wording.sizing_rule(question),
-            *([f"a rate: allowance for chance, {share(settings.max_wait_fraction)} may wait"] if question.rate else []),
-        )
+    return (
+        f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == PUBLISHED else ""),
+        f"KV cache {kv}",
+        f"{engine.name} {engine.default_version}",
+        *([wording.draft_words(question.draft)] if question.draft else []),
     )
+
+
+def _rule(question: Question) -> tuple[str, ...]:
+    """What sets the sizes."""
+    chance = f"a rate: allowance for chance, {share(question.settings.max_wait_fraction)} may wait"
+    return (wording.sizing_rule(question), *([chance] if question.rate else []))
 
 
 def _card(question: Question, cell: CellRecord) -> Card:
@@ -270,7 +275,7 @@ def _why_nothing(question: Question, cell: CellRecord) -> Text:
     if cell.verdict == TOO_SLOW:
         target = wording.target_words(question.workload_of(cell.row))
         return words("a lone request misses {} on every candidate that holds it", target)
-    if all(one.why.kind == "not_run" for one in cell.why_not):
+    if all(one.why.kind in ("not_run", DOUBTED) for one in cell.why_not):
         return f"no candidate runs {cell.weight_dtype} weights with a {cell.kv_cache_dtype} KV cache"
     return "no candidate holds weights and one request"
 

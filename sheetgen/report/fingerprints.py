@@ -213,13 +213,13 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
     flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
     cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
     spike += f"waits ({cap})" if capped else "does not fit"
-    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: activations {activation} a GPU"
+    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: {activation} a GPU"
     if _shrinks(n, "activation_bytes_per_gpu", "activation_bytes_at_fewer_tokens"):
-        prefill += f", {sizes['activation_bytes_at_fewer_tokens']} at "
-        prefill += f"{fewer(n['max_num_batched_tokens'], FEWER_TOKENS):,}"
-    pool = f"a {context} request takes {charge} of {sizes['kv_pool_bytes_per_gpu']} a GPU"
+        prefill += f"; {fewer(n['max_num_batched_tokens'], FEWER_TOKENS):,}: "
+        prefill += str(sizes["activation_bytes_at_fewer_tokens"])
+    pool = f"{context} tokens: {charge} of {sizes['kv_pool_bytes_per_gpu']} a GPU"
     if n["max_context_tokens"] > n["context_tokens"]:
-        pool += f", a {limit} one {sizes['kv_bytes_per_sequence_per_gpu_at_limit']}"
+        pool += f"; {limit}: {sizes['kv_bytes_per_sequence_per_gpu_at_limit']}"
     graphs = f"graphs take about {sizes['cuda_graph_bytes_per_gpu']} a GPU, "
     if n["graphs_reserved"]:
         graphs += "before the pool takes its share" if engine.fraction_of_free else "inside the pool's share"

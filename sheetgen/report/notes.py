@@ -50,9 +50,8 @@ def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
 
 def doubt(one: Candidate, question: Question) -> str:
     """Why the price of a candidate hardly can be; nothing for others."""
-    plausible = question.reference.plausible
-    before = plausible.listed(one.instance, one.purchase)
-    return plausible.doubt(one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour, before)
+    of_price = one.region, one.instance, one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour
+    return question.reference.plausible.doubt_in(*of_price)
 
 
 def _where(question: Question) -> str:
@@ -325,6 +324,12 @@ def sources(record: Record, question: Question) -> tuple[Source, ...]:
     return sources_of(question.models, used, [question.engine])
 
 
+def sources_in_use(record: Record, question: Question) -> tuple[Source, ...]:
+    """The same of the machines that are rented alone, without papers."""
+    used = map(question.instances.__getitem__, used_instances(record))
+    return sources_of(question.models, used, [question.engine])[: -len(_PAPERS)]
+
+
 def sources_of(
     models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
 ) -> tuple[Source, ...]:
@@ -364,8 +369,7 @@ def _price_origin(source: str, purchase: str) -> str:
 
 
 def _source(text: str) -> Source:
-    link = re.search(r"https?://[^\s;,)]+", text)
-    return Source(text, link[0].rstrip(".") if link else None)
+    return Source(text, first_link(text))
 
 
 _FIRST_WORDS = re.compile(r"[.] | [(]")  # what ends them

@@ -467,13 +467,54 @@ class Request:
     basis: Text = ""  # of which days the prices are
 
 
-class LaunchRow(NamedTuple):
-    """How one model's answer is started."""
+class Band(NamedTuple):
+    """A time with the ends of its 80 % band and its target, in the unit that it is shown in."""
+
+    time: float
+    low: float
+    high: float
+    target: float | None
+    text: Text  # "43 (31 to 71)"
+
+
+class GpuParts(NamedTuple):
+    """What stands in one GPU. shares: of its memory, weights, overhead, the load's KV cache, and free cache."""
+
+    shares: tuple[float, ...]
+    sizes: tuple[Text, ...]  # weights, activations, outside torch, graphs, the load's KV cache, free cache
+    limit: Text  # "85.3": all of these
+    total: Text  # "92.7"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaRow:
+    """The fullest replica of one model's answer as it is started."""
 
     model: str
-    on: Text  # "2 replicas, each on 4× H100 SXM with 16 at once"
-    command: str
+    replicas: Text  # "2 × 4 H100 SXM, TP 4"
+    requests: int  # at once, of the load
+    in_target: int  # the most within the targets
+    held: int  # the most by memory
+    context_tokens: int
+    longest_tokens: int  # at which its requests of the load still have their cache
+    pool: Text  # "75.36": what the engine's log says, and the next two
+    kv_tokens: Text  # "617,360"
+    max_concurrency: Text  # "37.68"
+    parts: GpuParts
+    token: Band | None  # milliseconds; None without tokens after the first
+    first_token: Band  # seconds
+    breaks: Text  # "16; too slow from 26, memory for 42"
     stack: str  # which one suits, and why
+
+
+class Start(NamedTuple):
+    """How the replicas are started: shell lines that can be pasted, and what they are of."""
+
+    lines: tuple[str, ...] = ()
+    note: Text = ""
+
+
+NOT_STARTED = Start()
 
 
 @dataclass(frozen=True)
@@ -485,6 +526,8 @@ class Page:
     finding: Text  # "32 document questions at once: $5,095 to $166,342 a month"
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
+    precision_in_short: str  # the same without what sets the sizes
+    engine: str  # "vLLM"
     weights_note: Text  # each model's checkpoint, and the answer as published; "" where all are
     weights_in_short: Text  # under the first table: the precisions in use, with publisher and licence
     load_note: tuple[Text, ...]  # under the first table: the load in people and an hour, a day of measuring
@@ -508,6 +551,7 @@ class Page:
     left_out: str
     assumptions: tuple[str, ...]
     sources: tuple[Source, ...]
+    sources_in_use: tuple[Source, ...]  # those of the models, the engine, and the prices of the machines rented
     purchase: str = ""  # that of the answers, among price_classes
     hosted_for: str = ""  # "hosted: the cheapest host, same tokens at 70% use; not your weights, data leaves your site"
     owner: str = ""
@@ -520,17 +564,13 @@ class Page:
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     published_dtype: str = ""  # "BF16", where the published weights of all models that use others have that precision
     pages: int = 2  # 1: without the part for engineers
-    launches: tuple[LaunchRow, ...] = ()  # of each answer; `launch`, a floor above, fills it in
+    # What `launch`, a floor above, fills in.
+    replicas: tuple[ReplicaRow, ...] = ()  # of each answer
+    start: Start = NOT_STARTED
+    findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed, and what breaks them
+    started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
     contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
-
-    @property
-    def launch_note(self) -> str:
-        """What the commands are of, and why their pools are not those of the answers."""
-        return (
-            "one command a replica; max_num_seqs is its share of the case: raise it to serve all that it can, and the "
-            "pool shrinks a little"
-        )
 
     @property
     def has_request(self) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
-from sheetgen.answer.confidences import EVEN
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
+from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import provider_name, sure
 from sheetgen.units import PURCHASES
@@ -18,7 +18,7 @@ TEST_QUALITY = "test the quality on your own questions"
 # By kind: what it is, and what is given up.
 WAYS: dict[str, tuple[Template, Template]] = {
     "less_sure": (
-        template("[even?an even chance (50 %)|{sure}]", even=q.chance == EVEN),
+        template("being only {sure}"),
         template("certainty: measure one machine first"),
     ),
     "fp8_weights": (
@@ -41,7 +41,7 @@ WAYS: dict[str, tuple[Template, Template]] = {
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
     ),
     "provider": (
-        template("{other}, not requested"),
+        template("{other}, not requested[doubted?, {sure}]", doubted=is_text(q.sure)),
         template(
             "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
             cheaper_still=is_text(q.further),
@@ -58,7 +58,8 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        return replace(cell, pay_less=tuple(_worded(way, question) for way in cell.pay_less))
+        is_asked = cell.chosen is not None and cell.answer.chance >= question.settings.confidence
+        return replace(cell, pay_less=tuple(_worded(way, question, is_asked) for way in cell.pay_less))
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
@@ -74,22 +75,24 @@ def _provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
-def _worded(way: PayLess, question: Question) -> PayLess:
+def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
+    """A way in words. is_asked: whether the answer is as sure as was requested, so that what is not says how sure."""
     n_gpus, _, gpu = way.detail.partition(" ")
     names = {one.id: one.short_name for one in question.gpus}
+    amount, is_told = amounts_of(question.settings), way.kind == "less_sure" or not is_asked
+    is_told |= way.chance is not None and way.chance < question.settings.confidence
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
-        "even": str(sure(EVEN)) == str(sure(way.chance or 0)),
-        "sure": str(sure(way.chance or 0)),
+        "sure": str(sure(way.chance)) if way.chance is not None and is_told else "",
         "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
         "further": _provider_of(way.further.instance) if way.further else "",
-        "further_usd": f"${way.further.monthly_usd:,.0f}" if way.further else "",
+        "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "hours": f"{question.settings.hours_per_month:g}",
-        "commits_usd": f"${way.commits_usd or 0:,.0f}",
+        "commits_usd": amount(way.commits_usd or 0),
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }

@@ -29,6 +29,7 @@ from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
 from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import (
+    CHANCE_STEP,
     DTYPES,
     ONE_DECIMAL,
     SMALL_UNITS,
@@ -342,7 +343,7 @@ def picked(one: RentalRecord) -> Cell:
 
 def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
-    return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
+    return sentences.sure.fill(chance=chance, chance_step=CHANCE_STEP)
 
 
 MARGIN = 0.9  # the confidence beside the answer's own

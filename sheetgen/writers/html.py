@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
+COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
 REQUEST_X, REQUEST_Y = 51.0, {"a4": 40.0, "letter": 32.0}  # of the request
 
 
@@ -40,6 +41,7 @@ def render_html(
     *,
     templates: Path,
     spacing: Spacing = SPACINGS[0],
+    engineers: Spacing = SPACINGS[-1],
     of_request: Spacing = REQUEST_SPACINGS[0],
     brand: Brand | None = None,
     has_machines: bool = True,
@@ -47,13 +49,11 @@ def render_html(
 ) -> str:
     """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
-    of_request: how much white the request before the sheet has. has_sheet: else the request alone is drawn.
-    has_machines: whether the sizing sheet lists the machines to rent, which the part for engineers lists too.
+    of_request: how much white the request before the sheet has; engineers: the page for engineers, which lists the
+    machines to rent where the sizing sheet does not: has_machines. has_sheet: else the request alone is drawn.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
-    fonts = templates / "fonts"
-    regular = fonts / FONTS[400]
     width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
     colors = page_colors(brand.colors if brand else None)
@@ -66,15 +66,17 @@ def render_html(
             day=_day(page.as_of),
             grid_loads=page.grid_loads,
             has_machines=has_machines,
+            e=engineers,
+            command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
             has_sheet=has_sheet,
-            sources=[(s.text, s.web_url) for s in page.sources],
+            sources=[(s.text, s.web_url) for s in page.sources_in_use],
+            **pictures.pictures_of(page.replicas),
             request={"x": REQUEST_X, "y": REQUEST_Y[page.paper], "s": of_request},
             ranges=(
                 pictures.range_bars(page.request, of_request.pad, colors["accent"], layout.FAMILY)
                 if page.has_request and page.request.movers
                 else None
             ),
-            **pictures.pictures_of(page, content, drawable_with(regular)),
         )
     )
 
@@ -106,8 +108,10 @@ def print_environment(templates: Path) -> Environment:
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
-        "led": lambda text, lead: _led(tied(drawable(str(text))), lead),
         "short": without_code,
+        "commands": lambda lines, ems: Markup("\n").join(
+            _continued(drawable(line), ems, templates / "fonts" / FONTS[400]) for line in lines
+        ),
         "day": day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
@@ -134,10 +138,15 @@ def _within(text: str, ems: float, font: Path) -> str:
     return short
 
 
-def _led(text: str, lead: str) -> Any:
-    """`text` with the words in bold that it begins with, where it does."""
-    rest = text.removeprefix(lead)
-    return Markup("<b>{}</b>{}").format(lead, rest) if rest != text else text
+def _continued(line: str, ems: float, font: Path) -> str:
+    """A shell's line on as many of the page as it takes, parted before a flag: it can be pasted as it stands."""
+    found: list[str] = []
+    for word in re.split(r" (?=--|\$|# )", line):
+        if found and width_em(f"{found[-1]} {word} \\", font) <= ems:
+            found[-1] += f" {word}"
+        else:
+            found.append(f"{'  ' * bool(found)}{word}")
+    return " \\\n".join(found)
 
 
 _AMOUNT = re.compile(r"(?:[$€£¥]|\b[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")

@@ -86,6 +86,11 @@ def usual(n_models: int, paper: str) -> int:
     return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
 
 
+def usual_of_engineers(n_models: int, paper: str) -> int:
+    """The same of the page for engineers."""
+    return min(n_models // 2 + (paper == "letter"), len(SPACINGS) - 1)
+
+
 MOST_ON_A_PAGE = 5  # models, of which the sheet takes one page
 
 

@@ -19,7 +19,16 @@ from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
-from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, REQUEST_SPACINGS, SPACINGS, Spacing, usual
+from sheetgen.writers.layout import (
+    FONTS,
+    LOGO,
+    MOST_ON_A_PAGE,
+    REQUEST_SPACINGS,
+    SPACINGS,
+    Spacing,
+    usual,
+    usual_of_engineers,
+)
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
@@ -34,6 +43,7 @@ class Layout:
     document: Any
     problems: list[str]
     is_whole: bool
+    is_engineers_whole: bool = True  # whether the page for engineers is one
 
     def pdf(self, archive: Archive | None = None) -> bytes:
         """The file: tagged, so that it can be read aloud, and fit for an archive."""
@@ -87,11 +97,16 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
-    steps = [(spacing, True) for spacing in SPACINGS[usual(n_models, page.paper) :]]
-    for spacing, has_machines in (*steps, (SPACINGS[-1], False)):
-        found = _lay_out(page, templates, spacing, brand, of_request=request, has_machines=has_machines)
-        if found.is_whole or n_models > MOST_ON_A_PAGE:
-            break
+    most, sheet, engineers = len(SPACINGS), usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    is_full = False
+    while not is_full:
+        spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
+        white = SPACINGS[engineers]
+        how = {"of_request": request, "engineers": white, "has_machines": has_machines}
+        found = _lay_out(page, templates, spacing, brand, **how)
+        steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
+        is_full = n_models > MOST_ON_A_PAGE or not any(steps)
+        sheet, engineers = sheet + steps[0], engineers + steps[1]
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
     return found
@@ -119,8 +134,8 @@ def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) 
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
-    is_whole = sum(part_of(one) == "first" for one in document.pages) <= 1
-    return Layout(spacing, document, problems, is_whole)
+    parts = [part_of(one) for one in document.pages]
+    return Layout(spacing, document, problems, parts.count("first") <= 1, parts.count("engineers") <= 1)
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

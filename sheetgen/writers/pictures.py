@@ -1,5 +1,5 @@
-"""The page's pictures: small inline SVG, made by hand: bars of memory, and curves of where a recommendation breaks,
-with their scale.
+"""The page's pictures: small inline SVG, made by hand: on paper a bar a GPU, times as dots on their bands and the room
+of a replica; on a screen bars of memory, and curves of where a recommendation breaks, with their scale.
 
 Words stand beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes
 and names at its lines, and a `<title>`, its alternative text.
@@ -15,42 +15,72 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.report.page import Bar, Breaks, Mover, Page, Request
-from sheetgen.writers.layout import FAMILY
+from sheetgen.report.page import Band, Bar, Breaks, Mover, ReplicaRow, Request
 
-APART = 8.0  # points behind each picture of a row, as in one_page.css
-BESIDE = 3  # curves in a row: each is wide enough to read a number off
-BAR = (190.0, 9.0)  # points: width and height
-CURVE, SCALE = 114.0, 24.0  # points: the height of a curve, and the width of its scale
+MEMORY, BAND, ROOM = (90.0, 8.0), (100.0, 8.0), (76.0, 8.0)  # points: width and height
 
 
-def pictures_of(page: Page, content: float, drawable: Callable[[str], str]) -> dict[str, Any]:
-    """What engineers.html.j2 draws; `content` is the page's width."""
-    loads = [(block.context_tokens, drawable(block.context)) for block in page.matrix]
-    axes = axes_of(page.breaks, loads)
-    width = round((content - SCALE - (BESIDE + 1) * APART) / BESIDE + SCALE, 2)
-
-    def bar(one: Bar) -> Any:
-        lead = drawable(f"{one.model}, {one.workload} {one.context}: ")
-        return stacked_bar(one, lead, width=BAR[0], height=BAR[1])
-
-    def edge(b: Breaks) -> Any:
-        asked = dict(loads).get(b.asked.context_tokens, f"{b.asked.context_tokens:,}")
-        title = drawable(f"{b.model}: {b.next_request} at {asked}; {b.longest_fit}")
-        drawn = curve(b, axes, title, width=width - SCALE, height=CURVE, family=FAMILY)
-        return {"breaks": b, "picture": drawn}
-
-    curves = [edge(b) for b in page.breaks if b.curve]
+def pictures_of(rows: Sequence[ReplicaRow]) -> dict[str, Any]:
+    """What engineers.html.j2 draws in each row: one GPU, its times, and the room of a replica; each on one scale."""
+    tokens, firsts = ([getattr(row, name) for row in rows] for name in ("token", "first_token"))
+    most = max((row.held for row in rows), default=1)
+    longest = max((row.longest_tokens for row in rows), default=1)
     return {
-        "bars": [[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
-        "scale": scale(axes, width=SCALE, height=CURVE, family=FAMILY),
-        "curve_width": width,
-        "curves": [curves[i : i + BESIDE] for i in range(0, len(curves), BESIDE)],
+        "gpus": [gpu_bar(row) for row in rows],
+        "token_bands": _bands("time per token", tokens),
+        "first_bands": _bands("first token", firsts),
+        "room": [_room(row.model, [row.requests, row.in_target, row.held], most) for row in rows],
+        "lengths": [_room(row.model, [row.context_tokens, row.longest_tokens], longest) for row in rows],
     }
+
+
+def gpu_bar(row: ReplicaRow) -> Any:
+    """One GPU: weights, what else the engine keeps, the load's KV cache, free cache; a line ends what it may use."""
+    width, height = MEMORY
+    x, drawn = 0.0, [rect(0, 1, width, height - 2, FREE)]
+    for part, colour in zip(row.parts.shares, (INK, OVERHEAD, ANSWER, UNUSED), strict=True):
+        drawn.append(rect(x, 1, part * width, height - 2, colour))
+        x += part * width
+    drawn.append(rect(x, 0, LINE, height, LIMIT))
+    names = ("weights", "activations", "outside torch", "graphs", "KV cache of the load", "free KV cache")
+    said = ", ".join(f"{size} {name}" for size, name in zip(row.parts.sizes, names, strict=True))
+    return picture(f"{row.model}, one GPU: {said}, of {row.parts.total}", drawn, width, height)
+
+
+def _bands(name: str, bands: Sequence[Band | None]) -> list[Any]:
+    """A dot on the line of its 80 % band, and the target, for each."""
+    ends = [end for band in bands if band for end in (band.high, band.target or 0)]
+    (width, height), right = BAND, max(ends, default=1.0)
+    found = []
+    for band in bands:
+        if band is None:
+            found.append("")
+            continue
+        time, low, high = (2 + (width - 5) * end / right for end in (band.time, band.low, band.high))
+        drawn = [line(0.5, 0, 0.5, height, RULE), rect(low, height / 2 - 1.1, high - low, 2.2, INK)]
+        if band.target:
+            drawn.append(rect(2 + (width - 5) * band.target / right, 0, LINE, height, LIMIT))
+        drawn.append(dot(time, height / 2, 2.7, ANSWER, "#ffffff", 0.9))
+        target = f", target {band.target:.3g}" if band.target else ""
+        found.append(picture(f"{name}: {band.text}{target}", drawn, width, height))
+    return found
+
+
+def _room(name: str, ends: Sequence[float], right: float) -> Any:
+    """The load, how much more there may be (within the targets, then by memory), and a line where it breaks."""
+    width, height = ROOM
+    x, drawn = 0.0, []
+    for end, colour in zip(ends, (ANSWER, UNUSED, FREE)[: len(ends)], strict=True):
+        to = (width - LINE) * end / right
+        drawn.append(rect(x, 1, to - x, height - 2, colour))
+        x = to
+    drawn.append(rect((width - LINE) * ends[1] / right, 0, LINE, height, LIMIT))
+    return picture(f"{name}: {' of '.join(f'{end:,}' for end in ends)}", drawn, width, height)
 
 
 WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"
 FREE, INK = "#e9edf1", "#17212b"
+ANSWER, UNUSED, LIMIT = "#1b5a8a", "#bcd3e6", "#b3261e"
 LINE = 1.2  # points: the line where the memory ends
 _SLIVER = 0.8  # points: something that is there is seen
 HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import functools
+import html
 import json
+import os
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,11 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli.extras import flag_lines
 from sheetgen.launch.recommended import Launch, fullest_replica, launches, with_launch_rows
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.page import Page
+from sheetgen.writers.html import print_environment
 
+TEMPLATES = Path(__file__).parents[2] / "templates"
+COMMAND_EMS = 60.0  # about a line of A4
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "concurrent_requests": 200},
     {"model": "deepseek-v3", "context": "4k", "concurrent_requests": 128, "confidence": 0.5},  # ranks
@@ -87,12 +95,12 @@ def test_ranks_are_launched_as_ranks() -> None:
 
 
 @pytest.mark.long
-def test_the_page_has_the_command_of_each_answer() -> None:
+def test_the_page_has_the_replica_of_each_answer() -> None:
     """Those of all models are worked out together, and are what each gives by itself; no row where nothing holds it."""
     answer = solve(ask(catalog(), {"models": "8b,gemma-2-9b,deepseek-v3", "as_of": "2026-11-20"}))
     page = page_for(answer)
-    assert not page.launches, "which a floor above fills in"
-    rows = with_launch_rows(page, record_for(answer, ()), answer.question, {}, catalog()).launches
+    assert not page.replicas, "which a floor above fills in"
+    rows = with_launch_rows(page, record_for(answer, ()), answer.question, {}, catalog()).replicas
     assert [row.model for row in rows] == ["Llama 3.1 8B", "DeepSeek-V3"]  # 16k tokens are over Gemma's 8k
     for line, row in ((0, 0), (2, 1)):
         fit = Fit.of(answer, headline_rows(answer)[line])
@@ -101,21 +109,51 @@ def test_the_page_has_the_command_of_each_answer() -> None:
         alone = launched(solve(ask(catalog(), {"models": name, "as_of": "2026-11-20"})), "vllm")
         (of_one,) = alone.values()
         assert str(rows[row].stack).endswith(of_one.advice.line)
-        assert f"--tensor-parallel-size {fit.layout.tensor_parallel_size} " in rows[row].command
-        assert f"{fit.choice.n_replicas} replica" in str(rows[row].on)
+        assert f"TP {fit.layout.tensor_parallel_size}" in str(rows[row].replicas)
+        assert str(rows[row].replicas).startswith(f"{fit.choice.n_replicas} × ")
     requested = launched(answer, "sglang", "vllm")
-    assert with_launch_rows(page, record_for(answer, ()), answer.question, requested, catalog()).launches == rows
+    assert with_launch_rows(page, record_for(answer, ()), answer.question, requested, catalog()).replicas == rows
 
 
-def test_replicas_that_share_a_machine_say_how() -> None:
-    """And the command, which is for the replica's share of the case, what it serves beside that."""
-    answer = solve(ask(catalog(), {"models": "8b,70b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
-    one, two = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog()).launches
-    assert str(two.on) == (
-        "2 replicas, each on 4× H100 SXM with 16 at once, up to 25 within the targets; side by side with "
-        "CUDA_VISIBLE_DEVICES=0,1,2,3 and 4,5,6,7, ports 8000 and 8001, a load balancer before them"
-    )
-    assert str(one.on) == "1 replica on 1× H100 NVL with 32 at once, up to 36 by memory"
+def started(tmp_path: Path, page: Page) -> list[tuple[str, list[str]]]:
+    """What bash starts of a page's lines, as they are parted on paper: the devices and the words of each command."""
+    tmp_path.joinpath("vllm").write_text('#!/bin/bash\necho "${CUDA_VISIBLE_DEVICES-all}" "$@" >> "$OUT"\n')
+    tmp_path.joinpath("vllm").chmod(0o755)
+    commands = print_environment(TEMPLATES).filters["commands"]
+    script = html.unescape(str(commands(page.start.lines, COMMAND_EMS))) + "\nwait\n"
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "OUT": str(tmp_path / "out")}
+    subprocess.run(["bash", "-eu", "-c", script], env=env, check=True)
+    lines = [line.split() for line in (tmp_path / "out").read_text().splitlines()]
+    return sorted((devices, effective(words)) for devices, *words in lines)
+
+
+def effective(words: list[str]) -> list[str]:
+    """The words of a command in their order of the alphabet; of a flag that stands twice the last value counts."""
+    flags: dict[str, list[str]] = {}
+    for word in words:
+        if word.startswith("--"):
+            flags[word] = []
+        (flags[list(flags)[-1]] if word.startswith("--") or flags else flags.setdefault("", [])).append(word)
+    return sorted(word for of_flag in flags.values() for word in of_flag)
+
+
+@pytest.mark.parametrize(
+    "models", ["70b", "8b,70b", pytest.param("8b,49b,70b,gpt-oss-120b,405b", marks=pytest.mark.long)]
+)
+def test_what_is_pasted_starts_every_replica(models: str, tmp_path: Path) -> None:
+    """With the words of its own command, on its own GPUs and port; what models have in common changes nothing."""
+    answer = solve(ask(catalog(), {"models": models, "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}))
+    page = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog())
+    expected = []
+    for row, launch in launched(answer, "vllm").items():
+        fit = Fit.of(answer, row)
+        assert fit is not None and launch.serve is not None
+        n_gpus, words = fit.gpus_per_replica, shlex.split(launch.serve)[1:]
+        on_one = min(fit.candidate.gpu_count // n_gpus, fit.choice.n_replicas)
+        for i in range(on_one):
+            devices = ",".join(str(gpu) for gpu in range(i * n_gpus, (i + 1) * n_gpus)) if on_one > 1 else "all"
+            expected.append((devices, effective([*words, *(["--port", str(8000 + i)] if on_one > 1 else [])])))
+    assert started(tmp_path, page) == sorted(expected)
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:

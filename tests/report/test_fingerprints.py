@@ -14,7 +14,7 @@ from sheetgen.report.fingerprints import Fingerprint, Fix, fingerprints_of
 from sheetgen.report.page import FingerprintRow as Row
 from sheetgen.report.page import formatted
 
-RUNNING = ["During a long completion", "Under a concurrency spike", "On the prefill of one long prompt"]
+RUNNING = ["Long completion", "Concurrency spike", "Long prompt"]
 
 
 def deaths(models: str = THREE, **options: object) -> dict[str, Fingerprint]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,23 @@ TEMPLATES = Path(__file__).parents[2] / "templates"
 
 @dataclass(frozen=True)
 class Read:
-    """One page as pdfplumber reads it."""
+    """One page as pdfplumber reads it, which takes as long as to draw it: what nobody asks for is not read."""
 
-    text: str
-    chars: list[dict[str, Any]]
-    boxes: list[dict[str, Any]]  # drawings
+    page: pdfplumber.page.Page
+
+    @cached_property
+    def text(self) -> str:
+        """Spaces and line ends folded into one space, without the soft breaks of long names."""
+        return re.sub(r"\s+", " ", self.page.extract_text(x_tolerance=1.5).replace("\u200b", ""))
+
+    @property
+    def chars(self) -> list[dict[str, Any]]:
+        return self.page.chars
+
+    @property
+    def boxes(self) -> list[dict[str, Any]]:
+        """Drawings."""
+        return [*self.page.rects, *self.page.curves, *self.page.lines]
 
 
 def web_of(page: Page, brand: Brand | None = None) -> str:
@@ -42,14 +54,8 @@ def markdown_of(page: Page, brand: Brand | None = None) -> str:
 
 @cache
 def read(pdf: bytes) -> tuple[Read, ...]:
-    """Each page of the file: spaces and line ends folded into one space, without the soft breaks of long names."""
-    found = []
-    with pdfplumber.open(io.BytesIO(pdf)) as opened:
-        for page in opened.pages:
-            text = page.extract_text(x_tolerance=1.5).replace("\u200b", "")
-            boxes = [*page.rects, *page.curves, *page.lines]
-            found.append(Read(re.sub(r"\s+", " ", text), page.chars, boxes))
-    return tuple(found)
+    """Each page of the file."""
+    return tuple(map(Read, pdfplumber.open(io.BytesIO(pdf)).pages))
 
 
 def text_of(pdf: bytes) -> str:
@@ -73,11 +79,12 @@ def missing(pdf: bytes, page: Page) -> list[str]:
     whole += [*shown.assumed, shown.version, shown.catalog]
     anywhere = [*shown.risks, *shown.confidence]
     wanted, anywhere = (wanted + whole, anywhere) if len(shown.models) <= 5 else (wanted, anywhere + whole)
-    anywhere += [text for b in shown.breaks for text in (b.next_request, b.longest_fit)]
-    anywhere += [figure for f in shown.fingerprints for figure in re.findall(r"\d[\d,.]*\d", f.here)]
-    anywhere += [text for c in shown.cards for text in (c.hardware, c.headroom, c.load, c.sized_by, c.runner_up)]
-    anywhere += [text for i in shown.instances for text in (*i.classes, i.price_date, i.memory)]
-    anywhere += [shown.left_out, *shown.assumptions]
+    anywhere += [text for r in shown.replicas for text in (r.pool, r.kv_tokens, r.max_concurrency)]
+    anywhere += [text for r in shown.replicas for text in (r.breaks, r.replicas)]
+    anywhere += [band.text for r in shown.replicas for band in (r.token, r.first_token) if band]
+    anywhere += [*shown.findings, *shown.start.lines, shown.start.note]
+    anywhere += [figure for f in shown.started_deaths for figure in re.findall(r"\d[\d,.]*\d", f.here)]
+    anywhere += [text for i in shown.instances for text in (i.hourly, i.name)]
     first, all_of_it = ("".join(text.split()) for text in (read(pdf)[0].text, text_of(pdf)))
 
     def is_in(text: Any, found: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from answers import page_for
 from page_sample import page_of
-from pages import TEMPLATES, markdown_of, outside, read, text_of, web_of
+from pages import TEMPLATES, markdown_of, read, text_of, web_of
 
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
@@ -23,7 +23,6 @@ from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import SPACINGS
 from sheetgen.writers.pdf import lay_out
 
-BUDGET = words("{} a month, {} a year, {}", "EUR 40,554", "EUR 486,643", "with 10% contingency (1 USD = 0.92 EUR)")
 ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "as_of": "2026-11-20"}
 
 
@@ -31,10 +30,6 @@ ONE = {"models": "8b", "workloads": "rag", "tiers": "1", "headline": "rag:1", "a
 def built(**more: Any) -> Page:
     catalog = Catalog()
     return page_for(solve(ask(catalog, ONE | more)))
-
-
-def with_budgets(page: Page) -> Page:
-    return dataclasses.replace(page, cards=tuple(dataclasses.replace(c, budget=BUDGET) for c in page.cards))
 
 
 def test_a_budget_is_told_wherever_the_answer_is() -> None:
@@ -46,14 +41,6 @@ def test_a_budget_is_told_wherever_the_answer_is() -> None:
     for text in (markdown_of(page), *bodies(Letter(page, "x"), TEMPLATES)):
         assert [said for said in (*amounts.split(", "), f"1 US dollar is {rate[:-1]}") if said not in text] == []
     assert "with" not in str(page.cards[0].unit_money)  # said once
-
-
-@pytest.mark.parametrize(("n_models", "paper"), [(3, "a4"), pytest.param(8, "letter", marks=pytest.mark.long)])
-def test_budgets_leave_the_page_whole(n_models: int, paper: str) -> None:
-    layout = lay_out(with_budgets(page_of(n_models, paper)), templates=TEMPLATES)
-    pdf = layout.pdf()
-    assert layout.is_whole and outside(pdf, paper) == []
-    assert text_of(pdf).count("EUR 40,554 a month") == n_models
 
 
 @pytest.mark.long
@@ -127,22 +114,20 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     paid = dict(zip(page.price_classes, page.cards[1].classes, strict=True))
     assert paid[page.purchase] == page.cards[1].monthly != paid["on demand" if page.purchase == "3 yr" else "3 yr"]
     pdf = lay_out(page, templates=TEMPLATES).pdf()
-    part = text_of(pdf).partition("How to pay for it")[2].partition("Instances that")[0]
     wanted = [str(text) for card in page.cards for text in (*card.classes, card.owned) if text]
-    assert len(wanted) > 4 and [text for text in wanted if not all(word in part for word in text.split())] == []
     bold = "".join(c["text"] for c in read(pdf)[0].chars if "Bold" in c["fontname"])
     assert str(paid[page.purchase]) in bold
     own = str(page.cards[1].break_even).removeprefix("cheaper than renting on demand ")
     assert own.startswith("above ")
-    for text in (web_of(page), part):
-        assert all(word in text for word in page.cards[1].owning.split())
-        assert [one for one in wanted if not all(word in text for word in one.split())] == []
+    text = web_of(page)
+    assert all(word in text for word in page.cards[1].owning.split())
+    assert len(wanted) > 4 and [one for one in wanted if not all(word in text for word in one.split())] == []
 
 
 @pytest.mark.long
 def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
     page = built(models="405b", gpus="a10g")
-    assert page.paid == () and "How to pay" not in text_of(lay_out(page, templates=TEMPLATES).pdf())
+    assert page.paid == ()
     assert all("How to pay" not in text for text in (web_of(page), markdown_of(page)))
 
 

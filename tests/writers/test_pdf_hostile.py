@@ -98,7 +98,7 @@ def test_markup_is_text(evil: str) -> None:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("evil", [EVIL[0], EVIL[1], EVIL[6]])
 def test_hostile_words_are_drawn_as_they_are(evil: str) -> None:
-    page = dataclasses.replace(little(), question=evil, left_out=evil, sources=(Source(evil, evil),))
+    page = dataclasses.replace(little(), question=evil, left_out=evil, sources_in_use=(Source(evil, evil),))
     pdf = drawn(page)
     printable = re.sub(r"[\x00-\x1f]", "?", evil)
     assert printable.replace(" ", "") in text_of(pdf).replace(" ", "")
@@ -110,7 +110,7 @@ def test_hostile_words_are_drawn_as_they_are(evil: str) -> None:
 )
 def test_only_web_addresses_become_links(url: str) -> None:
     assert "<a " not in render_html(
-        dataclasses.replace(page_of(1), sources=(Source("text", url),)), templates=TEMPLATES
+        dataclasses.replace(page_of(1), sources_in_use=(Source("text", url),)), templates=TEMPLATES
     )
 
 
@@ -154,9 +154,9 @@ def test_a_long_name_lacks_its_middle_and_a_text_without_end_is_named() -> None:
 
 def test_a_number_wider_than_its_column_is_caught() -> None:
     page = little()
-    wide = dataclasses.replace(page.cards[0], classes=("1" * 120, *page.cards[0].classes[1:]))
+    wide = dataclasses.replace(page.replicas[0], kv_tokens="1" * 120)
     with pytest.raises(PageError, match=r"wider than its place|leaves the page"):
-        write_pdf(dataclasses.replace(page, cards=(wide, *page.cards[1:])), Options(TEMPLATES))
+        write_pdf(dataclasses.replace(page, replicas=(wide, *page.replicas[1:])), Options(TEMPLATES))
 
 
 FAULTS = {

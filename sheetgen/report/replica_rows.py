@@ -1,0 +1,97 @@
+"""A replica of each answer as it is started, for the page for engineers: what its log says, what one GPU holds, how
+fast it is, and how much more it takes before it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from sheetgen.answer.answer_record import CellRecord
+from sheetgen.question.sheet_question import Question
+from sheetgen.report import sentences
+from sheetgen.report.page import Band, Cell, GpuParts, ReplicaRow, Text, words
+from sheetgen.report.wording import milliseconds, seconds, size, whole
+from sheetgen.units import PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
+
+
+def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float], stack: str) -> ReplicaRow:
+    """The row of an answer's fullest replica, by every quantity of it as it is started."""
+    chosen, units = cell.answer, question.settings.units
+    candidate = question.instances[chosen.instance]
+    held = int(started["sequences_in_pool"] * started["data_parallel_size"])
+    is_timed = chosen.paced_requests < chosen.sequences_per_replica
+    model = question.model_of(cell.row).model
+    layout = Layout(chosen.tensor_parallel_size, chosen.data_parallel_size).words(chosen.pipeline_parallel_size)
+    most = min(int(chosen.paced_requests), held) if is_timed else held
+    longest = started["max_context_tokens_that_fit"]
+    limit = model.max_context_tokens or longest
+    return ReplicaRow(
+        model=model.name,
+        replicas=words(
+            "{} × {} {}, {}",
+            whole(chosen.n_replicas),
+            whole(chosen.gpus_per_replica),
+            candidate.gpu.short_name,
+            layout,
+        ),
+        requests=chosen.requests_per_replica,
+        in_target=most,
+        held=held,
+        context_tokens=cell.context_tokens,
+        longest_tokens=int(min(longest, limit)),
+        pool=Cell(started["kv_pool_bytes_per_gpu"], replace(TWO_DECIMALS, divisor=UNIT_BYTES[units])),
+        kv_tokens=whole(started["kv_tokens"]),
+        max_concurrency=Cell(started["max_concurrency"], TWO_DECIMALS),
+        parts=_parts(started, units),
+        token=_band(cell, "tpot", milliseconds, 1000) if cell.output_tokens > 1 else None,
+        first_token=_band(cell, "ttft", seconds, 1),
+        breaks=sentences.replica_breaks.fill(requests=chosen.requests_per_replica, in_target=most, held=held),
+        stack=stack,
+    )
+
+
+def _parts(started: Mapping[str, float], units: str) -> GpuParts:
+    """What stands in one GPU behind one another."""
+    pool, graphs = started["kv_pool_bytes_per_gpu"], started["cuda_graph_bytes_per_gpu"]
+    weights, overhead = started["loaded_weights_bytes_per_gpu"], started["overhead_bytes_per_gpu"]
+    used = min(started["kv_needed_bytes_per_gpu"], pool)
+    total = started["gpu_memory_bytes"]
+    activations, beside = started["activation_bytes_per_gpu"], started["non_torch_bytes_per_gpu"]
+    return GpuParts(
+        shares=tuple(part / total for part in (weights, overhead, used, pool - used)),
+        sizes=tuple(size(part, units) for part in (weights, activations, beside, graphs, used, pool - used)),
+        limit=size(weights + overhead + pool, units),
+        total=size(total, units),
+    )
+
+
+def _band(cell: CellRecord, figure: str, shown: Callable[[float], Cell], factor: float) -> Band:
+    """A time with the ends of its 80 % band and its target, in the unit that it is shown in."""
+    values = [getattr(cell.answer, f"{figure}_seconds{end}") for end in ("", "_low", "_high")]
+    target = getattr(cell, f"{figure}_target_seconds")
+    time, low, high = (value * factor for value in values)
+    return Band(time, low, high, target and target * factor, words("{} ({} to {})", *map(shown, values)))
+
+
+def memory_finding(rows: Sequence[ReplicaRow]) -> Cell:
+    """What share of one GPU the weights and the cache of the load take, from the least to the most."""
+    weights, cache = ([row.parts.shares[place] for row in rows] for place in (0, 2))
+    return sentences.memory_finding.fill(weights=_span(weights), cache=_span(cache))
+
+
+def _span(shares: Sequence[float]) -> Text:
+    low, high = Cell(min(shares), PERCENT), Cell(max(shares), PERCENT)
+    return low if low == high else words("{} to {}", low, high)
+
+
+def speed_finding(rows: Sequence[ReplicaRow]) -> Cell:
+    """How many answers meet their targets even at the slow end of their bands."""
+    aimed = [[band for band in (row.token, row.first_token) if band and band.target] for row in rows]
+    safe = [all(band.high <= band.target for band in bands if band.target) for bands in aimed]
+    return sentences.speed_finding.fill(n_safe=sum(safe), n_models=len(rows), n_aimed=sum(map(bool, aimed)))
+
+
+def breaks_finding(rows: Sequence[ReplicaRow]) -> Cell:
+    """The answer with the least room for more requests."""
+    least = min(rows, key=lambda row: (row.in_target - row.requests) / row.requests)
+    return sentences.breaks_finding.fill(model=least.model, n_more=least.in_target - least.requests, n_models=len(rows))
