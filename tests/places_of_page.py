@@ -112,14 +112,6 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return Place((month / count,))
     if part == "fp8_quality":
         return book.sheet("Sources and checks")
-    if part == "cards" and field == "committed":  # the longest term that has a price
-        on_demand, *terms = (_of_class(built, numbers[0], n, True).numbers for n in (0, 1, 2))
-        total = 36 * terms[1][0] if terms[1] else 12 * terms[0][0]
-        return Place((total, total / on_demand[0]))
-    if part == "cards" and field == "targets":
-        of_load = book.rows["Contexts"][4 + question.headline[0]]
-        token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
-        return Place((token, first))
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
         return Place((10.0 * n,) if n else ()) + book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")

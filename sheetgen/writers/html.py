@@ -74,7 +74,7 @@ def render_html(
             request={"x": REQUEST_X, "y": REQUEST_Y[page.paper], "s": of_request},
             ranges=(
                 pictures.range_bars(page.request, of_request.pad, colors["accent"], layout.FAMILY)
-                if page.request.movers
+                if page.has_request and page.request.movers
                 else None
             ),
         )

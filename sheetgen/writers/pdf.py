@@ -102,7 +102,8 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     while not is_full:
         spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
         white = SPACINGS[engineers]
-        found = _lay_out(page, templates, spacing, brand, request, engineers=white, has_machines=has_machines)
+        how = {"of_request": request, "engineers": white, "has_machines": has_machines}
+        found = _lay_out(page, templates, spacing, brand, **how)
         steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
         is_full = n_models > MOST_ON_A_PAGE or not any(steps)
         sheet, engineers = sheet + steps[0], engineers + steps[1]
@@ -111,38 +112,20 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     return found
 
 
+def _lay_out(page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, **how: Any) -> Layout:
+    """The page with so much white; how: what else `render_html` takes."""
+    html = render_html(page, templates=templates, spacing=spacing, brand=brand, **how)
+    return laid_out(html, templates, spacing, brand)
+
+
 def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacing:
     """As much white as leaves the request on one page: laid out alone, which takes a fraction of the sheet's time."""
     if page.has_request:
         for spacing in REQUEST_SPACINGS:
-            html = render_html(page, templates=templates, of_request=spacing, brand=brand, has_sheet=False)
-            if len(laid_out(html, templates, spacing, brand).document.pages) == 1:
+            alone = _lay_out(page, templates, SPACINGS[0], brand, of_request=spacing, has_sheet=False)
+            if len(alone.document.pages) == 1:
                 return spacing
     return REQUEST_SPACINGS[-1]
-
-
-def _lay_out(
-    page: Page,
-    templates: Path,
-    spacing: Spacing,
-    brand: Brand | None = None,
-    request: Spacing = REQUEST_SPACINGS[-1],
-    *,
-    engineers: Spacing = SPACINGS[-1],
-    has_machines: bool = True,
-) -> Layout:
-    """The page with so much white on the sizing sheet, on the request and on the page for engineers; has_machines:
-    with the machines to rent on the sizing sheet."""
-    html = render_html(
-        page,
-        templates=templates,
-        spacing=spacing,
-        of_request=request,
-        engineers=engineers,
-        brand=brand,
-        has_machines=has_machines,
-    )
-    return laid_out(html, templates, spacing, brand)
 
 
 def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:
@@ -152,7 +135,7 @@ def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) 
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
     parts = [part_of(one) for one in document.pages]
-    return Layout(spacing, document, problems, parts[1:].count("first") == 0, parts.count("engineers") <= 1)
+    return Layout(spacing, document, problems, parts.count("first") <= 1, parts.count("engineers") <= 1)
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:
