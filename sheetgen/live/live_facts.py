@@ -94,7 +94,11 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "owning": dict(plain.owning.values),
         "market": market.as_json(),
         "purchases": {
-            purchase: {"words": paid.words, "is_committed": int(paid.committed), "months": MONTHS.get(purchase, 0)}
+            purchase: {
+                "words": f"{TERMS[purchase]} commitment" if purchase in TERMS else paid.words,
+                "is_committed": int(paid.committed),
+                "months": MONTHS.get(purchase, 0),
+            }
             for purchase, paid in PURCHASES.items()
         },
         "default_providers": list(DEFAULT_PROVIDERS),

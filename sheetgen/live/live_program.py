@@ -36,7 +36,6 @@ PROGRAMS: Mapping[str, Program] = {
     "targets": _of_case("targets", speed.cached_fraction, *targets.DEFAULTS),
     "rate": _of_case("rate", people.day_requests, rates.peak_requests_per_second),
     "units": _of_case("units", *UNIT_COSTS),
-    "scope": _program(Table("scope", ("chosen",), (speed.measured_scope,))),
     "owning": _of_case("owning", *OF_OWNING),
     "hosted": _of_case("hosted", cost.hosted_monthly_usd, cost.hosted_monthly_cents),
 }

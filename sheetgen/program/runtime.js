@@ -169,7 +169,7 @@ class Grid {
   }
 
   // Where a column of its own axes stands on others: for each of them the offsets of its positions (null where it does
-  // not count); null where the column cannot be read over them. `places` are those of `placesOn`, as they are asked for.
+  // not count); null where the column cannot be read over them. `places` are those of `placesOn`.
   layoutOf({ axes: own, key }, axes, axesKey) {
     if (!this.standing.has(axesKey)) this.standing.set(axesKey, new Map());
     const known = this.standing.get(axesKey);
@@ -193,7 +193,7 @@ class Grid {
     return { offsets, places: new Map() };
   }
 
-  // The latest column of a name that can be read over some axes: its data and its layout; undefined where there is none.
+  // The latest column of a name that can be read over some axes: its data and layout; undefined where there is none.
   find(name, axes, axesKey = String(axes)) {
     const columns = this.columns.get(name) ?? [];
     for (let k = columns.length - 1; k >= 0; k--) {
@@ -212,7 +212,7 @@ class Grid {
     return column;
   }
 
-  // For every position on some of the axes of a layout where a column stands: sums of offsets, the last axis the fastest.
+  // For every position on some axes of a layout where a column stands: sums of offsets, the last axis the fastest.
   placesOn({ offsets, places }, axes, own) {
     const key = String(own);
     if (!places.has(key)) places.set(key, placesOf(own.map((i) => offsets[i]), own.map((i) => this.sizes[axes[i]])));
@@ -244,7 +244,8 @@ class Grid {
     const whole = [...axes, along], axesKey = String(axes), wholeKey = String(whole);
     for (const [name, { inputs, rows, isText, value }] of columns) {
       const isRow = (m) => rows.length > 0 && rows.includes(inputs[m]);
-      const read = inputs.map((input, m) => (isRow(m) ? this.read(input, whole, wholeKey) : this.read(input, axes, axesKey)));
+      const read = inputs.map((input, m) =>
+        isRow(m) ? this.read(input, whole, wholeKey) : this.read(input, axes, axesKey));
       const own = axes.map((_, i) => i).filter((i) => read.some(({ layout }) => layout.offsets[i]));
       const places = read.map(({ layout }, m) => this.placesOn(layout, isRow(m) ? whole : axes, own));
       const n = own.reduce((product, i) => product * this.sizes[axes[i]], 1);

@@ -2,12 +2,14 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError }})()`);
+  `(() => {${source}; return { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError }})()`,
+);
 
 function record(question) {
   const start = performance.now();
   try {
-    const found = answer(question), first = performance.now() - start;
+    const found = answer(question),
+      first = performance.now() - start;
     const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
     Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
     const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,7 +89,13 @@ def options_of(question: Question) -> dict[str, Any]:
 
 
 def in_python(question: Question) -> dict[str, Any]:
-    """What Python answers: the values that are compared, or why there is none."""
+    """What Python answers: the values that are compared, or why there is none. Each question is answered once."""
+    return _in_python(json.dumps(question))
+
+
+@functools.cache
+def _in_python(written: str) -> dict[str, Any]:
+    question = json.loads(written)
     try:
         solved = recommended(options_of(question), catalog())
     except SheetgenError as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from live_questions import differences, in_node, in_python, random_questions, source
+from live_questions import Question, differences, in_node, in_python, random_questions, source
 
 # Of the default run: people, at once, a rate; dense, mixture, MLA, hybrid.
-FEW = [
+FEW: list[Question] = [
     {"model": "70b", "users": 640, "input_tokens": 15_360, "output_tokens": 1024},
     {"model": "DeepSeek-V3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024, "confidence": 0.9},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256, "purchase": "reserved-1yr"},
@@ -24,24 +25,48 @@ FEW = [
 ]
 
 
+Faults = tuple[tuple[str, str], ...]
+# What stands in the page's program, and what is put in its place: in formulas, facts, and the rules around them.
+FAULTS: Faults = (
+    ("roundUp(ratioOr(load_requests,paced_requests,0))", "Math.floor(ratioOr(load_requests,paced_requests,0))"),
+    ('"months_in_a_year",12', '"months_in_a_year",11'),
+    ('"near_tie_fraction",0.05', '"near_tie_fraction",0.5'),
+    ('"gpu_memory_utilization",0.92', '"gpu_memory_utilization",0.9'),
+    ('"peak_hour_share",0.12', '"peak_hour_share",0.2'),
+    ('"wait_z",1.7', '"wait_z",2.7'),
+    ('"max_prefill_utilization",0.8', '"max_prefill_utilization",0.02'),
+    ('"band_end_z",1.2816', '"band_end_z",0.6'),
+    ('"burst_factor",1.3', '"burst_factor",1.0'),
+    ("isRate: !asked.concurrent_requests", "isRate: true"),
+    ("* layouts.length + layout }", "* layouts.length }"),
+    ("confidence: question.confidence,", "confidence: 0.5,"),
+    ('"at_sure_chance"', '"at_even_chance"'),
+    ("FACTS.layouts[place][1] === 1", "FACTS.layouts[place][0] === 1"),
+    ("purchases[name].months * rental.monthly_usd", "rental.monthly_usd"),
+    ("record.hourly_usd * judged.working_hours_per_month", "record.hourly_usd"),
+    ("one.cents - other.cents", "other.cents - one.cents"),
+    ('read("steady_bytes") * sizes.tensor_parallel_size', 'read("steady_bytes")'),
+    ("!taken.has(key) && way", "way"),
+    ("lower.deploys && model.deploys && runs", "false"),
+)
 FEW_MODELS = tuple(dict.fromkeys(str(question["model"]) for question in FEW))
 
 
-def compared(questions: list[dict[str, object]], folder: Path, code: str = "") -> list[str]:
-    """What is not the same of all that Python and the page answer."""
+def compared(
+    questions: list[Question], folder: Path, code: str = "", in_words: list[dict[str, Any]] | None = None
+) -> list[str]:
+    """What is not the same of all that Python and the page answer. in_words: Python's answers, where they are known."""
     wrong: list[str] = []
-    for question, page in zip(questions, in_node(folder, questions, code), strict=True):
-        python = in_python(question)
-        assert "error" not in page, page["error"]
-        if isinstance(page.get("declined"), dict):
-            page["declined"] = page["declined"]["purchase"]
-        if "refused" in python or "refused" in page:
-            both = "refused" in python and "refused" in page
-            wrong += (
-                [] if both else [f"{question}: {python.get('refused')} in Python, {page.get('refused')} on the page"]
-            )
+    expected = in_words or [in_python(question) for question in questions]
+    for question, python, page in zip(questions, expected, in_node(folder, questions, code), strict=True):
+        if "error" in page:
+            wrong.append(f"{question}: {page['error']}")
+        elif "refused" in python or "refused" in page:
+            if "refused" not in python or "refused" not in page:
+                wrong.append(f"{question}: {python.get('refused')} in Python, {page.get('refused')} on the page")
         else:
-            wrong += [f"{question}{text}" for text in differences(python, page)]
+            declined = page["declined"] and page["declined"]["purchase"]
+            wrong += [f"{question}{text}" for text in differences(python, {**page, "declined": declined})]
     return wrong
 
 
@@ -55,12 +80,23 @@ def test_random_questions(seed: int, tmp_path: Path) -> None:
     assert compared(list(random_questions(seed, 100)), tmp_path) == []
 
 
+def noticed(faults: Faults, folder: Path) -> list[bool]:
+    """Of each fault, planted in the page's program by itself, whether a question of the few is answered otherwise."""
+    code, asked = source(FEW_MODELS), FEW[:5]
+    expected = [in_python(question) for question in asked]
+    assert compared(asked, folder, code, expected) == []
+    found = []
+    for right, wrong in faults:
+        assert right in code, right
+        found.append(compared(asked, folder, code.replace(right, wrong), expected) != [])
+    return found
+
+
 def test_another_formula_is_seen(tmp_path: Path) -> None:
-    """The twin that must fail: replicas are rounded down, and a year has eleven months."""
-    code = source(FEW_MODELS)
-    for right, wrong in (
-        ("roundUp(ratioOr(load_requests,paced_requests,0))", "Math.floor(ratioOr(load_requests,paced_requests,0))"),
-        ('"months_in_a_year",12', '"months_in_a_year",11'),
-    ):
-        assert right in code
-        assert compared(FEW[:1], tmp_path, code.replace(right, wrong)) != []
+    """Twins that must fail: replicas are rounded down, and a year has eleven months."""
+    assert noticed(FAULTS[:2], tmp_path) == [True, True]
+
+
+@pytest.mark.long
+def test_planted_faults_are_noticed(tmp_path: Path) -> None:
+    assert noticed(FAULTS, tmp_path) == [True] * len(FAULTS)

@@ -132,6 +132,21 @@ def test_a_hostile_address_is_text(page: Browser, address: str, hash_: str) -> N
     assert page.problems == []
 
 
+def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
+    name = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'><!--"
+    known = facts(("70b",))
+    [model] = known["models"]
+    providers = {**known["market"]["providers"], "aws": name}
+    hostile = {**known, "models": [{**model, "name": name}], "market": {**known["market"], "providers": providers}}
+    file = tmp_path / "hostile.html"
+    file.write_bytes(write_live(hostile, templates_folder(), "0"))
+    page.open(f"{file.as_uri()}#{address_of(SHOWN[0])}")
+    assert page.evaluate("document.getElementById('model_name').textContent") == name
+    assert page.evaluate("document.getElementById('rent').textContent").endswith(name)
+    assert page.evaluate("document.title") == "What does it take to serve this model?"
+    assert page.problems == []
+
+
 def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
     before = page.evaluate("document.getElementById('month').textContent")
