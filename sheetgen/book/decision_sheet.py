@@ -66,7 +66,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Requests at once, times", "context": "Tokens of each, times", "price": "Prices, times"}
-KV_GIVES_UP, BITS_GIVE_UP = "some quality: test it", "more quality: test it"
+KV_GIVES_UP, BITS_GIVE_UP = "quality: test", "quality: test"
 
 
 def _or_none(target_ms: Any) -> Any:
