@@ -3,42 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
 from sheetgen.answer.confidences import EVEN
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
+from sheetgen.report.page import Cell
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import provider_name, sure
+from sheetgen.report.wording import money, provider_name, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
 TEST_QUALITY = "test the quality on your own questions"
-# By kind: what it is, and what is given up.
-WAYS: dict[str, tuple[Template, Template]] = {
+
+
+class Way(NamedTuple):
+    """The words of one kind: what it is, what is given up, and what it is in short."""
+
+    what: Template
+    gives_up: Template
+    short: Template
+
+
+_NAMES: dict[str, tuple[Template, Template, Template]] = {
     "less_sure": (
         template("[even?an even chance (50 %)|{sure}]", even=q.chance == EVEN),
         template("certainty: measure one machine first"),
+        template("[even?at an even chance|{sure}]", even=q.chance == EVEN),
     ),
     "fp8_weights": (
         template("FP8 weights[known?, {detail}]", known=_KNOWN),
         template(
             f"[known?some quality: |quantize it, or load with the engine's own FP8; ]{TEST_QUALITY}", known=_KNOWN
         ),
+        template("FP8 weights"),
     ),
-    "kv_fp8": (template("an FP8 KV cache"), template(f"a little quality: calibrate its scales, and {TEST_QUALITY}")),
+    "kv_fp8": (
+        template("an FP8 KV cache"),
+        template(f"a little quality: calibrate its scales, and {TEST_QUALITY}"),
+        template("FP8 KV cache"),
+    ),
     "four_bits": (
         template("weights in 4 bits[known?, {detail}]", known=_KNOWN),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
+        template("4 bits"),
     ),
     "hours": (
         template("working hours only ({working_hours} of {hours})"),
         template("answers at night; every start takes some {start_minutes} minutes"),
+        template("working hours"),
     ),
     "term": (
         template("a {term} commitment to {commits_usd}"),
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
+        template("{term} term"),
     ),
     "provider": (
         template("{other}, not requested"),
@@ -46,10 +66,20 @@ WAYS: dict[str, tuple[Template, Template]] = {
             "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
             cheaper_still=is_text(q.further),
         ),
+        template("{other}"),
     ),
-    "own": (template("owning {owned_gpus}"), template("{commits_usd} up front; staff, network and space are yours")),
-    "hosted": (template("the hosted API of {host}"), template("your data leaves the company; the precision is theirs")),
+    "own": (
+        template("owning {owned_gpus}"),
+        template("{commits_usd} up front; staff, network and space are yours"),
+        template("owned"),
+    ),
+    "hosted": (
+        template("the hosted API of {host}"),
+        template("your data leaves the company; the precision is theirs"),
+        template("hosted by {host}"),
+    ),
 }
+WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
@@ -74,7 +104,8 @@ def _provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
-def _worded(way: PayLess, question: Question) -> PayLess:
+def way_words(way: PayLess, question: Question) -> tuple[Cell, Cell, Cell]:
+    """What a way is, what is given up, and what it is in short; amounts keep their currency."""
     n_gpus, _, gpu = way.detail.partition(" ")
     names = {one.id: one.short_name for one in question.gpus}
     slots = {
@@ -86,12 +117,17 @@ def _worded(way: PayLess, question: Question) -> PayLess:
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
         "further": _provider_of(way.further.instance) if way.further else "",
-        "further_usd": f"${way.further.monthly_usd:,.0f}" if way.further else "",
+        "further_usd": money(way.further.monthly_usd) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "hours": f"{question.settings.hours_per_month:g}",
-        "commits_usd": f"${way.commits_usd or 0:,.0f}",
+        "commits_usd": money(way.commits_usd or 0),
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
-    what, gives_up = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
-    return replace(way, what=what, gives_up=gives_up)
+    what, gives_up, short = (sentence.fill(**slots) for sentence in WAYS[way.kind])
+    return what, gives_up, short
+
+
+def _worded(way: PayLess, question: Question) -> PayLess:
+    what, gives_up, _ = way_words(way, question)
+    return replace(way, what=str(what), gives_up=str(gives_up))

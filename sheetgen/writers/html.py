@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
+TITLE_SIZES = (13.0, 16.5)  # points
+GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
+GRID_PAD, GRID_TIGHT = 1.06, 0.025  # em: before a cell, and less between letters, as in one_page.css
 COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
 
 
@@ -42,11 +45,12 @@ def render_html(
     engineers: Spacing = SPACINGS[-1],
     brand: Brand | None = None,
     has_machines: bool = True,
+    has_ways: bool = True,
 ) -> str:
     """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
     engineers: the white of the page for engineers, which lists the machines to rent where the sizing sheet does not:
-    has_machines.
+    has_machines. has_ways: with a line a model of what is cheaper.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
@@ -61,6 +65,9 @@ def render_html(
             day=_day(page.as_of),
             grid_loads=page.grid_loads,
             has_machines=has_machines,
+            has_ways=has_ways,
+            h1=_title_size(str(page.finding), content, templates / "fonts" / FONTS[700]),
+            load_ems=(content - GRID_HEAD) / max(len(page.grid_loads), LEAST_LOADS) / layout.SMALL - GRID_PAD,
             e=engineers,
             command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
             sources=[(s.text, s.web_url) for s in page.sources_in_use],
@@ -92,7 +99,7 @@ def print_environment(templates: Path) -> Environment:
     """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
-    bold = templates / "fonts" / FONTS[700]
+    medium, bold = (templates / "fonts" / FONTS[weight] for weight in (600, 700))
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
@@ -100,6 +107,7 @@ def print_environment(templates: Path) -> Environment:
         "commands": lambda lines, ems: Markup("\n").join(
             _continued(drawable(line), ems, templates / "fonts" / FONTS[400]) for line in lines
         ),
+        "widths": lambda texts: sum(width_em(f"{text} ", medium) - GRID_TIGHT * len(str(text)) for text in texts),
         "in_two": lambda text: breakable(drawable(str(text)), "/"),
     }
     return environment
@@ -111,6 +119,12 @@ def _day(as_of: str) -> str | None:
         return datetime.date.fromisoformat(as_of).isoformat()
     except ValueError:
         return None
+
+
+def _title_size(title: str, content: float, font: Path) -> float:
+    """The size of the title in points, at which it has one line where that can be."""
+    least, most = TITLE_SIZES
+    return round(max(least, min(most, 0.98 * content / width_em(title, font))), 1)
 
 
 def _within(text: str, ems: float, font: Path) -> str:

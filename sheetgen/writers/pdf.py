@@ -19,7 +19,7 @@ from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
-from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, Spacing, usual, usual_of_engineers
+from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, STEPS, Spacing, usual, usual_of_engineers
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
@@ -79,23 +79,23 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     """The page with as much white as leaves its first part on one page.
 
     A layout takes most of a second, so it begins where pages of this size usually end. Where there is no such white
-    the machines to rent stand in the part for engineers alone, and then the first part goes on overleaf, as that of
-    more than five models always does: the print never shrinks. Raises PageError where something leaves its place.
+    the machines to rent stand in the part for engineers alone, then the ways to pay less of several models are left
+    out, and then the first part goes on overleaf, as that of more than five models always does: the print never
+    shrinks. Raises PageError where something leaves its place.
     """
     n_models = len(page.models)
     n_characters = sum(len(text) for _, text in _texts(page, ""))
     if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
-    most, sheet, engineers = len(SPACINGS), usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    sheet, engineers = usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
     is_full = False
     while not is_full:
-        spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
-        white = SPACINGS[engineers]
-        found = _lay_out(page, templates, spacing, brand, engineers=white, has_machines=has_machines)
-        steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
-        is_full = n_models > MOST_ON_A_PAGE or not any(steps)
-        sheet, engineers = sheet + steps[0], engineers + steps[1]
+        found = _lay_out(page, templates, *STEPS[sheet], engineers=SPACINGS[engineers], brand=brand)
+        sheet_goes_on = not found.is_whole and sheet < len(STEPS) - 1
+        engineers_go_on = not found.is_engineers_whole and engineers < len(SPACINGS) - 1
+        is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
+        sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
     return found
@@ -105,15 +105,21 @@ def _lay_out(
     page: Page,
     templates: Path,
     spacing: Spacing,
-    brand: Brand | None = None,
+    has_machines: bool = True,
+    has_ways: bool = True,
     *,
     engineers: Spacing = SPACINGS[-1],
-    has_machines: bool = True,
+    brand: Brand | None = None,
 ) -> Layout:
-    """The page with so much white, and the page for engineers with so much; has_machines: with the machines to rent on
-    the sizing sheet."""
+    """The page set by one of STEPS, and the page for engineers with so much white."""
     html = render_html(
-        page, templates=templates, spacing=spacing, engineers=engineers, brand=brand, has_machines=has_machines
+        page,
+        templates=templates,
+        spacing=spacing,
+        engineers=engineers,
+        brand=brand,
+        has_machines=has_machines,
+        has_ways=has_ways,
     )
     return laid_out(html, templates, spacing, brand)
 

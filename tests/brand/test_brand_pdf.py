@@ -130,7 +130,7 @@ def test_the_logo_is_said_in_words_and_the_author_is_the_company() -> None:
 def test_words_of_a_brand_are_text(words: str) -> None:
     html = render_html(page_of(1), templates=TEMPLATES, brand=Brand(words, words))
     assert html.count("<img") == 0
-    layout = _lay_out(page_of(1), TEMPLATES, SPACINGS[1], Brand(words, words))
+    layout = _lay_out(page_of(1), TEMPLATES, SPACINGS[1], brand=Brand(words, words))
     pdf = layout.pdf()
     assert layout.problems == []
     assert squeezed(pdf).count(words.replace(" ", "")) == 2
