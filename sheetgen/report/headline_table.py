@@ -133,9 +133,11 @@ def weights_in_short(record: Record, question: Question) -> Text:
         groups.setdefault((cell.weight_dtype.upper(), publisher, license_name), []).append(model.name)
     if len(groups) == 1 and not next(iter(groups))[1]:
         return ""
+    most = max(groups.values(), key=len)
+    has_others = len(groups) > 1 and len(most) > 1
     said = [
         sentences.weights_of_group.fill(
-            models=", ".join(names) if len(groups) > 1 else "",
+            models="all others" if has_others and names is most else ", ".join(names) if len(groups) > 1 else "",
             dtype=dtype,
             publisher=publisher,
             license=license_name,
@@ -143,7 +145,7 @@ def weights_in_short(record: Record, question: Question) -> Text:
             published=bool(publisher),
             licensed=bool(license_name),
         )
-        for (dtype, publisher, license_name), names in groups.items()
+        for (dtype, publisher, license_name), names in sorted(groups.items(), key=lambda one: one[1] is most)
     ]
     return words("Weights: {}.", joined("; ", said))
 

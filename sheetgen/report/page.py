@@ -50,11 +50,10 @@ COMMON_DEATHS = (
     "concurrency_spike",
     "prefill_long_prompt",
 )
-# Ways to pay less, those that are asked for most first, and how many have room in a line.
+# Ways to pay less, those that are asked for most first.
 ASKED_FOR_MOST = (
     "term", "hosted", "less_sure", "kv_fp8", "provider", "own", "fp8_weights", "four_bits", "hours",
 )  # fmt: skip
-MOST_IN_A_LINE = 4
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
 
@@ -247,11 +246,10 @@ class Card(MoneyFacts, HostedFacts, Rented):
         """The provider and its region: "AWS us-east-1"."""
         return self.provider.replace(",", "")
 
-    @property
-    def cheaper(self) -> Cell:
+    def cheaper(self, most: int) -> Cell:
         """The ways to pay less in a line, the mildest first, of many those that are asked for most: "at an even chance
         $20,382, one-year term $33,960"."""
-        kept = sorted(self.ways, key=lambda way: ASKED_FOR_MOST.index(way.kind))[:MOST_IN_A_LINE]
+        kept = sorted(self.ways, key=lambda way: ASKED_FOR_MOST.index(way.kind))[:most]
         return joined(", ", [way.short for way in self.ways if way in kept])
 
     @property
