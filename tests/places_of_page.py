@@ -277,8 +277,7 @@ def _gpus_of_way(built: Built, row: int, n: int) -> Place:
     if way.instance is None:  # a host, or GPUs of one's own
         return Place()
     candidate = built.solved.question.instances[way.instance]
-    figures = (float(f) for f in re.findall(r"\d+", candidate.gpu.short_name))
-    return Place((candidate.gpu_count * float(way.n_instances or 0), *figures))
+    return Place((candidate.gpu_count * float(way.n_instances or 0),), (candidate.gpu.short_name,))
 
 
 def _targets(book: Book) -> tuple[float, ...]:
