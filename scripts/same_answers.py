@@ -210,7 +210,7 @@ def edit(book: Path, edited: Path) -> None:
         "in_context_bytes": 7e8,
         "in_as_of": "2026-11-01",
         "in_hours_per_month": 700,
-        "in_whatif_users": 77,
+        "in_decision_users": 77,
     }.items():
         sheet, area = next(iter(opened.defined_names[name].destinations))
         opened[sheet][area].value = value

@@ -6,7 +6,7 @@ import datetime
 import functools
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -465,37 +465,23 @@ def answer_of(solved: Solution) -> Answer:
 
     def book(page: Page) -> Book:
         from sheetgen.book import build_book
-        from sheetgen.book.what_if_choices import what_if
+        from sheetgen.book.decision_choices import decision
 
-        return build_book(solved, record, page, levers, what_if(solved))
+        return build_book(solved, record, page, levers, decision(solved))
 
     return Answer(record, solved.question, book)
 
 
 def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
-    """The solved question of one load, as `recommend` asks it; of a class that costs no less than on demand, on
-    demand."""
+    """The solved question of one load, as `recommend` asks it; on demand where the class that was requested is no
+    answer."""
+    from sheetgen.answer.declined_class import in_class_or_on_demand
     from sheetgen.answer.solve import solve
-    from sheetgen.question.sheet_question import DeclinedClass
 
-    solved = solve(question_of(options, catalog))
-    settings = solved.question.settings
-    if settings.purchase == ON_DEMAND:
-        return solved
-    committed, on_demand = (solved.by_purchase[purchase][0] for purchase in (settings.purchase, ON_DEMAND))
-    if committed is not None and (on_demand is None or committed.monthly_usd < on_demand.monthly_usd):
-        return solved
-    plain = question_of({**options, "purchase": ON_DEMAND}, catalog)
-    priced = {candidate.instance for candidate in solved.question.candidates}
-    unpriced = sum(candidate.instance not in priced for candidate in plain.candidates)
-    usd = committed.monthly_usd if committed else None
-    declined = DeclinedClass(settings.purchase, usd, unpriced, len(plain.candidates))
-    answered = solve(replace(plain, declined=declined))
-    if on_demand is not None:
-        return answered
-    # At the confidence asked for neither class serves the load: the cheaper of both at an even chance.
-    even = [(one.choices[0].monthly_usd, one) for one in (answered, solved) if one.choices[0].offer is not None]
-    return min(even, key=lambda choice: choice[0])[1] if even else solved
+    def on_demand() -> Question:
+        return question_of({**options, "purchase": ON_DEMAND}, catalog)
+
+    return in_class_or_on_demand(solve(question_of(options, catalog, on_demand_where_unsold=True)), on_demand)
 
 
 def _context_of(asked: Mapping[str, Any]) -> Any:
@@ -506,8 +492,8 @@ def _context_of(asked: Mapping[str, Any]) -> Any:
     return sum(0 if str(length).strip() == "0" else parse.tokens(length, "context") for length in lengths)
 
 
-def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:
-    """The question of one load, as `recommend` asks it."""
+def question_of(options: Mapping[str, Any], catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
+    """The question of one load, as `recommend` asks it. on_demand_where_unsold: as `ask` has it."""
     from sheetgen.question.sheet_question import OPTIONS, ask
 
     asked = {name: value for name, value in options.items() if value is not None}
@@ -523,4 +509,4 @@ def question_of(options: Mapping[str, Any], catalog: Catalog) -> Question:
     if len(parse.words(model)) != 1:
         raise ScenarioError(f"model is {shown(model)!r}. Name one, such as 70b; `build` takes several.")
     load = {"context_tokens": asked.pop("context", _context_of(asked))}
-    return ask(catalog, {"models": model, **load, **asked})
+    return ask(catalog, {"models": model, **load, **asked}, on_demand_where_unsold)

@@ -273,6 +273,8 @@ class Origins:
             if getattr(gpu, name) is None:
                 return self.of_gpu((name,), ", none is published: that of PCIe 4 x16 is assumed", "assumption")
             return self.of_gpu((name,), f", {gpu.interconnect}" if name.startswith("interconnect") else "")
+        if name == "pair_link_bytes_per_second":
+            return self.of_gpu(("interconnect",), f", {gpu.interconnect}")
         if name in _PEAKS:
             return self._peak(self.names.weight_dtype if name == "peak_flops" else "bf16")
         if figure := _BAND_FACTORS.get(name):

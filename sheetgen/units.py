@@ -120,12 +120,19 @@ PLAIN_LAYOUTS = tuple(one for one in LAYOUTS if one.data_parallel_size == 1)
 class Purchase:
     """A way to pay for an hour of an instance: as a page says it, in full and beside others.
 
-    committed: paid in every hour of its term, run or not. always_listed: named on the page where it has no price too.
+    committed: paid in every hour of its term, run or not. prepaid: bought ahead for fixed days. always_listed: named on
+    the page where it has no price too.
     """
 
     words: str
     committed: bool = False
+    prepaid: bool = False
     always_listed: bool = True
+
+    @property
+    def binds(self) -> bool:
+        """Whether money is bound before anybody knows that the load is served."""
+        return self.committed or self.prepaid
 
 
 PURCHASES: dict[str, Purchase] = {  # in the order of every list
@@ -133,8 +140,9 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
     "reserved-1yr": Purchase("1 yr", committed=True),
     "reserved-3yr": Purchase("3 yr", committed=True),
     "spot": Purchase("spot"),
-    "capacity-block": Purchase("capacity block", always_listed=False),
+    "capacity-block": Purchase("capacity block", prepaid=True, always_listed=False),
 }
+CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
 COMMITTED = tuple(name for name, one in PURCHASES.items() if one.committed)
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input

@@ -11,8 +11,8 @@ from sheetgen.answer.recording import record_of
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.api import recommend_document, sheet_record
 from sheetgen.book import build_book
+from sheetgen.book.decision_choices import Choices
 from sheetgen.book.sheets import Book
-from sheetgen.book.what_if_choices import WhatIf
 from sheetgen.cli.answer_text import recommendation
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
@@ -31,7 +31,7 @@ def page_for(solved: Solution, levers: EveryLever | None = None) -> Page:
 def book_for(
     solved: Solution,
     levers: EveryLever = (),
-    one: WhatIf | None = None,
+    one: Choices | None = None,
     baseline: Mapping[str, Any] | None = None,
     page: Page | None = None,
 ) -> Book:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
-from statistics import NormalDist
+from statistics import NormalDist, median
 from typing import Any, NamedTuple
 
 import yaml
@@ -107,15 +108,47 @@ AREAS = {
 }
 
 
+FAR = 3  # times: from the row's own price, and beyond what providers take for the GPU
+
+
+@cache
+def taken(gpu: str, purchase: str) -> tuple[Fraction, Fraction]:
+    """The least and the most that any provider takes for an hour of a GPU; the least too as on demand has it, at the
+    class's usual share."""
+    names, shares = read("index.yaml")["gpus"], []
+    of_gpu: dict[str, list[Fraction]] = defaultdict(list)
+    for file in sorted((CATALOGS / "instances").glob("*.yaml")):
+        for row in read(f"instances/{file.name}")["instances"]:
+            prices = {p["purchase"]: Fraction(p["usd_per_hour"]) for p in row.get("prices", [])}
+            if purchase in prices and "on-demand" in prices:
+                shares.append(prices[purchase] / prices["on-demand"])
+            if names[row["gpu"]] == names[gpu]:
+                for name, usd in prices.items():
+                    of_gpu[name].append(usd / Fraction(row["gpu_count"]))
+    share = median(shares) if shares else Fraction(1)
+    low = [*of_gpu[purchase], *(usd * share for usd in of_gpu["on-demand"])]
+    return min(low), max(max(prices) for prices in of_gpu.values() if prices)
+
+
+def is_plausible(usd: Decimal, row: Any, purchase: str) -> bool:
+    """Whether a price of a region may choose hardware."""
+    own = [Fraction(p["usd_per_hour"]) for p in row["prices"] if p["purchase"] == purchase]
+    least, most = taken(row["gpu"], purchase)
+    of_gpu = Fraction(usd) / Fraction(row["gpu_count"])
+    is_near = all(one / FAR <= Fraction(usd) <= one * FAR for one in own)
+    return is_near and least / FAR <= of_gpu <= most * FAR
+
+
 def prices_in(provider: str, row: Any, purchase: str, area: str) -> list[Decimal]:
-    """Prices of a row in one class: the row's own, or of all regions of an area."""
+    """Prices of a row in one class: the row's own, or of all regions of an area, but implausible ones."""
     own = [p for p in row["prices"] if p["purchase"] == purchase]
     own = [p for p in own if not purchase.startswith("reserved") or p.get("kind")]
     prices = [Decimal(p["usd_per_hour"]) for p in own if not area or row["region"] in AREAS[area]]
     for block in read(f"regions/{provider}.yaml")["prices"] if area else ():
         if block["purchase"] == purchase:
             of_type = block["usd_per_hour"].get(row["type"], {})
-            prices += [Decimal(usd) for region, usd in of_type.items() if region in AREAS[area]]
+            there = [Decimal(usd) for region, usd in of_type.items() if region in AREAS[area]]
+            prices += [usd for usd in there if is_plausible(usd, row, purchase)]
     return prices
 
 
@@ -881,26 +914,48 @@ EVEN = 0.5
 
 def answer(load: Load, discount: str = "0") -> Answer | str:
     """The answer, or the verdict where nothing serves the load: at an even chance where nothing serves it at the
-    confidence asked for; on demand where the class costs no less."""
-    found = answer_in_class(load, discount)
+    confidence asked for; on demand where the class that was asked for is no answer."""
+    own = answer_in_class(load, discount)
     if load.purchase == "on-demand":
-        return found
-    on_demand = answer_in_class(replace(load, purchase="on-demand"), discount)
-    if isinstance(on_demand, str) or (isinstance(found, Answer) and found.best.monthly < on_demand.best.monthly):
-        return found
-    return on_demand
+        return own
+    usual = answer_in_class(replace(load, purchase="on-demand"), discount)
+    if not candidates(discount, load.purchase):
+        return usual
+    if isinstance(usual, str):
+        return own
+    return own if isinstance(own, Answer) and stands(own, usual, load, discount) else usual
+
+
+def binds(purchase: str) -> bool:
+    """Money is bound before anybody has seen the load served: a term, or days that are paid ahead."""
+    return purchase not in ("on-demand", "spot")
+
+
+def stands(own: Answer, usual: Answer, load: Load, discount: str) -> bool:
+    """An answer in a class beside the one on demand: nobody binds money at an even chance; nor takes a class that costs
+    no less at the same confidence, which is the one asked for, or in a near tie what the class's answer is sure of."""
+    if own.load.confidence < load.confidence:
+        return not binds(load.purchase) and own.best.monthly < usual.best.monthly
+    if usual.load.confidence < load.confidence or own.best.monthly < usual.best.monthly:
+        return True
+    if own.best.monthly > usual.best.monthly * (1 + NEAR_TIE):
+        return False
+    levels = [step / 20 for step in range(10, 20) if step / 20 > load.confidence]
+    held = [level for level in levels if serves(load, own.best, level)]
+    as_sure = answer_at(replace(load, purchase="on-demand", confidence=max(held)), discount) if held else usual
+    return isinstance(as_sure, str) or own.best.monthly < as_sure.best.monthly
 
 
 def answer_in_class(load: Load, discount: str) -> Answer | str:
     """The answer among what is sold in the class."""
     found = answer_at(load, discount)
     if isinstance(found, str) and load.confidence > EVEN:
-        return answer_at(replace(load, confidence=EVEN), discount)
+        return answer_at(replace(load, confidence=EVEN), discount, load.confidence)
     return found
 
 
-def answer_at(load: Load, discount: str) -> Answer | str:
-    """The answer at the confidence of the load."""
+def answer_at(load: Load, discount: str, asked: float | None = None) -> Answer | str:
+    """The answer at the confidence of the load; asked: the one asked for, which nothing serves."""
     seconds, first = load.targets
     served, slow = plans(load, candidates(discount, load.purchase), seconds, first)
     if not served:
@@ -910,9 +965,10 @@ def answer_at(load: Load, discount: str) -> Answer | str:
     others = [one for one in served if (one.offer.gpu, one.offer.provider) != mine]
     by_purchase: dict[str, Plan | None] = {}
     for purchase in CLASSES:
-        of_class = plans(load, candidates(discount, purchase), seconds, first)[0]
+        sure = replace(load, confidence=asked) if asked and binds(purchase) and purchase != load.purchase else load
+        of_class = plans(sure, candidates(discount, purchase), seconds, first)[0]
         by_purchase[purchase] = choose(of_class)[0] if of_class else None
-    usual = by_purchase["on-demand"]
+    usual = None if asked else by_purchase["on-demand"]  # none is as sure as a term has to be
     for purchase, committed in by_purchase.items():  # a commitment that saves nothing is no answer
         if purchase.startswith("reserved") and purchase != load.purchase and committed and usual:
             by_purchase[purchase] = committed if committed.monthly < usual.monthly else None

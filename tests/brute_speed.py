@@ -124,11 +124,15 @@ def parts(
             g["n_layers"] * max(1, -(-g["n_kv_heads"] // tp)) * (g["key_width"] + g["value_width"]) * kv * seen
         )
     flops, flops16 = peak(gpu, weight_dtype), peak(gpu, "bf16")
-    link = gpu["interconnect_bytes_per_second"] * c["link_efficiency"]
     ranks = dp if routed else 1  # that share experts, so that they wait for each other
     n_all = tp * ranks
-    ring = layers * 2 * 2 * hidden / link  # one all-reduce of a token in each layer, but for the GPUs' own share
-    own_ring, shared_ring = ring * (tp - 1) / tp, ring * (n_all - 1) / n_all
+
+    def ring(n: int) -> float:  # seconds of one all-reduce of a token in each layer over n GPUs
+        bridged = gpu.get("pair_link_bytes_per_second", 0) if n == 2 else 0
+        rate = max(gpu["interconnect_bytes_per_second"], bridged) * c["link_efficiency"]
+        return float(layers * 2 * 2 * hidden / rate * (n - 1) / n)
+
+    own_ring, shared_ring = ring(tp), ring(n_all)
     away = (stages - 1) * dp * hidden * 2 / NETWORK  # a token between machines
     latency = (stages - 1) * read("speed.yaml")["network_hop_seconds"]
     decode = 2 * (p["active"] - used + used / c["expert_decode_factor"]) / tp / (flops * c["decode_compute_efficiency"])
@@ -229,7 +233,8 @@ def kind_of(model: str) -> str:
 
 def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, drafted: bool) -> tuple[float, float]:
     """Between which factors of the prediction 80 % of measurements lie: with pipeline stages or more GPUs than a node
-    has, with data-parallel ranks that share experts, of this GPU where it has bands and runs of this kind of model, of
+    has, with data-parallel ranks that share experts (no narrower than without them, where no run was of this kind on
+    this GPU), of this GPU where it has bands and runs of this kind of model, of
     the engine's generation of GPUs and the kind, or of the kind on any; no run had a draft. Never narrower than what
     was measured on the GPU."""
     file, kind = read("speed.yaml"), kind_of(model)
@@ -240,11 +245,11 @@ def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, dr
     others = [b for b in of_figure if b["scope"] == "other" and b["kind"] == kind]
     on_any = [b for b in others if "generation" not in b]
     held_for = [b for b in others if measured and b.get("generation") == cell["generation"]] or on_any
-    if own and measured and gpu_id in cell["measured_gpus"] and not drafted:
+    has_runs = own and measured and gpu_id in cell["measured_gpus"] and not drafted
+    if has_runs:
         held_for = own
     if dp > 1 and read(f"models/{model}.yaml").get("experts"):
-        held_for = [b for b in of_figure if b["scope"] == "ranks"]
+        held_for = [*([] if has_runs else held_for), *(b for b in of_figure if b["scope"] == "ranks")]
     if stages > 1 or tp * dp > file["nvlink_gpus"]:
         held_for = [b for b in of_figure if b["scope"] == "stages"]
-    [of] = held_for
-    return min(b["low"] for b in (of, *own)), max(b["high"] for b in (of, *own))
+    return min(b["low"] for b in (*held_for, *own)), max(b["high"] for b in (*held_for, *own))

@@ -156,7 +156,7 @@ LONGEST_FIRST = (
     "readback/test_diff_command.py", "plan/test_plan_arithmetic.py", "book/test_edits.py",
     "readback/test_pull_workbook.py", "fuzz/test_fuzz.py", "plan/test_plan_documents.py", "test_speed.py",
     "book/test_hostile.py", "cli/test_price_files.py", "test_api.py", "catalog/test_regions.py",
-    "answer/test_levers.py", "readback/test_hostile_workbooks.py", "writers/test_pdf_page.py", "book/test_what_if.py",
+    "answer/test_levers.py", "readback/test_hostile_workbooks.py", "writers/test_pdf_page.py", "book/test_decision.py",
     "report/test_engine_words.py", "cli/test_answers.py", "cli/test_explain.py", "test_fidelity.py",
     "report/test_build_page.py", "opens/test_readers.py", "book/test_money_sheet.py", "book/test_conventions.py",
     "test_every_number.py", "readback/test_pull_libreoffice.py", "readback/test_read_after_libreoffice.py",

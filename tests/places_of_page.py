@@ -114,7 +114,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         month, count = book.cells("Workings", built.headline(numbers[0]), "$ per month", "Instances").numbers
         return Place((month / count,))
     if part == "fp8_quality":
-        return book.sheet("Notes and sources")
+        return book.sheet("Sources and checks")
     if part == "cards" and field == "committed":  # the longest term that has a price
         on_demand, *terms = (_of_class(built, numbers[0], n, True).numbers for n in (0, 1, 2))
         total = 36 * terms[1][0] if terms[1] else 12 * terms[0][0]
@@ -125,7 +125,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return Place((token, first))
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
-        return Place((10.0 * n,) if n else ()) + book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+        return Place((10.0 * n,) if n else ()) + book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")
     if part == "cards" and ("classes" in rest or "class_rents" in rest):
         return _of_class(built, numbers[0], numbers[1], "classes" in rest)
     if part == "cards" and field in ("hosted", "hosted_monthly", "hosts", "hosts_rent"):
@@ -209,7 +209,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part in ("question", "precision_line"):
         row = built.headline(0)
         return book.cells("Workings", row, "At once", "Context in words") + Place(_targets(book))
-    return book.sheet("Notes and sources", "Inputs", "Sizing sheet", "Contexts")
+    return book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")
 
 
 def _people(built: Built, row: int) -> float:

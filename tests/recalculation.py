@@ -34,7 +34,7 @@ POISON_NUMBER, POISON_TEXT = -987654321, "poison"
 # Excel 2007's vocabulary, as far as Excel 2016 to 365, LibreOffice, Gnumeric and Google Sheets share it.
 ALLOWED_FUNCTIONS = {
     *("INDEX", "MATCH", "CHOOSE", "SMALL", "IF", "AND", "OR", "IFERROR", "ISNUMBER", "ISERROR", "TEXT", "POWER"),
-    *("SUBSTITUTE", "PROPER"),
+    *("SUBSTITUTE", "PROPER", "FIXED"),
     *(
         "SUM",
         "MIN",

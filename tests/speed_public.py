@@ -207,7 +207,8 @@ def section(catalog: Catalog) -> list[str]:
         "",
         "Of these runs, static batches aside, by band and kind of model: the share inside. The bands of generations, of"
         " others, of ranks and of stages are widened until they hold 80 %, and on a GPU with runs of its own none of"
-        " them is narrower than that GPU's; those of GPUs with runs are of the fit's"
+        " them is narrower than that GPU's, nor, where no run was of a kind of model on a GPU, that of ranks than that"
+        " of one rank there; those of GPUs with runs are of the fit's"
         " engines, of 2025 and 2026, alone, and many of these runs are of 2024. fitted: the engine was measured on this"
         " GPU with models of this kind; ranks: data-parallel attention; stages: pipeline stages or more than a node;"
         " generation: this GPU has no runs, others of its generation have; else other. The first builds of InferenceX"

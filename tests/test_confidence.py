@@ -32,7 +32,7 @@ from sheetgen.question.sheet_question import ask
 from sheetgen.report import sentences
 from sheetgen.report.wording import sure
 from sheetgen.sizing import certainty
-from sheetgen.units import ENDS
+from sheetgen.units import CHANCE_STEP, ENDS
 
 LEVELS = (0.3, 0.5, 0.7, 0.9)
 MODELS = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-235b-a22b", "deepseek-v3", "qwen3-next-80b-a3b")
@@ -164,7 +164,7 @@ def test_a_draft_makes_no_answer_surer_nor_nine_in_ten_cheaper() -> None:
     [(0.01, "under 5% sure"), (0.05, "5% sure"), (0.697, "65% sure"), (0.88, "85% sure"), (0.951, "over 95% sure")],
 )
 def test_a_chance_is_said_to_a_twentieth(chance: float, words: str) -> None:
-    known: Mapping[str, float] = {"chance": chance, "chance_step": sentences.CHANCE_STEP}
+    known: Mapping[str, float] = {"chance": chance, "chance_step": CHANCE_STEP}
     assert sentences.sure.fill(**known) == words
     assert sentences.sure_words.of({**known, "n_instances": 1}) == words
 
@@ -183,7 +183,7 @@ def test_no_chance_is_said_as_a_level_that_it_does_not_reach() -> None:
 @needs_libreoffice
 def test_the_workbook_at_another_confidence_is_what_python_says(tmp_path: Path) -> None:
     """LibreOffice, in the gate formualizer, works the chances, and what they move, out anew."""
-    path, _ = books.build(tmp_path, "small", books.SMALL, with_what_if=IN_LONG)
+    path, _ = books.build(tmp_path, "small", books.SMALL, with_decision=IN_LONG)
     typed = {"in_confidence": 0.9}
     solved = solve(ask(books.catalog(), {**books.SMALL, "confidence": 0.9}))
     if IN_LONG:

@@ -3,7 +3,7 @@
 import pytest
 
 from sheetgen.answer.solve import solve
-from sheetgen.book.what_if_choices import what_if
+from sheetgen.book.decision_choices import decision
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.sheet_question import ask
@@ -44,7 +44,7 @@ def test_a_shorter_answer_makes_room_for_a_short_context():
     assert (rag.input_tokens, rag.output_tokens, rag.context_tokens) == (412, 100, 512)
 
 
-def test_an_answer_longer_than_its_context_is_refused_on_what_if():
-    typed = {"inputs": {"whatif_context_tokens": 1000, "whatif_answer_tokens": 1001}}
-    with pytest.raises(ScenarioError, match="What-if: the answer of 1,001 tokens is longer than the context of 1,000"):
-        what_if(solve(_asked(typed=typed)))
+def test_an_answer_longer_than_its_context_is_refused_on_decision():
+    typed = {"inputs": {"decision_context_tokens": 1000, "decision_answer_tokens": 1001}}
+    with pytest.raises(ScenarioError, match="Decision: the answer of 1,001 tokens is longer than the context of 1,000"):
+        decision(solve(_asked(typed=typed)))

@@ -233,7 +233,7 @@ def amiss_in_json(built: Built, answer: dict[str, Any]) -> list[str]:
     book = built.book
     headlines = {built.headline(m) for m in range(len(built.solved.question.models))}
     everywhere = book.sheet("Inputs", "Workings", "Contexts", "Models")
-    asked = everywhere + book.sheet("Money", "Notes and sources")
+    asked = everywhere + book.sheet("Money", "Sources and checks")
     candidates, dead = (
         book.sheet("Candidates", PRICES_SHEET, "GPUs"),
         book.sheet("OOM guide", "Models", "GPUs", "Workings"),

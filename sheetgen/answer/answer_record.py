@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 SCHEMA_VERSION = 1
 # Kinds whose amount says how far it is, the nearest first.
-NEAR = ("near_tie", "as_dear", "dearer", "late", "slow", "short")
+DOUBTED = "doubted"  # its price is implausible
+NEAR = (DOUBTED, "near_tie", "as_dear", "dearer", "late", "slow", "short")
 
 Json = dict[str, Any]
 UNPRINTED = {"printed": False}
@@ -41,12 +42,13 @@ class CandidateRecord:
 @dataclass(frozen=True)
 class PublishedRecord:
     """What is rented where the weights are as published, and $ a month; nothing where nothing serves them. is_held:
-    whether some memory holds the load, so that it is the targets which nothing meets."""
+    whether some memory holds the load, so that it is the targets which nothing meets. chance: how sure that is."""
 
     weight_dtype: str
     instance: str | None
     n_instances: int | None
     monthly_usd: float | None
+    chance: float | None = field(default=None, metadata=UNPRINTED)
     is_held: bool = field(default=True, metadata=UNPRINTED)
 
 
@@ -202,7 +204,7 @@ class MeasureRecord:
 @dataclass(frozen=True)
 class NotAskedRecord:
     """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
-    part by default, another provider or a gpu that was not requested."""
+    part by default, another provider or a gpu that was not requested; chance: how sure it is."""
 
     instance: str
     vendor: str
@@ -210,6 +212,7 @@ class NotAskedRecord:
     n_instances: int
     monthly_usd: float
     measured: bool
+    chance: float = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)

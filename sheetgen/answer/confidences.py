@@ -6,13 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from sheetgen.answer.answer_record import AtConfidence, ChosenRecord, limit_of
-from sheetgen.answer.picks import Pick, picks_of
+from sheetgen.answer.picks import Pick, pick, picks_of
 from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN, CHOSEN, OF_CHANCE
+from sheetgen.sizing.certainty import confidence_z
+from sheetgen.units import CHANCE_STEP
 
 EVEN, SURE = 0.5, 0.9
+ABOUT_A_STEP = 1e-9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
 # When one measures first: judgements, docs/speed.md.
 MOST_OF_SURE = 3.0  # times the month of an even chance, for 0.9
@@ -37,6 +42,18 @@ def in_force(grid: Grid, confidence: float) -> Grid:
     return grid.read_again(AGAIN.again("at_levels"), AGAIN)
 
 
+def at_confidence_asked(grid: Grid) -> Grid:
+    """The grid with every context at the confidence asked for, up to the choice."""
+    return _at_z(grid, float(grid.spread("confidence_z", ())))
+
+
+def _at_z(grid: Grid, level_z: float) -> Grid:
+    """The grid with every context at so many standard deviations, up to the choice."""
+    other = grid.again({})
+    other.put(("pace",), {"level_z": numpy.full(grid.sizes["pace"], level_z)})
+    return other.read_again(AGAIN.again("at_levels"), AGAIN)
+
+
 def _served(grid: Grid) -> Any:
     """By load whether some offer serves it."""
     return (grid.spread("monthly_usd", ("load", "offer")) > 0).any(axis=1)
@@ -56,6 +73,39 @@ def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
             picks = [pair and pair[1] for pair in picks_of(grid)]
         columns.append(_at(solved, grid, confidence, picks))
     return list(zip(*columns, strict=True))
+
+
+def less_sure(
+    solved: Solution, confidences: Sequence[Sequence[AtConfidence | None]]
+) -> tuple[AtConfidence | None, ...]:
+    """By load what is cheapest at the surest level below the confidence asked for at which the month is clearly less,
+    in the steps in which a chance is said; where it is at none, at an even chance. None where no more was asked for, or
+    nothing is served at what was.
+
+    confidences: as `by_confidence` has them.
+    """
+    question = solved.question
+    asked, least = question.settings.confidence, question.reference.assumption("clear_saving_of_chance_fraction")
+    steps = range(math.ceil(asked / CHANCE_STEP - ABOUT_A_STEP) - 1, round(EVEN / CHANCE_STEP), -1)
+    found = [next((at for at in of_load if at and at.confidence == EVEN < asked), None) for of_load in confidences]
+    found = [None if is_fallback(solved, row) else even for row, even in enumerate(found)]
+
+    def is_clear(row: int, at: AtConfidence | None) -> bool:
+        usd = solved.choices[row].monthly_usd
+        return at is not None and usd is not None and at.monthly_usd <= (1 - least) * usd * ABOUT
+
+    open_rows = {row for row, even in enumerate(found) if is_clear(row, even)}
+    for step in steps:
+        if not open_rows:
+            break
+        level = round(step * CHANCE_STEP, 2)
+        grid = _at_z(solved.grid, float(confidence_z(level)))
+        picks = [pair and pair[1] if row in open_rows else None for row, pair in enumerate(pick(grid))]
+        for row, at in enumerate(_at(solved, grid, level, picks)):
+            if is_clear(row, at):
+                found[row] = at
+                open_rows.discard(row)
+    return tuple(found)
 
 
 def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:

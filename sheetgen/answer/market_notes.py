@@ -45,7 +45,9 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
             if answer.offer is None or usd < clearly * answer.monthly_usd:
                 measured = was_measured(others, row, offer)
                 one = others.candidate(offer)
-                found[row].append(NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured))
+                chance = chance_of(others, row, offer)
+                rented = NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured, chance)
+                found[row].append(rented)
     return tuple(map(tuple, found))
 
 
@@ -56,7 +58,7 @@ def measured_hardware(solved: Solution, row: int) -> MeasuredHardware | None:
     if answer is None or was_measured(solved, row, answer):
         return None
     grid = solved.grid.along("chosen", {"load": [row]})
-    grid.evaluate((speed.measured_scope,), ("chosen", "offer"))
+    grid.evaluate((speed.has_own_runs, speed.measured_scope), ("chosen", "offer"))
     has_runs = grid.spread("measured_scope", ("chosen", "offer")) == SPEED_SCOPES.index("fitted")
     [picked] = pick(grid, has_runs, "chosen")
     if picked is None:

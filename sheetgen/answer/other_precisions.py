@@ -9,7 +9,7 @@ from sheetgen.answer.answer_record import CheckpointRecord, ModelRecord, Publish
 from sheetgen.answer.picks import pick
 from sheetgen.answer.sheet_facts import grid_of
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import OF_CHOSEN, TOO_SLOW, tables, verdict_without
+from sheetgen.answer.solve import OF_CHOSEN, TOO_SLOW, chance_of, tables, verdict_without
 from sheetgen.program.sheet_program import CELL_KV, sheet_program
 from sheetgen.question.deployment import model_columns
 from sheetgen.question.sheet_question import Load, Question, SheetModel
@@ -38,7 +38,8 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
             found[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
         else:
             offer, n_instances, usd = picked[0]
-            found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd)
+            chance = chance_of(others, again, offer)
+            found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chance)
     return tuple(found)
 
 

@@ -18,17 +18,17 @@ Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to th
 
 
 def ways_to_pay_less(
-    cell: CellRecord, half_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
+    cell: CellRecord, less_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> tuple[PayLess, ...]:
     """The ways of a cell that something holds, each with what is rented, $ a month and what it commits to.
 
-    half_sure: the answer at a confidence of one half. checkpoints: by precision of weights, a checkpoint that the
+    less_sure: the answer at a lower confidence. checkpoints: by precision of weights, a checkpoint that the
     catalog knows. judged: the assumptions in JUDGED.
     """
     answer = cell.answer
     ways = list[PayLess]()
     taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
-    for way in _every_way(cell, half_sure, checkpoints, judged):
+    for way in _every_way(cell, less_sure, checkpoints, judged):
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
         same = _rental(way)
         # Of what nobody knows the month is NaN, which is below nothing.
@@ -45,11 +45,11 @@ def _rental(way: PayLess) -> Rented:
 
 
 def _every_way(
-    cell: CellRecord, half_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
+    cell: CellRecord, less_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> Iterator[PayLess]:
     answer = cell.answer
-    if half_sure is not None:
-        yield _rented("less_sure", half_sure, chance=half_sure.chance)
+    if less_sure is not None:
+        yield _rented("less_sure", less_sure, chance=less_sure.chance)
     yield from _lower_precisions(cell.levers, checkpoints, cell.weight_dtype)
     if answer.purchase == ON_DEMAND:
         usd = answer.hourly_usd * judged["working_hours_per_month"]
@@ -84,7 +84,15 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
     of = other.vendor if other.kind == "vendor" else other.kind
     further = None if other is cheapest else cheapest
-    return PayLess("provider", other.monthly_usd, other.instance, other.n_instances, detail=of, further=further)
+    return PayLess(
+        "provider",
+        other.monthly_usd,
+        other.instance,
+        other.n_instances,
+        chance=other.chance,
+        detail=of,
+        further=further,
+    )
 
 
 def _lower_precisions(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import Reason
+from sheetgen.answer.answer_record import DOUBTED, Reason
 from sheetgen.answer.confidences import EVEN
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.formula import Formula, same_money
@@ -85,14 +85,20 @@ class _Offers:
 
 
 def why_not(solved: Solution, row: int) -> list[tuple[str, Reason]]:
-    """For each candidate instance that was not chosen for a cell: the instance, and the reason."""
+    """For each candidate instance that was not chosen for a cell, and each that is none for its price: the instance,
+    and the reason."""
     choice, known = solved.choices[row], _Offers(solved, row)
     chosen = None if choice.offer is None else solved.offers[choice.offer].candidate
     offers = defaultdict[int, list[int]](list)
     for i, offer in enumerate(solved.offers):
         offers[offer.candidate].append(i)
     candidates = solved.question.candidates
-    return [(candidates[c].instance, _reason(known, offers[c], choice)) for c in offers if c != chosen]
+    reasons = [(candidates[c].instance, _reason(known, offers[c], choice)) for c in offers if c != chosen]
+    doubts = [
+        (instance, Reason(DOUBTED, f"an implausible price, {why}; --instances {instance} takes it"))
+        for instance, why in solved.question.doubted
+    ]
+    return [*reasons, *doubts]
 
 
 def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:

@@ -32,7 +32,7 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
-from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, measure_first
+from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, less_sure, measure_first
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -74,7 +74,8 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
     of_levers = levers or [()] * len(question.loads)
     otherwise, published, caches = asking_otherwise(solved), as_published(solved), kv_bytes_by_dtype(solved)
-    parts = zip(confidences, others, providers, published, caches, otherwise, of_levers, strict=True)
+    cheaper = less_sure(solved, confidences) if levers else (None,) * len(question.loads)
+    parts = zip(confidences, cheaper, others, providers, published, caches, otherwise, of_levers, strict=True)
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
         loads, longer = Loads(solved), cheaper_longer(solved, headline)
@@ -168,6 +169,7 @@ def _cell(
     row: int,
     chosen: ChosenRecord | None,
     confidences: tuple[AtConfidence | None, ...],
+    cheaper: AtConfidence | None,
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
     published: PublishedRecord | None,
@@ -238,18 +240,11 @@ def _cell(
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
     checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
-    return replace(cell, pay_less=ways_to_pay_less(cell, _half_sure(cell, question), checkpoints, judged))
+    return replace(cell, pay_less=ways_to_pay_less(cell, cheaper, checkpoints, judged))
 
 
 def _seconds(milliseconds: float | None) -> float | None:
     return milliseconds / MILLISECONDS_PER_SECOND if milliseconds else None
-
-
-def _half_sure(cell: CellRecord, question: Question) -> AtConfidence | None:
-    """The answer at an even chance, where more was asked for."""
-    if question.settings.confidence <= EVEN:
-        return None
-    return next((level for level in cell.by_confidence if level and level.confidence == EVEN), None)
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:

@@ -131,7 +131,7 @@ def _put_inputs(grid: Grid, question: Question) -> None:
     }
     gpu, engine = question.gpus[0], question.engine.engine  # these bands are the same for all
     for scope in OF_ANY_KIND:
-        inputs |= deployment.speed_band_columns(question.speed, scope, MODEL_KINDS[0], engine, gpu)
+        inputs |= deployment.band_columns_of_any_kind(question.speed, scope)
     typed = {name: float(value) for name, value in question.overrides.inputs.items() if name in inputs}
     grid.put((), inputs | typed)
     anchored = [deployment.speed_band_columns(question.speed, "anchored", k, engine, gpu) for k in MODEL_KINDS]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import RentalRecord
-from sheetgen.answer.confidences import in_force
+from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
 from sheetgen.answer.solution import Choice, Offer, Profile, Solution, short_tokens
@@ -54,22 +54,27 @@ def solve(question: Question) -> Solution:
         choices = with_no_loss(choices, solved)
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
-    return replace(solved, by_purchase=_where_they_save(dict(_by_purchase(solved)), question.settings.purchase))
+    return replace(solved, by_purchase=_where_they_save(dict(_by_purchase(solved)), solved))
 
 
 def _where_they_save(
-    by_purchase: Mapping[str, list[RentalRecord | None]], in_use: str
+    by_purchase: Mapping[str, list[RentalRecord | None]], solved: Solution
 ) -> dict[str, list[RentalRecord | None]]:
-    """By class each load's answer, none of a commitment that saves nothing on demand; the class in use as it is."""
+    """By class each load's answer, none of a commitment that saves nothing on demand at the same confidence; the class
+    in use as it is."""
+    question, is_even = solved.question, paces_at_even_chance(solved)
+    as_sure = [
+        None if is_even[question.pace(load)] else usual
+        for load, usual in zip(question.loads, by_purchase[ON_DEMAND], strict=True)
+    ]
 
-    def saves(committed: RentalRecord | None, on_demand: RentalRecord | None) -> bool:
-        return committed is not None and (on_demand is None or committed.monthly_usd < on_demand.monthly_usd)
+    def saves(committed: RentalRecord | None, usual: RentalRecord | None) -> bool:
+        return committed is not None and (usual is None or committed.monthly_usd < usual.monthly_usd)
 
-    on_demand = by_purchase[ON_DEMAND]
     return {
         purchase: answers
-        if purchase == in_use or not PURCHASES[purchase].committed
-        else [own if saves(own, plain) else None for own, plain in zip(answers, on_demand, strict=True)]
+        if purchase == question.settings.purchase or not PURCHASES[purchase].committed
+        else [own if saves(own, usual) else None for own, usual in zip(answers, as_sure, strict=True)]
         for purchase, answers in by_purchase.items()
     }
 
@@ -240,13 +245,15 @@ def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice,
 
 
 def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | None]]]:
-    """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer."""
+    """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer. What
+    binds money is answered at the confidence asked for, or not at all; other classes at that of the load's answer."""
     question = solved.question
     elsewhere = [one.gpu for of_class in question.others.values() for one in of_class]
     gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
     # A class may have GPUs that the class shown has no price for.
     known = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
     gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
+    asked = known.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(known.grid)
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
             yield (
@@ -267,7 +274,7 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
             yield purchase, [None] * len(question.loads)
             continue
         offers = _offers_of(candidates, known.profiles, gpu_index)
-        grid = with_offers(known.grid, question, candidates, offers)
+        grid = with_offers(asked if paid.binds else known.grid, question, candidates, offers)
         grid.put((), {"is_committed": float(paid.committed)})
         grid = grid.read_again(AGAIN.again("at_other_prices"), AGAIN)
         of_loads = enumerate(zip(question.loads, picks_of(grid), strict=True))
@@ -330,7 +337,7 @@ def was_measured(solved: Solution, row: int, offer: int) -> bool:
     """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
     inside one machine and without data-parallel ranks; or whether runs of this deployment were given."""
     at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
-    at.evaluate((speed.measured_scope,), OF_CHOSEN)
+    at.evaluate((speed.has_own_runs, speed.measured_scope), OF_CHOSEN)
     [scope] = at.spread("measured_scope", OF_CHOSEN)
     [own_factor] = at.spread("measured_tpot_factor", OF_CHOSEN)
     return SPEED_SCOPES[int(scope)] == "fitted" or bool(own_factor > 0)

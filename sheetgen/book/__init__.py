@@ -21,21 +21,20 @@ from sheetgen.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.book.change_log import SCHEMA, build_log
 from sheetgen.book.checks import build_checks
 from sheetgen.book.constants import build_constants, derive_constants
-from sheetgen.book.guide import build_guide, build_notes
+from sheetgen.book.decision_choices import Choices
+from sheetgen.book.decision_sheet import DecisionSheets
+from sheetgen.book.guide import add_notes, build_guide
 from sheetgen.book.hosts_sheet import build_hosts
 from sheetgen.book.inputs_sheet import build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
 from sheetgen.book.sheets import Book, Range
-from sheetgen.book.sizing_sheet import build_sizing, headline_cells, put_state
+from sheetgen.book.sizing_sheet import build_sizing, headline_cells
 from sheetgen.book.speed_sheet import build_comparison, build_latency
-from sheetgen.book.what_if_choices import WhatIf
-from sheetgen.book.what_if_sheet import WhatIfSheets
 from sheetgen.book.wiring import Wiring, name_all
-from sheetgen.book.workings import add_as_built, add_choices, build_loads, rows_of_book
+from sheetgen.book.workings import add_choices, build_loads, rows_of_book
 from sheetgen.report.page import Page
-from sheetgen.units import TEXT
 
 
 def build_book(
@@ -43,12 +42,12 @@ def build_book(
     record: Record,
     page: Page,
     every_lever: EveryLever = (),
-    one: WhatIf | None = None,
+    one: Choices | None = None,
     baseline: Mapping[str, Any] | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
-    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no What-if.
+    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no Decision.
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
     wiring = Wiring(baseline=baseline or {})
@@ -65,34 +64,29 @@ def build_book(
     loads = [(load.model, load.workload, load.tier) for load in of_book]
     workloads = [workload.name for workload in question.workloads]
     at_even_chance = paces_at_even_chance(solved)
-    what_if = None if one is None else WhatIfSheets(solved, one, wiring)
     contexts = zip(wiring.lists["contexts"].refs, workloads, strict=True)  # beside them on Inputs
     listed = tuple(r._replace(column=0, value=words, name=None) for r, words in contexts)
     wiring.names["list_workload"] = Range(listed, name="list_workload")
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
-    latency = build_latency(wiring, workloads, at_even_chance=at_even_chance if any(at_even_chance) else ())
-    live = [] if what_if is None else [what_if.wiring]
+    levels = at_even_chance if any(at_even_chance) or one is not None else ()
+    latency = build_latency(wiring, workloads, at_even_chance=levels)
+    decision = None if one is None else DecisionSheets(solved, one, wiring)
+    live = [] if decision is None else [decision.wiring]
     profiles = build_profiles(solved, wiring, live)
     comparison = build_comparison(solved, wiring)
-    picked = {} if what_if is None else what_if.picked
-    candidates = build_candidates(solved, wiring, live, picked)
+    candidates = build_candidates(solved, wiring, live)
     add_choices(wiring)
-    add_as_built(wiring, record, rows_of_book(solved))
     guide = build_guide(solved, page, wiring)
-    sizing = build_sizing(solved, page, wiring, [*(["What-if"] if what_if else []), "Money"])
+    sizing = build_sizing(solved, page, wiring, [*(["Decision"] if decision else []), "Money"])
     hosts = build_hosts(solved, wiring)
     money = build_money(solved, wiring)
     first, behind = [], []
-    if what_if is not None:
-        what_if.answer()
-        first, behind = [what_if.sheet], what_if.behind
+    if decision is not None:
+        decision.answer()
+        first, behind = [decision.sheet], decision.behind
     log = build_log(solved, page, wiring, [sizing, *first, money, instances])
     levers = [build_levers(solved, every_lever, wiring)] if any(every_lever) else []
-    put_state(sizing, wiring)
-    if levers:
-        for sheet, row, column in wiring.states_as_built:
-            sheet.link(row, column, wiring.ref("chk_levers"), TEXT, "light")
     checks = build_checks(solved, wiring)
     _name_columns(wiring)
     carried = {
@@ -118,7 +112,9 @@ def build_book(
         *behind,
         record_sheet(wiring.names, carried),
     ]
-    sheets = [sizing, inputs, *first, money, instances, checks, build_notes(page, hidden), *hidden]
+    add_notes(checks, page, hidden)
+    shown = [*first, sizing] if question.ask is not None else [sizing, *first]
+    sheets = [*shown, inputs, money, instances, checks, *hidden]
     return Book(
         sheets,
         wiring.names,

@@ -11,10 +11,10 @@ from sheetgen import units
 from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
+from sheetgen.book.decision_choices import SPARE_MODELS
 from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
-from sheetgen.book.what_if_choices import SPARE_MODELS
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
 from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
 from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
@@ -252,7 +252,7 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
         blanks = [Cell(typed.get(name), "input", given.display, validation=accepted) for typed in own]
         table.spare[name] = [sheet.put(row + k, column, cell, lock="column") for k, cell in enumerate(blanks, 1)]
     label = sheet.cells[table.top, table.columns["model"][0].column]
-    label.note = "The last rows are spare: fill one, and What-if has it in its dropdown."
+    label.note = "The last rows are spare: fill one, and Decision has it in its dropdown."
 
 
 def derive_models(table: Table) -> None:
@@ -264,7 +264,8 @@ def derive_models(table: Table) -> None:
         ("kv_dtype", "KV", kv_dtype_in_use, {}),
     ):
         asked = f"asked_{which}"
-        env = {"asked_dtype": table.wiring.inputs[asked], "own_dtype": columns[f"own_{which}"], **more}
+        choice = columns.get(f"choice_{which}", table.wiring.inputs[asked])
+        env = {"asked_dtype": choice, "own_dtype": columns[f"own_{which}"], **more}
         table.computed(in_use, env, name=asked, label=f"{short} requested")
         table.looked_up(
             which,
@@ -383,6 +384,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
     for name, label, note in (
         ("memory_bandwidth_bytes_per_second", "Bandwidth, bytes/s", "Of the GPU's own memory."),
         ("interconnect_bytes_per_second", "Links, bytes/s", "Each way, to the other GPUs of the node."),
+        ("pair_link_bytes_per_second", "Bridge, bytes/s", "Each way, between the two GPUs that it joins; 0: none."),
         ("peak_flops_16_bit", "Peak, 16 bits", "Dense operations per second."),
         *(
             (f"peak_flops_{d}", f"Peak, {d} weights", "Dense operations per second with weights of this precision.")

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from sheetgen.answer.solution import Solution
+from sheetgen.book.decision_choices import ANY
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
 from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
-from sheetgen.book.what_if_choices import case_requests
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
 from sheetgen.question.stated_load import RATE
@@ -85,9 +85,9 @@ def same_value(here: Any, there: Any) -> Any:
     return where(here == there, 1, 0)
 
 
-@formula("What-if agrees", PLAIN)
-def what_if_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
-    """1 where What-if has the cost that Workings has, or its choices ask for another load."""
+@formula("Decision agrees", PLAIN)
+def decision_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
+    """1 where Decision has the cost that Workings has, or its choices ask for another load."""
     return where(n_same == n_choices, same_cost, 1)
 
 
@@ -108,9 +108,9 @@ class ChecksSheet:
     def __init__(self, wiring: Wiring, heads: Sequence[tuple[str | None, float]] = HEADS) -> None:
         self.wiring = wiring
         self.sheet = sheet = titled(
-            "Checks",
-            "Checks",
-            "Each line counts what holds against what there is. The first sheet and Inputs show the overall word.",
+            "Sources and checks",
+            "Sources and checks",
+            "Each line counts what holds against what there is; below: hidden sheets, words and sources.",
             freeze=(HEAD_ROWS + 1, 0),
         )
         sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
@@ -221,9 +221,9 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     heads = "Money and the first sheet", "Money", "First sheet"
     same = page.pairs(heads, wiring.of_money, USD_CENTS, rounded=True)
     page.all_of("money_sheet", "Money has the month's cost of the first sheet", same)
-    if "rec_whatif_monthly_usd" in wiring.names:
-        agrees = _what_if(page, solved.question.ask or 0)
-        page.all_of("what_if", "What-if has the first sheet's cost where it asks the same", [agrees])
+    if "rec_decision_monthly_usd" in wiring.names:
+        agrees = _decision(page, solved.question.ask or 0)
+        page.all_of("decision", "Decision has the first sheet's cost where it asks the same", [agrees])
     instances, loads = wiring.tables["instances"], wiring.tables["loads"]
     counts = [count_numbers(instances.range(column)) for column in ("date_in_use", "price_in_use")]
     page.line("prices_dated", "Every price has a date", *counts)
@@ -294,14 +294,14 @@ def _headline(page: ChecksSheet) -> None:
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:
-    """What the spare rows of Models and of Prices and hardware lack, and whether What-if can be answered.
+    """What the spare rows of Models and of Prices and hardware lack, and whether Decision can be answered.
 
     n_listed: instances of the catalog's, after which the spare rows stand.
     """
     wiring = page.wiring
     models, instances = wiring.tables["models"], wiring.tables["instances"].columns
     cells = sorted(models.spare.values(), key=lambda refs: refs[0].column)
-    listed = wiring.names.get("list_whatif_model")  # the catalog's, too
+    listed = wiring.names.get("list_decision_model")  # the catalog's, too
     if not isinstance(listed, Range):
         listed = Range((models.columns["model"][0], models.spare["model"][-1]))
 
@@ -350,66 +350,58 @@ def _own_rows(page: ChecksSheet, n_listed: int) -> None:
     if "wi_choices_state" in wiring.names:
         state = wiring.ref("wi_choices_state")
         answered = count_of(Range((state,), name=state.name), OK)
-        page.line("what_if_choices", "What-if's choices stand in their lists, and its model has all facts", answered, 1)
+        page.line(
+            "decision_choices", "Decision's choices stand in their lists, and its model has all facts", answered, 1
+        )
 
 
-def _what_if(page: ChecksSheet, model: int) -> Ref:
-    """What-if's choices beside what that model's headline on the first sheet is asked with, and below them the
+def _decision(page: ChecksSheet, model: int) -> Ref:
+    """Decision's choices beside what that model's headline on the first sheet is asked with, and below them the
     cost of both; gives the cell that says 1 where they agree."""
     sheet, wiring, row = page.sheet, page.wiring, page.below
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
-    picked = {
-        name: wiring.ref(f"in_whatif_{name}")
-        for name in (
-            "model",
-            "users",
-            "context_tokens",
-            "answer_tokens",
-            "weight_dtype",
-            "kv_cache_dtype",
-            "tpot_ms",
-            "ttft_ms",
-        )
-    }
-    one = sheet.put(row, 1, Cell(1, "fixed", PLAIN), label="No factor")
-    env = {**inputs, "users": picked["users"], "case_factor": wiring.ref("in_case_users_base")}
-    requests = sheet.compute(
-        row + 1, 1, case_requests, env, label="Requests at once on What-if; the headline's workload and load"
-    )
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
     w, at_once = (
-        sheet.link(row + 1, 2 + k, lookup(loads.range(name), load), PLAIN, "computed")
+        sheet.link(row, 1 + k, lookup(loads.range(name), load), PLAIN, "computed")
         for k, name in enumerate(("workload_row", asked))
     )
+    sheet.text(row, 0, "Workload and requests at once of the first sheet", "label")
+    everybody = sheet.text(row, 3, ANY)
     of_workload = {
         name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
     }
-    page.below += 3
+    page.below += 2
     first_name = wiring.first_name
+
+    def picked(name: str) -> Ref:
+        return wiring.ref(f"in_decision_{name}")
+
     same = page.pairs(
-        ("What-if asks", "What-if", "First sheet"),
+        ("Decision asks", "Decision", "First sheet"),
         (
-            ("Model", picked["model"], wiring.tables["models"].columns["model"][model]),
-            ("Context", picked["context_tokens"], of_workload["contexts"]),
-            ("Context multiplier of the base case", wiring.ref("in_case_context_base"), one),
-            ("Answer", picked["answer_tokens"], of_workload["answers"]),
-            ("Requests at once", requests, at_once),
-            ("Weights' precision", first_name(picked["weight_dtype"]), first_name(inputs["asked_weight_dtype"])),
-            ("KV cache precision", first_name(picked["kv_cache_dtype"]), first_name(inputs["asked_kv_dtype"])),
-            ("Time per token, ms", picked["tpot_ms"], of_workload["tpot_targets"]),
-            ("Time to first token, ms", picked["ttft_ms"], of_workload["ttft_targets"]),
+            ("Model", picked("model"), wiring.tables["models"].columns["model"][model]),
+            ("Context", picked("context_tokens"), of_workload["contexts"]),
+            ("Answer", picked("answer_tokens"), of_workload["answers"]),
+            ("Requests at once", wiring.ref("wi_own_requests"), at_once),
+            ("Weights' precision", first_name(picked("weight_dtype")), first_name(inputs["asked_weight_dtype"])),
+            ("KV cache precision", first_name(picked("kv_cache_dtype")), first_name(inputs["asked_kv_dtype"])),
+            ("Purchase class", picked("purchase"), inputs["purchase"]),
+            ("Provider", picked("provider"), everybody),
+            ("Confidence", picked("confidence"), inputs["confidence"]),
+            ("Time per token, ms", picked("tpot_ms"), of_workload["tpot_targets"]),
+            ("Time to first token, ms", picked("ttft_ms"), of_workload["ttft_targets"]),
         ),
         FACTOR,
         rounded=False,
     )
-    monthly = "$ per month", wiring.ref("rec_whatif_monthly_usd"), lookup(loads.range("monthly_usd"), load)
-    costs = page.pairs(("What-if answers", "What-if", "Workings"), [monthly], USD_CENTS, rounded=True)
+    monthly = "$ per month", wiring.ref("rec_decision_monthly_usd"), lookup(loads.range("monthly_usd"), load)
+    costs = page.pairs(("Decision answers", "Decision", "Workings"), [monthly], USD_CENTS, rounded=True)
     area = Range(tuple(same))
     sheet.text(page.below, 0, "Asked the same, they agree", "label")
     agrees = sheet.compute(
         page.below,
         3,
-        what_if_agrees,
+        decision_agrees,
         {
             "n_same": total(area),
             "n_choices": count_numbers(area),

@@ -43,7 +43,7 @@ def every_row(table: Table) -> Iterable[int]:
 class Compiler:
     """Writes blocks on a sheet, one below the other.
 
-    every: the workbook's wiring and those of models that a reader chooses (What-if), whose rows stand below. down: the
+    every: the workbook's wiring and those of models that a reader chooses (Decision), whose rows stand below. down: the
     tables whose rows blocks have. along: by axis of the head's columns how many of them a row of the workbook's own
     takes; the others take all columns but on the first. ends: where the rows of some models end sooner, of each of
     `every`. facts: by name the axes of rows of the head. inside: what gets no cells, as it is worked out within what

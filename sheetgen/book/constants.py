@@ -14,7 +14,6 @@ from sheetgen.question.deployment import DEFINITIONS, UNMEASURED
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES
-from sheetgen.report.sentences import CHANCE_STEP
 from sheetgen.sizing import cost
 from sheetgen.sizing.certainty import confidence_z
 from sheetgen.sizing.choice import OF_RUNNER_UP
@@ -23,6 +22,7 @@ from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.sizing.targets import ASSUMED
 from sheetgen.units import (
     AUTO,
+    CHANCE_STEP,
     DTYPE_ALIASES,
     DTYPES,
     FACTOR,
@@ -115,7 +115,7 @@ def _judgements(page: InputsSheet) -> None:
     """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
     reference = page.solved.question.reference
     page.section("Default targets, and the next cheapest", WHAT)
-    for name in (*ASSUMED, *OF_RUNNER_UP):
+    for name in (*ASSUMED, *OF_RUNNER_UP, "working_hours_per_month", "least_saving_fraction"):
         judgement = reference.assumptions[name]
         note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
         page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)

@@ -1,4 +1,4 @@
-"""Figures of the workbook that are those of a page, not sizing; below them those of Money and What-if."""
+"""Figures of the workbook that are those of a page, not sizing; below them those of Money and Decision."""
 
 from __future__ import annotations
 
@@ -9,24 +9,18 @@ from sheetgen.book.sheets import Source
 from sheetgen.formula import (
     Formula,
     both,
-    cheapest,
     either,
-    first_where,
     formula,
-    greatest_number,
     is_blank,
     is_number,
     largest,
     number_where,
     ratio,
-    round_down,
     round_nearest,
-    round_up,
     smallest,
     where,
 )
-from sheetgen.report.sentences import OK
-from sheetgen.sizing import choice, kv_cache, parallelism, rates
+from sheetgen.sizing import choice, parallelism, rates
 from sheetgen.units import AUTO, ONE_DECIMAL, PERCENT, PLAIN, PUBLISHED, RECOMMENDED, TEXT, TWO_DECIMALS, USD, WHOLE
 
 
@@ -249,10 +243,13 @@ def tier_key(tier: Any, tier_place: Any, largest_tier: Any, n_tiers: Any) -> Any
     return where(is_number(tier), tier, largest_tier + 1) * n_tiers + tier_place
 
 
-@formula("Row of the case in the table", PLAIN)
-def place_in_table(tier_place: Any, n_rows: Any, workload_row: Any, n_tiers: Any, n_smaller: Any) -> Any:
-    """Where the case above stands among its workload's tiers; where it is one of them the last row, which is free."""
-    return where(is_number(tier_place), n_rows, (workload_row - 1) * n_tiers + n_smaller + 1)
+@formula("Tokens a second, of each request")
+def pace_each(tpot_seconds: Any, output_tokens: Any) -> Any:
+    """Tokens a second that each request gets; none of an answer of one token, which has no time per token.
+
+    Source: definition.
+    """
+    return number_where(both(is_number(tpot_seconds), output_tokens > 1), ratio(1, tpot_seconds))
 
 
 # The Money sheet.
@@ -264,181 +261,60 @@ def together_usd(together: Any, sum_usd: Any, n_known: Any, n_models: Any) -> An
     return number_where(both(together == "yes", n_known == n_models), sum_usd)
 
 
-# The What-if page: parts of one GPU, GPUs needed, cases, and sentences.
-
-
-@formula("GPUs needed", PLAIN)
-def gpus_needed(
-    pipeline_stages: Any,
-    sequences: Any,
-    batch_limit: Any,
-    load_requests: Any,
-    survive: Any,
-    zones: Any,
-    tensor_parallel_size: Any,
-    hardware_gpus: Any,
-    machine_gpus: Any,
-    within_limit: Any,
-) -> Any:
-    """GPUs of all replicas at this TP, whole instances not counted; none where it does not hold the load, the
-    hardware has fewer GPUs, or the context is over the model's limit. Pipeline stages take whole machines.
-    """
-    paced = smallest(sequences, batch_limit * pipeline_stages)
-    carried = where(pipeline_stages <= 1, round_down(machine_gpus / tensor_parallel_size), 1)
-    count = parallelism.n_replicas(load_requests, paced, carried, survive, zones) * pipeline_stages
-    whole = either(pipeline_stages <= 1, tensor_parallel_size == machine_gpus)
-    known = both(paced >= 1, load_requests >= 1, whole, tensor_parallel_size <= hardware_gpus, within_limit == 1)
-    return number_where(known, count * tensor_parallel_size)
-
-
-@formula("Fewest GPUs", PLAIN, rows=["needed"])
-def fewest_gpus(needed: Any) -> Any:
-    """The fewest GPUs among the sizes; none where no size holds the load."""
-    return cheapest(needed, "-")
-
-
-@formula("Column of the TP", PLAIN, rows=["needed", "sizes"])
-def tp_position(asked: Any, fewest: Any, needed: Any, sizes: Any) -> Any:
-    """Which size the page tells of: the one rented or requested, else that with the fewest GPUs, else the largest."""
-    overrides = first_where(sizes == asked)
-    best = first_where(needed == fewest)
-    last = first_where(sizes == greatest_number(sizes))
-    # Where no size holds the load all of them are "-", which a spreadsheet finds equal to each other.
-    return where(overrides > 0, overrides, where(is_number(fewest), best, last))
-
-
-@formula("Overhead", ONE_DECIMAL)
-def other_bytes(overhead_bytes_per_gpu: Any, activation_bytes_per_gpu: Any, activations_in_budget: Any) -> Any:
-    """Memory outside torch and CUDA graphs, in bytes: the overhead without the activations in it."""
-    return overhead_bytes_per_gpu - activations_in_budget * activation_bytes_per_gpu
-
-
-@formula("KV cache in use", ONE_DECIMAL)
-def kv_in_use_bytes(load_requests: Any, sequences: Any, steady_bytes: Any, kv_budget_bytes_per_gpu: Any) -> Any:
-    """What the requests that one replica holds keep of a GPU's pool, in bytes; at most the pool."""
-    return largest(0, smallest(smallest(load_requests, sequences) * steady_bytes, kv_budget_bytes_per_gpu))
-
-
-@formula("KV cache free", ONE_DECIMAL)
-def kv_free_bytes(kv_budget_bytes_per_gpu: Any, kv_in_use_bytes: Any) -> Any:
-    """What is left of a GPU's pool, in bytes."""
-    return largest(0, kv_budget_bytes_per_gpu - kv_in_use_bytes)
-
-
-@formula("Not used", ONE_DECIMAL)
-def kept_back_bytes(
-    gpu_memory_bytes: Any,
-    weights_bytes: Any,
-    activation_bytes: Any,
-    other_bytes: Any,
-    kv_in_use_bytes: Any,
-    kv_free_bytes: Any,
-) -> Any:
-    """What the engine leaves alone of the memory that it sees, in bytes; 0 where the parts are larger."""
-    parts = weights_bytes + activation_bytes + other_bytes + kv_in_use_bytes + kv_free_bytes
-    return largest(0, gpu_memory_bytes - parts)
-
-
-@formula("All requests fit", PLAIN, within=parallelism.SHARES_OF_A_STAGE)
-def all_fit(
-    stage_weights_fraction: Any,
-    stage_fraction: Any,
-    charged: Any,
-    kept: Any,
-    kv_block_bytes: Any,
-    load_requests: Any,
-    pipeline_stages: Any,
-    kv_budget_bytes_per_gpu: Any,
-    layer_budget_bytes: Any,
-    paid_layer_bytes: Any,
-    n_layers: Any,
-    kv_cache_memory_bytes: Any,
-    set_pool_is_limit: Any,
-) -> Any:
-    """1 where all requests fit one replica at this context, on its fullest stage."""
-    pool, share = parallelism.fullest_stage(
-        stage_weights_fraction,
-        stage_fraction,
-        pipeline_stages,
-        kv_budget_bytes_per_gpu,
-        layer_budget_bytes,
-        paid_layer_bytes,
-        n_layers,
-        kv_cache_memory_bytes,
-        set_pool_is_limit,
-    )
-    block = kv_block_bytes * share
-    needed = kv_cache.pool_for(load_requests, charged * block, kept * block)
-    return where(both(pipeline_stages >= 1, needed <= pool), 1, 0)
-
-
-@formula("Tried")
-def middle_tokens(low: Any, high: Any, halves: Any) -> Any:
-    """The context half-way between what fits and what may not."""
-    return round_up((low + high) / halves)
-
-
-@formula("Fits up to")
-def next_low(fits: Any, tried: Any, low: Any) -> Any:
-    """The longest context that is known to fit."""
-    return where(fits == 1, tried, low)
-
-
-@formula("Not beyond")
-def next_high(fits: Any, tried: Any, low: Any, high: Any) -> Any:
-    """The longest context that may fit."""
-    return where(fits == 1, high, largest(tried - 1, low))
-
-
-@formula("Size in use", PLAIN)
-def size_in_use(rented: Any, asked: Any) -> Any:
-    """The tensor-parallel size of what is rented of the chosen hardware, else the one requested."""
-    return where(is_number(rented), rented, asked)
-
-
-@formula("Amount", ONE_DECIMAL)
-def bill_in_unit(
-    amount_bytes: Any, unit_bytes: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
-) -> Any:
-    """A part of the memory in the unit of the page; none at a size that the hardware does not have."""
-    return number_where(both(choices_state == OK, tensor_parallel_size <= hardware_gpus), amount_bytes / unit_bytes)
-
-
-@formula("Requests at once that one replica holds")
-def requests_held(
-    sequences: Any, pipeline_stages: Any, tensor_parallel_size: Any, hardware_gpus: Any, choices_state: Any
-) -> Any:
-    """Sequences of a replica on these GPUs; none at a size that the hardware does not have, or that needs stages."""
-    known = both(choices_state == OK, tensor_parallel_size <= hardware_gpus, pipeline_stages <= 1)
-    return number_where(known, sequences)
-
-
-@formula("Longest context")
-def longest_words(longest: Any, choices_state: Any, runs_weights: Any, cache_runs: Any, attention_runs: Any) -> Any:
-    """The longest context for all requests; none where the choices have no answer, or the hardware runs none of it."""
-    return number_where(both(choices_state == OK, runs_weights >= 1, cache_runs == 1, attention_runs == 1), longest)
+# The Decision page.
 
 
 @formula("$ per month", USD)
 def case_monthly_usd(monthly_usd: Any, price_factor: Any) -> Any:
-    """A month's cost with all prices times a factor, which leaves the choice; none where nothing holds the load."""
+    """What the hardware of a case costs a month.
+
+    Source: monthly_usd x the case's factor.
+    """
     return number_where(is_number(monthly_usd), monthly_usd * price_factor)
 
 
-@formula("Moves $ per month by", USD)
-def swing_usd(low_usd: Any, high_usd: Any) -> Any:
-    """How far a driver moves the month's cost between its low and its high end."""
-    return number_where(both(is_number(low_usd), is_number(high_usd)), largest(low_usd - high_usd, high_usd - low_usd))
+@formula("Start of a bar", USD)
+def bar_start(low_usd: Any, now_usd: Any) -> Any:
+    """Where the bar of a range begins; 0 where an end is none.
+
+    Source: the lesser end.
+    """
+    return where(both(is_number(low_usd), is_number(now_usd)), smallest(low_usd, now_usd), 0)
 
 
-@formula("of the base", PERCENT)
-def swing_share(swing_usd: Any, base_usd: Any) -> Any:
-    """The same as a share of the base."""
-    known = both(is_number(swing_usd), is_number(base_usd))
-    return number_where(known, where(known, swing_usd, 0) / where(known, base_usd, 1))
+@formula("Length of a bar", USD)
+def bar_length(from_usd: Any, to_usd: Any) -> Any:
+    """How far a bar reaches from one amount to the other; 0 where one is none.
+
+    Source: their difference.
+    """
+    return where(both(is_number(from_usd), is_number(to_usd)), largest(to_usd - from_usd, 0), 0)
 
 
-@formula("Which", TEXT, rows=["swings"])
-def swing_word(swing_usd: Any, swings: Any) -> Any:
-    """`most` for the driver that moves the month's cost most."""
-    return where(is_number(swing_usd), where(swing_usd == greatest_number(swings), "most", "less"), "-")
+@formula("$ per month", USD)
+def usd_of_way(monthly_usd: Any, base_usd: Any, least_saving_fraction: Any) -> Any:
+    """A month of a way to pay less; none where it saves less than is worth a line.
+
+    Source: INTERFACE (ways to pay less: none that saves less than 2 %).
+    """
+    most = where(is_number(base_usd), base_usd, 0) * (1 - least_saving_fraction)
+    return number_where(both(is_number(monthly_usd), monthly_usd <= most), monthly_usd)
+
+
+@formula("$ per month in working hours", USD)
+def working_usd(monthly_usd: Any, own_paid_hours_per_month: Any, working_hours_per_month: Any, is_by_hour: Any) -> Any:
+    """A month of the same machines in working hours alone, where they are paid by the hour.
+
+    Source: INTERFACE (ways to pay less: 220 of 730 hours).
+    """
+    hours = ratio(working_hours_per_month, own_paid_hours_per_month)
+    return number_where(both(is_number(monthly_usd), is_by_hour == 1), monthly_usd * hours)
+
+
+@formula("Commits to", USD)
+def commits_usd(way_usd: Any, n_months: Any) -> Any:
+    """What a commitment of so many months binds; none of a way that binds nothing, or saves nothing.
+
+    Source: definition.
+    """
+    return number_where(both(is_number(way_usd), n_months > 0), way_usd * n_months)

@@ -1,4 +1,4 @@
-"""OOM guide, and Notes and sources."""
+"""OOM guide, and what the workbook says of itself below the checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sheetgen.report.notes import first_link
 from sheetgen.report.page import Page
 from sheetgen.units import TEXT
 
-TEXT_WIDTH = 120
+NOTE_COLUMNS = 6  # that a note takes, before its link
 Blocks = Sequence[tuple[str, Sequence[tuple[str, str | None]]]]  # titles, texts, addresses
 
 
@@ -62,7 +62,7 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
 
 
 def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
-    """By load of the headline's tier, what the PDF draws of it; the longest context, which What-if has live, of the
+    """By load of the headline's tier, what the PDF draws of it; the longest context, which Decision has live, of the
     headline's alone."""
     workload, tier = solved.question.headline
     bars = {m: iter(of_model) for m, of_model in enumerate(page.bars)}
@@ -93,9 +93,9 @@ WORDS = (
 )  # fmt: skip
 
 
-def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
-    """What the workbook says of itself: the sheets that are hidden, its assumptions, its words, what was left out,
-    sources."""
+def add_notes(sheet: Sheet, page: Page, hidden: Sequence[Sheet]) -> None:
+    """What the workbook says of itself, below all that stands on a sheet: the sheets that are hidden, its words, what
+    was left out, sources."""
     sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
     blocks: Blocks = (
         (
@@ -114,38 +114,21 @@ def build_notes(page: Page, hidden: Sequence[Sheet]) -> Sheet:
                 ),
             ],
         ),
-        (
-            "Assumptions as built (those in use stand on the first sheet and on Inputs)",
-            [(text, None) for text in page.assumptions],
-        ),
         ("Words", [(f"{word}: {meaning}", None) for word, meaning in WORDS]),
         ("Left out", [(page.left_out, None)]),
         ("Sources", sources),
     )
-    return notes_sheet(blocks, hidden)
-
-
-def notes_sheet(blocks: Blocks, hidden: Sequence[Sheet]) -> Sheet:
-    """The sheets that are hidden, then texts under their titles, each with the address that it names."""
-    sheet = titled(
-        "Notes and sources",
-        "Notes and sources",
-        "What this workbook is, what its numbers stand on, and where they come from.",
-        freeze=(HEAD_ROWS, 0),
-    )
-    sheet.widths = {0: TEXT_WIDTH, 1: 60}
-    row = HEAD_ROWS
-    sheet.texts(row, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there", ""), "section")
-    for row, one in enumerate(hidden, HEAD_ROWS + 1):
-        sheet.text(row, 0, f"{one.name}: {one.about}", "wrapped")
-        sheet.text(row, 1, one.name, "link_text", url=f"internal:'{one.name}'!A1")
-    row += 2
+    top = 2 + max(row for row, _ in sheet.cells)
+    sheet.texts(top, 0, ("Hidden sheets: right-click a tab, Unhide; then these links go there",), "section")
+    for row, one in enumerate(hidden, top + 1):
+        sheet.text(row, 0, f"{one.name}: {one.about}", "wrapped", span=NOTE_COLUMNS)
+        sheet.text(row, NOTE_COLUMNS, one.name, "link_text", url=f"internal:'{one.name}'!A1")
+    row = top + len(hidden) + 2
     for title, texts in blocks:
-        sheet.texts(row, 0, (title, ""), "section")
+        sheet.texts(row, 0, (title,), "section")
         for text, url in texts:
             row += 1
-            sheet.text(row, 0, text, "wrapped")
+            sheet.text(row, 0, text, "wrapped", span=NOTE_COLUMNS)
             if url:
-                sheet.text(row, 1, unquote(url.removeprefix(BESIDE)), "link_text", url=url)
+                sheet.text(row, NOTE_COLUMNS, unquote(url.removeprefix(BESIDE)), "link_text", url=url)
         row += 2
-    return sheet

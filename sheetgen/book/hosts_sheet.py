@@ -40,6 +40,7 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
     models = wiring.tables["models"].columns["model"]
     prices = [price for _, price in found]
     table.given("model_row", "Model row", [m + 1 for m, _ in found], PLAIN, role="fixed", width=8)
+    table.given("row", "Row", list(range(1, len(found) + 1)), PLAIN, role="fixed", width=8)
     table.looked_up("model", "Model", (models[m] for m, _ in found), TEXT, width=24)
     called = [f"{file.host_name(one.host)}, {one.precision or 'precision unknown'}" for one in prices]
     table.given("host", "Host, and its precision", called, TEXT, role="label", width=36)

@@ -20,7 +20,7 @@ from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
 from sheetgen.formula import Expr, Formula, either, formula, is_number, round_nearest, where
-from sheetgen.question.deployment import draft_columns, speed_band_columns
+from sheetgen.question.deployment import band_columns_of_any_kind, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     ASKS,
     BY_NAME,
@@ -548,7 +548,7 @@ def _bands(page: InputsSheet) -> None:
         return page.put("_".join((name, *kinds)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
 
     for scope in OF_ANY_KIND:
-        for name, end in ends(scope, MODEL_KINDS[0]).items():
+        for name, end in band_columns_of_any_kind(question.speed, scope).items():
             put(name, scope, end)
     anchored = {kind: ends("anchored", kind) for kind in MODEL_KINDS}
     for name in band_names("anchored"):  # its kinds next to one another: a list is a range of cells

@@ -84,6 +84,11 @@ def total(area: Range) -> Lookup:
     return written(plain(sum(_numbers([area]))), call("SUM"), area)
 
 
+def least(area: Range) -> Lookup:
+    """The least number of a range; 0 where it has none."""
+    return written(min(_numbers([area]), default=0), call("MIN"), area)
+
+
 def greatest(area: Range) -> Lookup:
     """The greatest number of a range; 0 where it has none."""
     return written(max(_numbers([area]), default=0), call("MAX"), area)

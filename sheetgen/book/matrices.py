@@ -10,8 +10,10 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.solution import Solution
-from sheetgen.book.catalogs import of_class_in_use
+from sheetgen.book import discount_table
+from sheetgen.book.catalogs import class_stem, of_class_in_use
 from sheetgen.book.compiler import Compiler
+from sheetgen.book.decision_choices import ANY
 from sheetgen.book.figures import non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.lookups import ONE, count_numbers, position_in, written
 from sheetgen.book.sheets import (
@@ -27,7 +29,6 @@ from sheetgen.book.sheets import (
     worked_out,
 )
 from sheetgen.book.speed_sheet import HOPS, PARTS
-from sheetgen.book.what_if_choices import BASE
 from sheetgen.book.wiring import (
     HEAD_ROWS,
     LEFT,
@@ -46,19 +47,20 @@ from sheetgen.formula import (
     is_text,
     join_text,
     number_or_none,
-    number_where,
     ratio,
     round_nearest,
     where,
 )
 from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import SHEET, counted, sheet_program
+from sheetgen.question.overrides import class_columns
 from sheetgen.question.stated_load import RATE
 from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.choice import suitability
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
+    COMMITTED,
     ENDS,
     PLAIN,
     PLAIN_LAYOUTS,
@@ -126,15 +128,13 @@ NOT_WRITTEN = (
 def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
     """The sheet; `blocks` of a wiring has a row per model, or per context, of what each profile leaves and holds.
 
-    live: those whose models a reader chooses, such as What-if's: they get rows of their own below those of the sheet's
+    live: those whose models a reader chooses, such as Decision's: they get rows of their own below those of the sheet's
     models, and the GPU that is chosen there columns at the right.
     """
     gpus, question = wiring.tables["gpus"], solved.question
     every = [wiring, *live]
     profiles = profile_columns(question)
     n_profiles, n_plain = len(profiles), len(question.gpus) * len(PLAIN_LAYOUTS)
-    if gpus.below:
-        profiles += [(len(question.gpus), layout) for layout in PLAIN_LAYOUTS]
     sheet = titled(
         "Profiles",
         "Profiles",
@@ -319,20 +319,13 @@ def suitability_of_load(
     return number_or_none(suitability(runs_weights, load_requests, paced_requests, data_parallel_size))
 
 
-@formula("$ per month on the hardware chosen", USD_OR_SLOW)
-def on_hardware(
-    monthly_usd: Any,
-    instance: Any,
-    gpu: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    hardware: Any,
-    asked_size: Any,
-) -> Any:
-    """The load's $ per month where the candidate is, or has, what was chosen, at the plain size requested."""
-    of_size = either(asked_size == "auto", tensor_parallel_size == asked_size)
-    of_it = both(data_parallel_size == 1, either(instance == hardware, gpu == hardware), of_size)
-    return number_where(both(is_number(monthly_usd), of_it), monthly_usd)
+@formula("$ per hour on Decision", USD_CENTS)
+def usd_of_provider(price_of_class: Any, provider: Any, asked_provider: Any) -> Any:
+    """What a provider's instance costs an hour in the class that Decision asks for; none where it asks for another.
+
+    Source: paid_usd_per_hour.
+    """
+    return where(either(asked_provider == ANY, asked_provider == provider), price_of_class, NONE)
 
 
 @formula("GPUs", PLAIN)
@@ -355,12 +348,11 @@ def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -
     return where(usable, discounted_usd_per_hour(price_in_use, discount_in_use), NONE)
 
 
-def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], picked: Mapping[str, Ref]) -> Sheet:
+def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
     """The sheet; `blocks` of a wiring has by load what each candidate costs a month, and by model and by context what
     the choice reads of each beside.
 
-    live: get rows of their own below. Of What-if, the first of them, the last row is of the candidates alone that
-    `picked` names there.
+    live: get rows of their own below, at the prices of the class and the provider that are chosen there.
     """
     instances, gpus = wiring.tables["instances"], wiring.tables["gpus"]
     # Up to the most GPUs of a row, as built or as typed. A spare row has every layout: a reader may give it any number.
@@ -419,13 +411,15 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
     head.computed(profile_position, {"n_plain_layouts": n_sizes}, name="profile")
     head.computed(instance_month_usd)
 
-    every, what_if = [wiring, *live], live[0] if picked else None
+    every = [wiring, *live]
+    if live:
+        _add_classes(solved, head, together, live[0])
     for of in every:
         of.tables["candidates"] = head
     ends = [
         [len(offers) if is_mixture.value else n_plain for is_mixture in wiring.tables["models"].columns["is_mixture"]]
     ]
-    ends += [[len(offers)] for _ in live]  # any model may be chosen there
+    ends += [[len(offers)] * of.tables["models"].n_rows for of in live]  # any model may be chosen there
     compiler = Compiler(sheet, head, every, ("models", "contexts", "loads"), {"offer": len(offers)}, ends)
     # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
     compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
@@ -443,32 +437,85 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring], p
         requests = [place if tier.value == RATE else load for tier, place, load in asked]
         requests[loads.n_fixed :] = wiring.blocks["requests"].rows
         given["load_requests"] = requests + [ref for of in live for ref in of.tables["loads"].columns["load_requests"]]
-    # The last of What-if's loads is of the hardware chosen there alone.
-    compiler.write(
-        "monthly_usd",
-        monthly_usd_of_load,
-        down="loads",
-        given=given,
-        rows=lambda table: range(table.n_rows - (table.wiring is what_if)),
-    )
+    for of in live:  # at the prices of their own class and provider
+        n_loads = every[0].tables["loads"].n_rows, of.tables["loads"].n_rows
+        for name, here in (
+            ("price_usd_per_hour", None),
+            ("paid_hours_per_month", wiring.inputs["paid_hours_per_month"]),
+        ):
+            own = here or RowValues.of(head.columns[name])
+            there = of.inputs[f"own_{name}"] if here else RowValues.of(head.columns[f"{of.prefix}{name}"])
+            given[name] = [own] * n_loads[0] + [there] * n_loads[1]
+    compiler.write("monthly_usd", monthly_usd_of_load, down="loads", given=given)
+    given = {name: what for name, what in given.items() if name == "load_requests"}
     compiler.write("suitability", suitability_of_load, down="loads", given=given)
     if has_rate:
         compiler.write("ranked_requests", ranked_of_candidate, live=False)
-    if what_if is not None:
-        months = what_if.blocks["monthly_usd"].rows
-        given = {
-            "hardware": picked["hardware"],
-            "asked_size": picked["tensor_parallel_size"],
-            "monthly_usd": RowValues.of(months[BASE]),
-        }
-        compiler.write(
-            "monthly_usd_on_hardware",
-            on_hardware,
-            given=given,
-            rows=lambda table: range(len(months), table.n_rows) if table.wiring is what_if else (),
-        )
-        months += what_if.blocks["monthly_usd_on_hardware"].rows
+    for of in live:
+        _add_months_of_classes(compiler, of)
     return sheet
+
+
+def _add_months_of_classes(compiler: Compiler, of: Wiring) -> None:
+    """What the load of Decision, the first of its rows, costs on each candidate under each commitment."""
+    n_loads = compiler.every[0].tables["loads"].n_rows
+    for stem in map(class_stem, COMMITTED):
+        prices = RowValues.of(compiler.head.columns[f"{stem}_price_usd_per_hour"])
+        hours = of.inputs[f"{stem}_paid_hours"]
+        compiler.write(
+            f"{stem}_monthly_usd",
+            monthly_usd_of_load,
+            down="loads",
+            given={
+                "price_usd_per_hour": [*[None] * n_loads, prices],
+                "paid_hours_per_month": [*[None] * n_loads, hours],
+            },
+            rows=lambda table: range(1) if table.wiring is of else (),
+        )
+
+
+def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], of: Wiring) -> None:
+    """What each candidate costs in every purchase class, whichever instance stands there in it; and, at the class and
+    the provider chosen on Decision, there."""
+    wiring, instances = head.wiring, head.wiring.tables["instances"]
+    rows, built = instances.columns["row"], list(head.columns["instance_row"])
+    prices: dict[str, list[Ref]] = {}
+    places: dict[str, list[Ref]] = {}
+    for at, purchase in enumerate(PURCHASES):
+        stem, names = class_stem(purchase), class_columns(purchase)
+        held = [row.value - 1 for row in built]  # the columns' rows as built, of any class
+        of_class = [rows[together[c][at]] if c in together else rows[c] for c in held]
+        head.given(f"{stem}_row", f"Instance row, {purchase}", [row.value for row in of_class], PLAIN, role="fixed")
+        places[purchase] = head.columns[f"{stem}_row"]
+        env: dict[str, list[Any]] = {"price_in_use": [], "discount_in_use": [], "gpu_known": []}
+        for place, gpu in zip(places[purchase], head.columns["gpu"], strict=True):
+            env["price_in_use"].append(lookup(instances.range(names["price"]), place))
+            provider = lookup(instances.range("provider"), place)
+            env["discount_in_use"].append(discount_table.of_class(wiring, provider, purchase))
+            env["gpu_known"].append(derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)))
+        name = f"{stem}_price_usd_per_hour"
+        head.computed(paid_usd_per_hour, env, name=name, label=f"$ per hour, {purchase}")
+        prices[purchase] = head.columns[name]
+        hours: dict[str, Any] = {
+            "price_usd_per_hour": prices[purchase],
+            "paid_hours_per_month": of.inputs[f"{stem}_paid_hours"],
+        }
+        head.computed(instance_month_usd, hours, name=f"{stem}_instance_month_usd", label=f"$ per month, {purchase}")
+    asked = of.inputs["own_purchase_row"]
+    at = list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
+    every = list(zip(*prices.values(), strict=True)), list(zip(*places.values(), strict=True))
+    chosen = [of_class_in_use(refs, at, asked) for refs in every[1]]
+    head.looked_up(f"{of.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
+    env = {
+        "price_of_class": [of_class_in_use(refs, at, asked) for refs in every[0]],
+        "asked_provider": [of.inputs["own_provider"]] * len(built),
+    }
+    head.computed(usd_of_provider, env, name=f"{of.prefix}price_usd_per_hour")
+    env = {
+        "price_usd_per_hour": head.columns[f"{of.prefix}price_usd_per_hour"],
+        "paid_hours_per_month": [of.inputs["own_paid_hours_per_month"]] * len(built),
+    }
+    head.computed(instance_month_usd, env, name=f"{of.prefix}instance_month_usd", label="$ per month on Decision")
 
 
 def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:

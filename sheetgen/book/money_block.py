@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
-from sheetgen.book.sizing_sheet import built_entry
 from sheetgen.book.wiring import Wiring
 from sheetgen.formula import Formula, both, is_number, where
 from sheetgen.sizing import cost
@@ -21,24 +20,19 @@ WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED:
 class Block:
     """What the tables of one model read of the chosen load, and the row that is filled next."""
 
-    def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int, built: Ref) -> None:
-        self.sheet, self.wiring, self.at, self.row, self.built = sheet, wiring, at, row, built
+    def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int) -> None:
+        self.sheet, self.wiring, self.at, self.row = sheet, wiring, at, row
         self.place: Ref  # the row on Prices and hardware
         self.count: Ref  # instances of it
         self.paid: dict[str, Ref] = {}  # $ a month in each purchase class
         self.sums: list[Ref] = []  # in the class in use: a month, a year, three years
-        self.totals: list[Ref] = []  # the same with contingency, in the budget's currency
         self.owned: tuple[Ref, Ref]  # at the base price: the purchase, and what is paid each month
 
     def of(self, name: str) -> Lookup:
         """What a column of Workings says of the load."""
         return lookup(self.wiring.tables["loads"].range(name), self.at)
 
-    def as_built(self, name: str) -> Lookup:
-        """What a column of Workings says of the load as built; none where it was not worked out then."""
-        return built_entry(self.wiring.tables["loads"].range(name), self.built)
-
-    def bar(self, model: Ref, about: str) -> None:
+    def bar(self, model: Ref | Lookup, about: str) -> None:
         """A dark bar with the model's name."""
         self.sheet.link(self.row, 0, model, TEXT, "section")
         self.sheet.texts(self.row, 1, [about, *[""] * (N_PRINTED - 2)], "section")

@@ -1,33 +1,36 @@
-"""The Money sheet: at the load chosen on the first sheet what all models cost, where each price is from and the cash of
-36 months (`money_page`); then a page for each model with what finance asks of its recommendation.
+"""The Money sheet: one model at a time, at the load chosen on the first sheet: each way to pay for the hardware that is
+recommended, where its price is from, providers, owning, hosts, and the cash of 36 months.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table
-from sheetgen.book.catalogs import class_stem, of_class_in_use, price_mark
+from sheetgen.book.catalogs import of_class_in_use, price_mark
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
-from sheetgen.book.lookups import NO_VALUE, position_in
+from sheetgen.book.lookups import NO_VALUE, ONE, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
-from sheetgen.book.money_page import USD_AT, build_page_of_money, n_rows_of_page
-from sheetgen.book.sheets import Cell, Range, Ref, Sheet, Source, derived, lookup
-from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
+from sheetgen.book.money_page import add_cash
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, derived, lookup
+from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.book.workings import add_providers
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import function, is_number, is_text, where
 from sheetgen.question.overrides import class_columns
+from sheetgen.question.parse import TEXT as ANY_TEXT
 from sheetgen.report import sentences
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
+LISTED = "list_money_model"
+SOURCE_HEIGHT = 27.0  # of a row of two lines
 SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
-NOBODY = "No live host of this model is on the list of hosted prices."
 NOT_GIVEN = (
     "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
     "that stay at home. Each class is the hardware above, rented in it."
@@ -47,6 +50,10 @@ UNITS = (
     ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
     ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
 )
+PRICE_HEADS = (
+    "Where the price is from", "List price, $ per hour", "Discount", "Paid, $ per hour", "Hours a month", "Provider",
+    "Purchase class", "Price date", "Price age", "Region", "", "",
+)  # fmt: skip
 CLASS_HEADS = (
     "Purchase class", "$ per hour", "$ per month", "$ per year", "$ in 3 years", "Hours paid", "Unused, $ per month",
     "Price date", "Price age", "Terms",
@@ -75,58 +82,60 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     sheet = titled(
         "Money",
         "Money",
-        "At the load chosen on the first sheet, in US dollars: list prices less "
-        "discounts. Hidden columns hold what look-ups found.",
+        "One model at a time, at the load chosen on the first sheet, in US dollars: list prices less discounts.",
         freeze=(HEAD_ROWS, 1),
     )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
+    block = _chosen(solved, wiring, sheet)
     # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
     of_rows = {c.provider for c in question.rows}
     n_providers = max(len(of_rows), len(of_rows | {c.provider for c in question.candidates}) - SPARE_PROVIDERS)
-    of_providers = add_providers(wiring, n_providers + SPARE_PROVIDERS)
-    blocks = []
-    row = n_rows_of_page(len(question.models))
-    for m, at in enumerate(wiring.lists["headline_rows"].refs):
-        name = f"calc_money_load_{m + 1}"
-        wiring.names[name] = at
-        built = wiring.names[f"calc_money_built_{m + 1}"] = wiring.lists["built_rows"].refs[m]
-        block = Block(sheet, wiring, at._replace(name=name), row, built._replace(name=f"calc_money_built_{m + 1}"))
-        blocks.append(block)
-        _of_model(block, m, of_providers[m], list(units.PURCHASES).index(question.settings.purchase))
-        row = block.row + 1
-    build_page_of_money(solved, wiring, blocks)
+    on_demand = _classes(block, list(units.PURCHASES).index(question.settings.purchase))
+    headline = lookup(Range(tuple(wiring.headline_usd)), wiring.ref("calc_money_model"))
+    wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))
+    _source(block)
+    block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
+    block.label("All replicas together")
+    for column, (_, fact, display) in enumerate(UNITS, 1):
+        block.show(column, block.of(fact), display)
+    block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
+    block.row += 2
+    _providers(block, add_providers(wiring, n_providers + SPARE_PROVIDERS, block.at, wiring.ref("calc_money_model")))
+    sheet.page_breaks.append(block.row)
+    _owned(block, on_demand)
+    _hosted(block)
+    add_cash(block)
     for column, text, ref in (
-        (0, "to Inputs: class, discount, hours", wiring.ref("in_purchase")),
-        (USD_AT, "to Prices and hardware", wiring.tables["instances"].columns["type"][0]),
+        (4, "to Inputs: class, discount, hours", wiring.ref("in_purchase")),
+        (8, "to Prices and hardware", wiring.tables["instances"].columns["type"][0]),
     ):
         sheet.text(HEAD_ROWS - 1, column, text, "link_text", url=f"internal:'{ref.sheet}'!B{ref.row + 1}")
     return sheet
 
 
-def _of_model(block: Block, m: int, of_providers: Sequence[Mapping[str, Ref]], purchase: int) -> None:
-    """A page of the sheet. purchase: the position of the class in use."""
-    model = block.wiring.tables["models"].columns["model"][m]
-    block.sheet.page_breaks.append(block.row)
-    block.place, block.count = _title(block, m, model)
-    on_demand = _classes(block, purchase)
-    block.wiring.of_money.append((str(model.value), block.sums[0], block.wiring.headline_usd[m]))
-    _as_built(block)
-    block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
-    block.label("All replicas together")
-    for column, (_, fact, display) in enumerate(UNITS, 1):
-        block.show(column, block.of(fact), display)
-    block.show(1 + len(UNITS), block.wiring.inputs["utilization"], PERCENT)
-    block.row += 1
-    _providers(block, of_providers)
-    block.sheet.page_breaks.append(block.row)
-    block.bar(model, "owning, and hosted by others")
-    _owned(block, on_demand)
-    _hosted(block, m)
+def _chosen(solved: Solution, wiring: Wiring, sheet: Sheet) -> Block:
+    """The model in the yellow cell, the row of Workings with the load, and what is rented for it."""
+    question, models = solved.question, wiring.tables["models"].columns["model"]
+    wiring.names[LISTED] = Range(tuple(models))
+    check = Validation("Model", "One of the models of this workbook.", source=LISTED, kind=ANY_TEXT)
+    value = question.overrides.input("money_model", question.models[question.ask or 0].model.name)
+    cell = Cell(value, "input", TEXT, validation=check)
+    row = HEAD_ROWS - 1
+    asked = wiring.names["in_money_model"] = sheet.put(row, 1, cell, "in_money_model", label="Model")
+    sheet.widths[1] = max(sheet.widths[1], 20)
+    found = position_in(wiring.area(LISTED), asked, ONE)
+    sheet.text(row, FOUND, "Found: the model's row, its load's on Workings", "off_page")
+    place = wiring.names["calc_money_model"] = sheet.link(row, FOUND + 1, found, PLAIN, "off_page")
+    held = lookup(wiring.lists["headline_rows"], place)
+    at = wiring.names["calc_money_load"] = sheet.link(row, FOUND + 2, held, PLAIN, "off_page")
+    block = Block(sheet, wiring, at._replace(name="calc_money_load"), HEAD_ROWS)
+    block.bar(lookup(Range(tuple(models)), place), "renting, hardware as recommended")
+    block.place, block.count = _title(block)
+    return block
 
 
-def _title(block: Block, m: int, model: Ref) -> tuple[Ref, Ref]:
-    """The bar with the model's name, and what to rent; gives the row on Prices and hardware, and how many."""
-    block.bar(model, "renting, hardware as recommended")
+def _title(block: Block) -> tuple[Ref, Ref]:
+    """What to rent; gives the row on Prices and hardware, and how many."""
     block.label("To rent")
     rented = {"n_instances": block.of("n_instances"), "instance": block.of("type")}
     block.compute(1, sentences.rent_words, rented, role="light")
@@ -138,9 +147,41 @@ def _title(block: Block, m: int, model: Ref) -> tuple[Ref, Ref]:
     place = block.show(FOUND + 2, entry(rows, position, is_number), PLAIN, "off_page")
     count = block.show(FOUND + 3, block.of("n_instances"), PLAIN, "off_page")
     for what, ref in (("row", place), ("count", count)):
-        block.wiring.names[f"calc_money_{what}_{m + 1}"] = ref
+        block.wiring.names[f"calc_money_{what}"] = ref
     block.row += 1
     return place, count
+
+
+def _source(block: Block) -> None:
+    """List price x what the contract leaves, whose price it is, its day and region, and where it was read."""
+    table, inputs = block.wiring.tables["instances"], block.wiring.inputs
+    region = "region_in_use" if "region_in_use" in table.columns else "region"
+    block.head(*PRICE_HEADS)
+    price, place = table.range("price_in_use"), block.place._replace(name="calc_money_row")
+    less = block.show(2, entry(table.range("discount_in_use"), place, is_number), units.EXACT_PERCENT)
+    shown: tuple[tuple[Ref | Lookup, units.Display], ...] = (
+        (entry(price, place, above_zero), USD_CENTS),
+        (entry(price, place, above_zero, less=less), USD_CENTS),
+        (inputs["paid_hours_per_month"], WHOLE),
+        (entry(table.range("provider_name"), place, is_text), TEXT),
+        (inputs["purchase"], TEXT),
+        (entry(table.range("date_in_use"), place, is_number), DATE),
+        (entry(table.range("mark_in_use"), place, is_text), TEXT),
+        (entry(table.range(region), place, is_text), TEXT),
+    )
+    for column, (what, display) in zip((1, *range(3, 10)), shown, strict=True):
+        block.show(column, what, display)
+    block.label("List price in use")
+    block.row += 1
+    block.label("Source")
+    env: dict[str, Source] = {
+        "row": place,
+        "instance": block.of("instance"),
+        "source": lookup(table.range("source"), place),
+    }
+    block.compute(1, sentences.source_words, env, role="unit_wrapped")
+    block.sheet.cells[block.row, 1].span, block.sheet.heights[block.row] = N_PRINTED - 1, SOURCE_HEIGHT
+    block.row += 2
 
 
 def _classes(block: Block, at: int) -> Ref:
@@ -192,30 +233,14 @@ def _classes(block: Block, at: int) -> Ref:
     totals = [block.compute(c, cost.total_usd, {"usd": usd, "contingency_usd": more}) for c, (usd, more) in pairs]
     block.row += 1
     block.compute(0, sentences.total_in_currency, {})
-    block.totals = [
+    for column, total in enumerate(totals, MONTHLY):
         block.compute(column, cost.in_currency, {"usd": total}, role="light")
-        for column, total in enumerate(totals, MONTHLY)
-    ]
     block.show(5, inputs["fx_rate"], FACTOR)
     block.label("per $, of", 6, "right_label")
     block.show(7, inputs["fx_date"], DATE)
     block.compute(8, price_mark, {"price_date": inputs["fx_date"]})
     block.row += 1
     return hourly[units.ON_DEMAND]
-
-
-def _as_built(block: Block) -> None:
-    """Each purchase class answered by itself, and who took no part: no cell works these out."""
-    block.head("Each class answered anew", "To rent", "", "", "$ per month", "Values of the build", None)
-    block.wiring.states_as_built.append((block.sheet, block.row - 1, 6))
-    for purchase in units.PURCHASES:
-        block.label(purchase)
-        block.show(1, block.as_built(f"rent_{class_stem(purchase)}"), TEXT)
-        block.show(4, block.as_built(f"usd_{class_stem(purchase)}"), USD)
-        block.row += 1
-    block.label("Took no part, and cheaper")
-    block.show(1, block.as_built("not_asked_words"), TEXT)
-    block.row += 1
 
 
 def _providers(block: Block, rows: Sequence[Mapping[str, Ref]]) -> None:
@@ -303,7 +328,7 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     return found
 
 
-SOURCE, SOURCES_HEIGHT = 7, 56.0  # the column of what says a GPU's price and power; four lines
+SOURCE, SOURCES_HEIGHT = 7, 30.0  # the column of what says a GPU's price and power; two lines
 
 
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
@@ -332,30 +357,39 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     return place, found
 
 
-def _hosted(block: Block, m: int) -> None:
-    """The cheapest hosts of a model for the same tokens, and above which utilization each class is cheaper."""
+def _hosted(block: Block) -> None:
+    """The cheapest hosts of the model for the same tokens, and above which utilization each class is cheaper."""
     hosts = block.wiring.tables["hosts"]
-    mine = [i for i, ref in enumerate(hosts.columns["model_row"]) if ref.value == m + 1]
     prompt, cached, answer = HOST_PRICES
     renting = (f"Renting cheaper above, {units.PURCHASES[one].words}" for one in block.paid)
     block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
-
-    def of(name: str) -> Range:
-        return Range([hosts.columns[name][i] for i in mine])
-
-    for rank in range(1, SHOWN_HOSTS + 1 if mine else 1):
+    model = block.wiring.ref("calc_money_model")._replace(name="calc_money_model")
+    for rank in range(1, SHOWN_HOSTS + 1 if hosts.n_rows else 1):
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
         number = block.sheet.put(block.row, FOUND + 1, Cell(rank, "off_page", PLAIN))
-        place = block.show(FOUND + 2, position_in(of("host_rank"), number, NO_VALUE), PLAIN, "off_page")
-        block.show(0, entry(of("host"), place, is_text), TEXT, "label")
-        usd = block.show(MONTHLY, entry(of("hosted_monthly_usd"), place, is_number), USD)
+        place = block.show(FOUND + 2, _host_of_rank(hosts, model, number), PLAIN, "off_page")
+        block.show(0, entry(hosts.range("host"), place, is_text), TEXT, "label")
+        usd = block.show(MONTHLY, entry(hosts.range("hosted_monthly_usd"), place, is_number), USD)
         block.sums_of(usd)
         for column, monthly in enumerate(block.paid.values(), 5):
             env = {"monthly_usd": monthly, "hosted_monthly_usd": usd}
             block.compute(column, cost.hosted_break_even_utilization, env)
         after = 5 + len(block.paid)
         for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):
-            block.show(column, entry(of(name), place, above_zero), USD_CENTS)
+            block.show(column, entry(hosts.range(name), place, above_zero), USD_CENTS)
         block.row += 1
-    block.label(NOT_GIVEN if mine else NOBODY, role="unit")
-    block.row += 1
+    block.label(NOT_GIVEN, role="unit")
+    block.row += 2
+
+
+def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:
+    """The row of Hosts with a model's host of that rank; none where it has no such."""
+    models, ranks = hosts.columns["model_row"], hosts.columns["host_rank"]
+    pairs = enumerate(zip(models, ranks, strict=True), 1)
+    value = next((row for row, (m, r) in pairs if (m.value, r.value) == (model.value, rank.value)), NONE)
+
+    def row_of(rows: Any, models: Any, model: Any, ranks: Any, rank: Any) -> Any:
+        found = function("SUMIFS", rows, models, model, ranks, rank)
+        return where(found > 0, found, NONE)
+
+    return written(value, row_of, hosts.range("row"), hosts.range("model_row"), model, hosts.range("host_rank"), rank)

@@ -30,7 +30,7 @@ NONE = "-"  # what a formula shows where there is no number; never 0, which woul
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
 KINDS = {
     "Sizing sheet": OUTPUT,
-    "What-if": OUTPUT,
+    "Decision": OUTPUT,
     "Inputs": INPUT,
     "Constants": INPUT,
     "Models": INPUT,
@@ -45,8 +45,8 @@ KINDS = {
     "Candidates": WORKINGS,
     "Levers": OUTPUT,
     "OOM guide": OUTPUT,
+    "Sources and checks": CONTROL,
     "Checks": CONTROL,
-    "Notes and sources": CONTROL,
     "Change log": CONTROL,
     "Record": CONTROL,
     # Of a plan.
@@ -55,18 +55,19 @@ KINDS = {
     "Services": OUTPUT,
     "Supply": OUTPUT,
     "Catalog": WORKINGS,
-    "What-if data": WORKINGS,
-    "What-if contexts": WORKINGS,
-    "What-if loads": WORKINGS,
+    "Decision data": WORKINGS,
+    "Decision contexts": WORKINGS,
+    "Decision loads": WORKINGS,
 }
 # In the order of the tabs; every other sheet of the workbook is hidden, and listed on the last of these.
 TABS_OF_PLAN = ("Plan", "Decisions", "Services", "Supply")
 TABS_SHOWN = (
-    "Sizing sheet", "Inputs", "What-if", "Money", "Prices and hardware", *TABS_OF_PLAN, "Checks", "Notes and sources",
+    "Sizing sheet", "Decision", "Inputs", "Money", "Prices and hardware", *TABS_OF_PLAN, "Checks",
+    "Sources and checks",
 )  # fmt: skip
 PRINTED = (*TABS_SHOWN[:4], *TABS_OF_PLAN)
-# Once more for the choices of What-if: what stands at the heads is said on the sheet that they repeat.
-TWINS = {"What-if contexts": "Contexts", "What-if loads": "Workings"}
+# Once more for the choices of Decision: what stands at the heads is said on the sheet that they repeat.
+TWINS = {"Decision contexts": "Contexts", "Decision loads": "Workings"}
 TABS = {
     INPUT: ("yellow", "#FACC15"),
     OUTPUT: ("green", "#16A34A"),
@@ -323,6 +324,7 @@ class Sheet:
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)  # least ones: the writer makes room for wrapped texts
     status_cells: list[tuple[int, int]] = field(default_factory=list)
+    marked: list[tuple[list[tuple[int, int]], str]] = field(default_factory=list)  # cells, blue where a formula holds
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
@@ -440,6 +442,11 @@ class Chart:
     height: int
     axis: str
     lines: Sequence[tuple[str, Ref, Ref, str, bool]] = ()
+    upright: bool = False  # columns instead of bars
+
+    @property
+    def is_upright(self) -> bool:
+        return self.upright or bool(self.lines)
 
 
 @dataclass
@@ -539,6 +546,13 @@ def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = Non
         return function("CHOOSE", place.expr(here), *(source.expr(here) for source in sources), *more)
 
     return Lookup(held, write)
+
+
+def held_where(gate: Source, here: Source, otherwise: Source) -> Lookup:
+    """What stands in one place where the gate is a number, else what stands in another."""
+    value = here.value if isinstance(number(gate.value), int | float) and gate.value != NONE else otherwise.value
+    write = function("IF", function("ISNUMBER", Expr("{0}")), Expr("{1}"), Expr("{2}")).text
+    return Lookup.of(value, write, gate, here, otherwise)
 
 
 @dataclass(frozen=True)

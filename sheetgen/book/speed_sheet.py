@@ -60,11 +60,17 @@ def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Any:
 
 
 def build_latency(
-    wiring: Wiring, workloads: Sequence[str], name: str = "Contexts", at_even_chance: Sequence[bool] = ()
+    wiring: Wiring,
+    workloads: Sequence[str],
+    name: str = "Contexts",
+    at_even_chance: Sequence[bool] = (),
+    pairs: Sequence[tuple[int, int]] = (),
+    levels: Sequence[Ref] = (),
 ) -> Sheet:
     """Contexts: a row per model and workload, and to the right the batches that are tried.
 
-    at_even_chance: by row, whether nothing serves it at the confidence asked for, where some rows are of that kind.
+    at_even_chance: by row, whether nothing serves it at the confidence asked for. pairs, levels: the model and the
+    workload of each row, from 0, and the level at which it is answered, where that is not every pair once.
     """
     models, lists = wiring.tables["models"], wiring.lists
     n_models = len(models.columns["model"])
@@ -74,7 +80,7 @@ def build_latency(
         "A row per model and workload: the tokens charged, how long a token may take, and what the model has to do.",
         freeze=(HEAD_ROWS + 1, 1),
     )
-    pairs = [(m, w) for m in range(n_models) for w in range(len(workloads))]
+    pairs = pairs or [(m, w) for m in range(n_models) for w in range(len(workloads))]
     table = Table(wiring, sheet, len(pairs), "contexts")
     table.given("workload", "Workload", [workloads[w] for _, w in pairs], TEXT, role="label", width=20)
     table.given("model_row", "Model row", [m + 1 for m, _ in pairs], PLAIN, role="fixed", width=14)
@@ -95,7 +101,7 @@ def build_latency(
             name=f"{figure}_limit_seconds",
             label=f"{figure.upper()} in force, s",
         )
-    if wiring.prefix:  # What-if asks for no history
+    if wiring.prefix:  # Decision asks for no history
         table.columns["cached_fraction"] = [wiring.inputs["prefix_cache_hit_fraction"]] * len(pairs)
     else:
         table.picked("cached_fraction", speed.cached_fraction.label, lists["cached"], "workload_row", PERCENT)
@@ -107,6 +113,8 @@ def build_latency(
         asked = [int(is_even) for is_even in at_even_chance]
         table.given("is_even", "At an even chance, as built", asked, PLAIN, role="fixed", width=14)
         table.computed(level_in_force, name="level_z")
+    if levels:
+        table.looked_up("level_z", level_in_force.label, levels, FACTOR)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):

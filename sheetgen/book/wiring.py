@@ -108,7 +108,7 @@ class Table:
     overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
     columns: dict[str, list[Any]] = field(default_factory=dict)
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
-    below: dict[str, Ref] = field(default_factory=dict)  # a row below that What-if alone reads, by column
+    below: dict[str, Ref] = field(default_factory=dict)  # a row below that Decision alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
     n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
@@ -275,7 +275,7 @@ class Table:
         if name not in self.below:
             return self.range(name)
         refs = (*self.columns[name], self.below[name])
-        return named(self.wiring.names, f"tbl_{self.key}_and_what_if_{name}", refs)
+        return named(self.wiring.names, f"tbl_{self.key}_and_decision_{name}", refs)
 
 
 class Head(Table):
@@ -306,7 +306,7 @@ class Wiring:
     """Inputs by the name that formulas read them under, and the tables."""
 
     inputs: dict[str, Ref] = field(default_factory=dict)
-    prefix: str = ""  # of the names of tables: those of What-if differ from the workbook's own
+    prefix: str = ""  # of the names of tables: those of Decision differ from the workbook's own
     names: dict[str, Ref | Range] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     lists: dict[str, Range] = field(default_factory=dict)
@@ -315,10 +315,10 @@ class Wiring:
     baseline: Mapping[str, Any] = field(default_factory=dict)  # by defined name, where not the values of this build
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
-    to_money: list[Cell] = field(default_factory=list)  # by model, the link on the first sheet to its price on Money
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
-    states_as_built: list[tuple[Sheet, int, int]] = field(default_factory=list)  # cells that say whether that holds
-    of_money: list[tuple[str, Ref, Ref]] = field(default_factory=list)  # by model its name, and the same on Money
+    of_money: list[tuple[str, Ref, Ref | Lookup]] = field(
+        default_factory=list
+    )  # by model its name, and the same on Money
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows

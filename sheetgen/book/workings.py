@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
-from sheetgen.answer.answer_record import Record, RentalRecord
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
@@ -29,10 +28,10 @@ from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
 from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tried
-from sheetgen.report import sentences, wording
+from sheetgen.report import sentences
 from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import COMMITTED, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -51,11 +50,13 @@ def build_loads(
     name: str = "Workings",
     names: Sequence[str] = (),
     headline: Mapping[str, Ref] | None = None,
+    paces: Sequence[int] = (),
 ) -> Sheet:
     """The sheet with the load columns; `add_choices` fills in the rest once the matrices stand.
 
     loads: model, workload and tier of each, from 0. names: what each is called, where not by its workload.
-    headline: the cells of the first sheet that say one more load of each model, which stand below the others.
+    headline: the cells of the first sheet that say one more load of each model, which stand below the others. paces:
+    the rows on Contexts, from 0, where these are not every model and workload once.
     """
     sheet = titled(
         name,
@@ -72,7 +73,7 @@ def build_loads(
     table.given(
         "pace_row",
         "Context row",
-        [m * len(workloads) + w + 1 for m, w, _ in loads],
+        [pace + 1 for pace in paces or (m * len(workloads) + w for m, w, _ in loads)],
         PLAIN,
         role="fixed",
         width=8,
@@ -87,7 +88,7 @@ def build_loads(
             table.replace("workload", i, lookup(wiring.area("list_workload"), table.columns["workload_row"][i]), TEXT)
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
-    has_rate = "stated_requests_per_second" in wiring.inputs and not wiring.prefix  # What-if asks for requests at once
+    has_rate = "stated_requests_per_second" in wiring.inputs and not wiring.prefix  # Decision asks for requests at once
     if has_rate:
         table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
         _put_requests(table, "tier", "Tier", PLAIN, headline)
@@ -217,7 +218,7 @@ OF_CHOSEN = (
 def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
-    alone: without the next cheapest, what is served, the cache of the load and unit costs.
+    alone: without the next cheapest, the cache of the load and unit costs.
     """
     table, columns = wiring.tables["loads"], wiring.tables["loads"].columns
     rows = _rows(table)
@@ -226,7 +227,8 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
     for name, label, reads, display, width in OF_CHOSEN:
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
-        table.looked_up(name, label, map(held_at, columns["position"], table.at(reads), none), display, width=width)
+        read = _of_own_class(table, reads) if wiring.prefix else table.at(reads)
+        table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
     table.bring("pipeline_stages", label="PP")
@@ -246,70 +248,32 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     table.computed(chosen(parallelism.n_replicas))
     table.computed(figures.n_gpus)
     table.computed(chosen_hourly_usd, name="hourly_usd")
-    _add_speed(table, alone)
+    _add_speed(table)
     table.computed(chosen(parallelism.served_at_target))
-    if has_rate and not alone:
+    if has_rate:
         table.computed(chosen(rates.served_requests_per_second))
         table.computed(chosen(figures.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds))
-    said = sentences.rate_or_room_words if has_rate and not alone else sentences.room_words
+    said = sentences.rate_or_room_words if has_rate else sentences.room_words
     table.computed(said, name="room_words", width=34)
+    if has_rate:
+        table.bring("rank_position")
+    if "level_z" in wiring.tables["contexts"].columns:
+        table.picked("level_z", "Level", wiring.tables["contexts"].range("level_z"), "pace_row", FACTOR)
+    else:
+        columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
+    columns["low_z"] = columns["level_z"]
+    _add_program(table, CHANCES, OF_CHANCES)
+    table.computed(sentences.sure_words)
+    table.computed(sentences.fit_word)
     if not alone:
         table.computed(figures.headroom)
-        if has_rate:
-            table.bring("rank_position")
-        if "level_z" in wiring.tables["contexts"].columns:
-            table.picked("level_z", "Level", wiring.tables["contexts"].range("level_z"), "pace_row", FACTOR)
-        else:
-            columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
-        columns["low_z"] = columns["level_z"]
-        _add_program(table, CHANCES, OF_CHANCES)
-        table.computed(sentences.sure_words)
-        table.computed(sentences.fit_word)
         _add_runner_up(table, rows)
     table.computed(sentences.hardware_words, width=40)
     if not alone:
         _add_kv(table)
         for one in UNIT_COSTS:
             table.computed(one, width=14)
-
-
-def add_as_built(wiring: Wiring, record: Record, rows: Sequence[int]) -> None:
-    """What takes a choice anew, which no cell makes, as values: what memory alone would take, the answer at FP8 and in
-    each purchase class, and who took no part and is cheaper."""
-    table, cells, in_use = wiring.tables["loads"], [record.cells[row] for row in rows], record.inputs["purchase"]
-
-    def put(name: str, label: str, values: Iterable[Any], display: Display = TEXT, width: float = 34) -> None:
-        shown = [NONE if value is None or value == "" else value for value in values]
-        table.given(name, f"As built: {label}", shown, display, role="fixed", width=width)
-
-    def said(one: RentalRecord, beside: RentalRecord | None) -> str:
-        saves = "" if beside is None or one.monthly_usd < beside.monthly_usd else " (no saving)"
-        return f"{wording.rented(one)}{saves}"
-
-    def rented(
-        stem: str, label: str, answers: Sequence[RentalRecord | None], beside: Sequence[RentalRecord | None] = ()
-    ) -> None:
-        """beside: what the same takes without the commitment."""
-        pairs = zip(answers, beside or [None] * len(answers), strict=True)
-        put(f"rent_{stem}", label, [one and said(one, other) for one, other in pairs])
-        put(f"usd_{stem}", f"{label}, $ per month", [one and one.monthly_usd for one in answers], USD, 14)
-
-    sized = [str(wording.sized_shortly(cell)) if cell.chosen else None for cell in cells]
-    put("sized_words", "what drives the size", sized)
-    in_fp8 = [cell.fp8_by_purchase.get(in_use) for cell in cells]
-    rented("fp8", "at FP8", in_fp8)
-    for purchase in cells[0].by_purchase:
-        rented(class_stem(purchase), purchase, [cell.by_purchase[purchase] for cell in cells])
-    for purchase in COMMITTED:
-        beside, terms = () if purchase == in_use else in_fp8, [cell.fp8_by_purchase.get(purchase) for cell in cells]
-        rented(f"fp8_{class_stem(purchase)}", f"at FP8, {purchase}", terms, beside)
-    put(
-        "not_asked_words",
-        "took no part, and cheaper",
-        ["; ".join(str(wording.not_asked_words(one)) for one in cell.not_asked) for cell in cells],
-        width=60,
-    )
 
 
 # The columns of the steps of the choice; and of those of the load itself.
@@ -328,7 +292,8 @@ def _rows(table: Table) -> dict[str, Any]:
         every = wiring.ranges(name)
         return table.by_row(wiring.blocks[name].down, every, lambda i: _of_workload(every, table, i))
 
-    of_head = {name: head.range(name) for name in ("instance_month_usd", "gpu_count")}
+    months = head.range(f"{wiring.prefix}instance_month_usd")
+    of_head = {"instance_month_usd": months, "gpu_count": head.range("gpu_count")}
     ranked = "ranked_requests" if "ranked_requests" in wiring.blocks else "requests_per_instance"
     return {
         **of_head,
@@ -369,6 +334,17 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     return worked_out(sentences.why_nothing, {"within_limit": within, "n_held": n_held, "limit_words": limit})
 
 
+def _of_own_class(table: Table, reads: str) -> Sequence[Ref | Lookup]:
+    """What stands elsewhere of what was chosen on Decision, whose purchase class need not be that of the workbook."""
+    tables, columns = table.wiring.tables, table.columns
+    own = f"{table.wiring.prefix}{reads}"
+    if own in tables["candidates"].columns:
+        return [lookup(tables["candidates"].range(own), at) for at in columns["position"]]
+    if reads == "instance":
+        return [lookup(tables["instances"].range(reads), at) for at in columns["instance_row"]]
+    return table.at(reads)
+
+
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
     for one in PARTS:
@@ -383,7 +359,7 @@ def _add_parts(table: Table) -> None:
         table.computed(whole.reading(**ranks))  # numbers in any case
 
 
-# What users get of the chosen hardware; and what What-if shows of it.
+# What users get of the chosen hardware; and what Decision shows of it.
 OF_SPEED = (
     "requests_per_replica", "running_ranks", "running_step_seconds",
     "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
@@ -391,11 +367,6 @@ OF_SPEED = (
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
     *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
     *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),
-)  # fmt: skip
-OF_SPEED_ALONE = (
-    "requests_per_replica", "running_ranks", "running_step_seconds",
-    *COMPARED[:3], "next_tpot_seconds", "sized_by", "measured_scope", "speed_scope",
-    "tpot_band_low", "tpot_band_high", "tpot_seconds_low", "tpot_seconds_high",
 )  # fmt: skip
 OF_CHANCES = (
     "high_z", "tried_z", *(name for name, _ in by_name(tried())), "is_served", "served_z", "missed_z", "served_places",
@@ -447,22 +418,20 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
             add(part.quantities)
 
 
-def _add_speed(table: Table, alone: bool) -> None:
-    """What users get of the chosen hardware. alone: the time per output token only."""
+def _add_speed(table: Table) -> None:
+    """What users get of the chosen hardware."""
     columns = table.columns
-    _add_program(table, TIMES, OF_SPEED_ALONE if alone else OF_SPEED)
+    _add_program(table, TIMES, OF_SPEED)
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
     if not table.wiring.prefix:
         _add_people(table)
-    if not alone:
-        columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
+    columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))
     table.computed(sentences.speed_words, width=46)
-    if not alone:
-        table.computed(sentences.ttft_words, width=46)
+    table.computed(sentences.ttft_words, width=46)
 
 
 def _add_people(table: Table) -> None:
@@ -539,18 +508,42 @@ def _add_kv(table: Table) -> None:
     )
 
 
-def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]]:
-    """By model each provider's best for the load on the first sheet, by the same steps, below the loads; gives what
-    Money shows of each."""
+def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, Ref]]:
+    """By purchase class the best for the first load, by the same steps at the prices of that class, below the loads:
+    a commitment chooses its own hardware."""
+    loads, head = wiring.tables["loads"], wiring.tables["candidates"]
+    top = loads.top + loads.n_rows + 3
+    table = Table(wiring, loads.sheet, len(purchases), "terms", top=top)
+    table.given("purchase", "Purchase class", purchases, TEXT, role="label")
+    rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
+    blocks = [Range(wiring.blocks[f"{class_stem(one)}_monthly_usd"].rows[0], lock="columns") for one in purchases]
+    months = [head.range(f"{class_stem(one)}_instance_month_usd") for one in purchases]
+    rows |= {"monthly_usd": blocks, "instance_month_usd": months}
+    rows["gpu_month_usd"] = [row_of(cost.gpu_month_usd.function, month, head.range("gpu_count")) for month in months]
+    _add_steps(table, rows, _CALLED)
+    instances, columns = wiring.tables["instances"], table.columns
+    places = [head.range(f"{class_stem(one)}_row") for one in purchases]
+    at = (
+        held_at(place, lookup(rows_, place), NO_VALUE) for place, rows_ in zip(columns["position"], places, strict=True)
+    )
+    table.looked_up("instance_row", "Row on Prices and hardware", at, PLAIN)
+    for name in ("instance", "type"):
+        refs = instances.range(name)
+        found = (held_at(place, lookup(refs, place), NO_VALUE) for place in columns["instance_row"])
+        table.looked_up(name, in_words(name), found, TEXT)
+    return {purchase: table.row(i) for i, purchase in enumerate(purchases)}
+
+
+def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> list[dict[str, Ref]]:
+    """Each provider's best for a model's load on the first sheet, by the same steps, below the loads; gives what Money
+    shows of each. load, model: the cells that say its row here, and the model's."""
     head = wiring.tables["candidates"]
     loads, in_order = wiring.tables["loads"], wiring.tables["instances"].range("provider_in_order")
-    n_models, numbers = len(wiring.lists["headline_rows"].refs), list(range(1, n_providers + 1))
-    table = Table(
-        wiring, loads.sheet, n_models * n_providers, "providers", top=loads.top + loads.n_rows + 3 + loads.rows_below
-    )
-    at = [ref for ref in wiring.lists["headline_rows"].refs for _ in numbers]
-    table.looked_up("load_row", "Load", at, PLAIN)
-    table.given("provider_row", "Provider row", numbers * n_models, PLAIN, role="fixed")
+    numbers = list(range(1, n_providers + 1))
+    top = loads.top + loads.n_rows + 3 + loads.rows_below
+    table = Table(wiring, loads.sheet, n_providers, "providers", top=top)
+    table.looked_up("load_row", "Load", [load] * n_providers, PLAIN)
+    table.given("provider_row", "Provider row", numbers, PLAIN, role="fixed")
     table.picked("provider", "Provider", in_order, "provider_row", TEXT)
     table.picked("pace_row", "Context row", loads.range("pace_row"), "load_row", PLAIN)
     table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
@@ -559,9 +552,10 @@ def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]
     def of_provider(providers: Any, provider: Any) -> Any:
         return providers == provider
 
-    # The load on the first sheet has rows of its own, the last ones: no row is looked up by its number.
+    # The load on the first sheet has rows of its own, the last ones, a model each.
+    place = model._replace(name="calc_money_model")
     rows: dict[str, Any] = {
-        name: [of_model for of_model in every[loads.n_fixed :] for _ in numbers] if isinstance(every, list) else every
+        name: choose(place, every[loads.n_fixed :]) if isinstance(every, list) else every
         for name, every in _rows(loads).items()
     }
     rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
@@ -569,4 +563,4 @@ def add_providers(wiring: Wiring, n_providers: int) -> list[list[dict[str, Ref]]
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
         found = (held_at(place, lookup(head.range(of), place), NO_VALUE) for place in columns["position"])
         table.looked_up(name, in_words(name), found, display)
-    return [[table.row(m * n_providers + i) for i in range(n_providers)] for m in range(n_models)]
+    return [table.row(i) for i in range(n_providers)]

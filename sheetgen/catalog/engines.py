@@ -1047,17 +1047,30 @@ class SpeedFile(Entry):
     def measured_kinds(self, engine: str, gpu: Gpu) -> int:
         """The kinds of models of which runs of this engine on this very GPU took part in the fit, where the GPU has a
         band of its own; as `measured_scope` reads them."""
+        return sum(2**i for i, kind in enumerate(MODEL_KINDS) if self.has_runs(kind, engine, gpu))
+
+    def has_runs(self, kind: ModelKind, engine: str, gpu: Gpu) -> bool:
+        """Whether runs of this engine on this very GPU with models of a kind took part in the fit, and the GPU has a
+        band of its own."""
         cell = self.cell(engine, gpu)
-        measured = cell and cell.engine == engine and gpu.id in cell.measured_gpus and gpu.id in self._gpus
-        return sum(2**i for i, kind in enumerate(MODEL_KINDS) if kind in cell.kinds) if cell and measured else 0
+        is_measured = cell is not None and cell.engine == engine and gpu.id in cell.measured_gpus
+        return is_measured and cell is not None and kind in cell.kinds and gpu.id in self._gpus
+
+    def band_of_any_kind(self, figure: Figure, end: str, scope: Scope) -> float:
+        """An end of the band of a figure in a scope that has one for all kinds of models and GPUs."""
+        end_of: float = getattr(self._by_generation[figure, scope, "any"][None], end)
+        return end_of
 
     def band(self, figure: Figure, end: str, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
         """The row whose end ("low" or "high") is that of a figure's band in a scope. What was not measured on a GPU is
         known no better than what was: unless a measured point set it right, its band is at least as wide, at either
-        end, as the GPU's own."""
-        band = self.drawn_band(figure, scope, kind, engine, gpu)
-        own = () if scope == "anchored" else self._of_gpus.get((figure, gpu.id), ())
-        return (min if end == "low" else max)((band, *own), key=lambda one: getattr(one, end)) if own else band
+        end, as the GPU's own; and that of ranks as that of one rank, where no run was of this kind on this GPU."""
+        drawn = [self.drawn_band(figure, scope, kind, engine, gpu)]
+        if scope != "anchored":
+            drawn += self._of_gpus.get((figure, gpu.id), ())
+        if scope == "ranks" and not self.has_runs(kind, engine, gpu):
+            drawn.append(self.band(figure, end, "other", kind, engine, gpu))
+        return (min if end == "low" else max)(drawn, key=lambda one: getattr(one, end))
 
     def drawn_band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
         """The band of a figure in a scope: a GPU's own; of other engines and GPUs that of the engine's generation of

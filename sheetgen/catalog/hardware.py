@@ -95,8 +95,10 @@ class Gpu(Entry):
     kv_typed: dict[DtypeName, Literal[0, 1, 2]] = Field(default_factory=dict)  # by a reader, over the engine's kernels
     tdp_watts: Count | None = None
     interconnect: Label
-    # Each way and GPU, to all others of a node; PCIe where bridges join pairs.
+    # Each way and GPU, to all others of a node: PCIe where bridges join pairs.
     interconnect_bytes_per_second: Count | None
+    # Each way, between the two that a bridge joins; None where machines have none, or not all of them.
+    pair_link_bytes_per_second: Count | None = None
     host_link: Label | None = None  # to its host, by its name in levers.yaml; None where it is not known
     most_of_a_machine: Count | None = None  # where a machine takes few of them: 1 of a GH200
     source: Text
@@ -157,6 +159,7 @@ class Gpu(Entry):
             "tdp_watts": None,
             "interconnect": "none: a MIG slice reaches no other GPU but by the host",
             "interconnect_bytes_per_second": None,
+            "pair_link_bytes_per_second": None,
             "host_link": None,
             "most_of_a_machine": 1,
             "source": self.mig.source,

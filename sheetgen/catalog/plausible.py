@@ -9,12 +9,19 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from math import inf
 
 from sheetgen.catalog import guidance
 from sheetgen.catalog.hardware import Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.units import ON_DEMAND, rate_text
+
+
+@lru_cache(maxsize=2)
+def plausible_of(catalog: Catalog) -> Plausible:
+    """What to hold prices against, beside these catalogs."""
+    return Plausible(catalog)
 
 
 class Plausible:
@@ -31,6 +38,7 @@ class Plausible:
         self._listed = {
             (row.id, price.purchase): price.usd_per_hour for row in first.instances() for price in row.prices
         }
+        self._regions = {row.id: row.region for row in first.instances()}
         self._per_gpu: dict[str, dict[str, list[tuple[str, float]]]] = defaultdict(lambda: defaultdict(list))
         shares: dict[str, list[float]] = defaultdict(list)
         for row in first.instances():
@@ -67,10 +75,26 @@ class Plausible:
             return ""
         return f"{rate_text(factor) if usd else 'any'} times {'more' if usd > before else 'less'} than {before:,.6g}"
 
-    def doubt(self, gpu: str, gpu_count: float, purchase: str, usd: float, before: float | None, but: str = "") -> str:
-        """Why a price for an hour of an instance is implausible, beside the one that was `before` and all others `but`
-        one row's; else nothing."""
-        said = [f"{why} before"] if before and (why := self.far_from(usd, before)) else []
+    def doubt_in(self, region: str, instance: str, gpu: str, gpu_count: float, purchase: str, usd: float) -> str:
+        """Why a price of a region is implausible beside what the first folder has of that instance, in whatever
+        region, and beside all others; else nothing."""
+        own = self._regions.get(instance, region)
+        when = "before" if own == region else f"in {own}"
+        return self.doubt(gpu, gpu_count, purchase, usd, self.listed(instance, purchase), when=when)
+
+    def doubt(
+        self,
+        gpu: str,
+        gpu_count: float,
+        purchase: str,
+        usd: float,
+        before: float | None,
+        but: str = "",
+        when: str = "before",
+    ) -> str:
+        """Why a price for an hour of an instance is implausible, beside the one that was `before` (or `when` this says)
+        and all others `but` one row's; else nothing."""
+        said = [f"{why} {when}"] if before and (why := self.far_from(usd, before)) else []
         each, taken = usd / gpu_count, self.taken(gpu, purchase, but)
         if taken and not taken[0] / self.beyond <= each <= taken[1] * self.beyond:
             said.append(f"{each:,.4g} a GPU-hour, where providers take {taken[0]:,.4g} to {taken[1]:,.4g}")

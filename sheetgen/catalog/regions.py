@@ -121,6 +121,14 @@ class Regions:
             self._of_text[asked] = tuple(row for row in placed if row is not None)
         return self._of_text[asked]
 
+    def placed_without(self, row: PlacedInstance, dropped: Collection[tuple[str, str]]) -> Instance:
+        """A row of `rows_in` less its prices in some classes and regions: each class in the cheapest region of those
+        left."""
+        own = next(one for one in self.rows if one.id == row.id)
+        regions = list(dict.fromkeys(region for by_region in row.every.values() for region in by_region))
+        placed = self._placed(own, regions, dropped)
+        return placed or row.model_copy(update={"prices": (), "every": {}})
+
     def _in_regions(self, row: Instance, asked: str, exact: set[str]) -> list[str]:
         regions = [row.region, *(name for name in self._prices.get(row.id.lower(), ()) if name != row.region)]
         if asked in self.areas:
@@ -151,12 +159,20 @@ class Regions:
         listed = self.listed(provider, region)
         return tuple(place.lower() for place in (listed.country, listed.city) if place) if listed else ()
 
-    def _placed(self, row: Instance, regions: Sequence[str]) -> Instance | None:
-        """`row` at the cheapest prices of these regions; nothing where it is sold in none of them."""
+    def _placed(
+        self, row: Instance, regions: Sequence[str], dropped: Collection[tuple[str, str]] = ()
+    ) -> Instance | None:
+        """`row` at the cheapest prices of these regions, but those of the classes and regions that are dropped; nothing
+        where it is sold in none of them."""
         if not regions:
             return None
         known = self.of_row(row)
-        offers = [(region, *offer) for region in regions for offer in known.get(region, {}).values()]
+        offers = [
+            (region, *offer)
+            for region in regions
+            for offer in known.get(region, {}).values()
+            if (offer[0].purchase, region) not in dropped
+        ]
         best: dict[str, tuple[str, InstancePrice, str]] = {}
         every: dict[str, dict[str, InstancePrice]] = defaultdict(dict)
         for offer in sorted(offers, key=lambda offer: offer[1].usd_per_hour):
@@ -164,7 +180,7 @@ class Regions:
             every[offer[1].purchase][offer[0]] = offer[1]
         in_order = [best[purchase] for purchase in PURCHASES if purchase in best]
         if not in_order:
-            return row if row.region in regions else None
+            return row if row.region in regions and not dropped else None
         if all(region == row.region for by_region in every.values() for region in by_region):
             return row
         places = {price.purchase: region for region, price, _ in in_order}

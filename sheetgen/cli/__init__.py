@@ -18,6 +18,7 @@ from sheetgen.cli.build import build, diff, pull
 from sheetgen.cli.catalog_commands import catalog
 from sheetgen.cli.entries import check, list_entries, show
 from sheetgen.cli.files import FINISHED, Stopped, stops_cleanly
+from sheetgen.cli.live_command import live
 from sheetgen.cli.mail_command import mail
 from sheetgen.cli.output import progress, say, take_any_text
 from sheetgen.cli.plan_commands import plan
@@ -134,6 +135,7 @@ def main() -> None:
       sheetgen pull edited-sheet.xlsx
       sheetgen diff last-quarter.xlsx this-quarter.xlsx
       sheetgen plan plan.yaml
+      sheetgen live --out live.html
       sheetgen diagnose server.log
       sheetgen mail this-quarter.xlsx --to vp@acme.com --since last-quarter.xlsx
       sheetgen COMMAND --help
@@ -147,6 +149,7 @@ for command in (
     pull,
     diff,
     plan,
+    live,
     diagnose,
     mail,
     explain,

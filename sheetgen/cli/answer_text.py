@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from sheetgen.answer.answer_record import CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
+from sheetgen.answer.answer_record import DOUBTED, CellRecord, LeverRecord, NotAskedRecord, NotChosen, RentalRecord
 from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
-from sheetgen.report.answer_lines import SHOWN_WAYS, answer_lines, answer_words, question_words, way_words
+from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.page import AT_FP8
@@ -28,18 +30,17 @@ from sheetgen.report.wording import (
 from sheetgen.units import GIB, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
-# What is shown, until it is short enough: ways to pay less, what each rents, other habits of the same people, what is
-# known of them, the hosted API.
-SHORTER = (
-    (SHOWN_WAYS, True, True, True, True),
-    (SHOWN_WAYS, True, True, False, True),
-    (SHOWN_WAYS, False, True, False, True),
-    (2, False, True, False, True),
-    (1, False, True, False, True),
-    (1, False, False, False, True),
-    (1, False, True, False, False),
-    (1, False, False, False, False),
-    (0, False, False, False, False),
+# What is shown as far as there is room, the first of it first; the rest of an answer always is.
+LEAST_SHOWN = Shown(False, False, 0, False, False, False, False)
+ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_published": True},
+    {"has_habits": True},
+    {"n_ways": 1},
+    {"has_measure": True},
+    {"has_gap": True},
+    *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
+    {"has_rent": True},
+    {"has_known": True},
 )
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
@@ -57,16 +58,21 @@ def recommendation(
     """The question, its answer, and labelled lines of what it rests on; with `details` everything else, under
     headings."""
     entry = sized_as_words(question.model_of(cell.row).model)
-    said = [question_words(question, cell), *([entry] if entry else []), "", answer_words(question, cell)]
+    asked = [question_words(question, cell), *([entry] if entry else [])]
     more = [] if details or show_all else [("more", MORE)]
     if cell.chosen is None:
-        said.append(table([*_no_hardware(question, cell), *more]))
+        said = [*asked, "", answer_words(question, cell), table([*_no_hardware(question, cell), *more])]
     else:
-        for shown in SHORTER:
-            rest = table([*answer_lines(question, cell, *shown), *more])
-            if n_lines([*said, rest]) <= MOST_LINES:
-                break
-        said.append(rest)
+
+        def drawn(shown: Shown) -> list[str]:
+            rows = table([*answer_lines(question, cell, shown), *more])
+            return [*asked, *([""] if shown.has_gap else []), answer_words(question, cell), rows]
+
+        shown = LEAST_SHOWN
+        for also in ALSO_SHOWN:
+            fuller = shown._replace(**also)
+            shown = fuller if n_lines(drawn(fuller)) <= MOST_LINES else shown
+        said = drawn(shown)
     if details or show_all:
         for heading, lines in _details(question, cell, show_all, stack):
             if lines := list(lines):
@@ -96,16 +102,17 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
     rare = f"below {100 * LEAST_WAIT:g} %"  # what nobody will ever see
     yield (
-        f"{cell.n_places:,} places, sized as if every replica were as slow as a full one: "
-        f"{rate_text(cell.chosen.offered_requests)} taken, "
-        f"{f'{100 * wait:.2g} %' if wait >= LEAST_WAIT else rare} of the requests find none free{above}."
+        f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
+        f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
+        f"{f'{100 * wait:.2g} %' if wait >= LEAST_WAIT else rare} of the requests would wait for one to end{above}. "
+        "The times above are those of the replicas as busy as they are on average."
     )
 
 
 def _load(cell: CellRecord) -> Iterator[str]:
     """What the line about prompt and answer rests on."""
     if cell.is_rate:
-        yield "who finds no place free: by exact Erlang-C"
+        yield "how many wait: by exact Erlang-C"
     else:
         yield (
             "so many run at every moment, each answer followed by the next request: a shorter answer brings "
@@ -152,7 +159,7 @@ def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
 
 def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     """Why there is no answer, and what would help."""
-    for one in _reasons(cell)[:1]:
+    for one in [one for one in _reasons(cell) if one.why.kind != DOUBTED][:1]:
         yield "why", f"the nearest, {one.instance}: {one.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
     fastest = [lever for lever in fitting if lever.family == "speed"][:1]
@@ -215,8 +222,9 @@ def _details(
     """Under headings, what the answer and its five lines leave out."""
     found = cell.chosen is not None
     if found:
+        yield "CERTAINTY", _certainty(cell)
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
-        yield "EVERY WAY TO PAY LESS", map(way_words, cell.pay_less)
+        yield "EVERY WAY TO PAY LESS", (way_words(question, way) for way in cell.pay_less)
         yield "NEXT CHEAPEST", _instead(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
@@ -240,6 +248,14 @@ def _details(
             *([f"Catalog rows left out: {left_out}."] if left_out else []),
         ),
     )
+
+
+def _certainty(cell: CellRecord) -> Iterator[str]:
+    """The chance of an answer and of each of its parts, and how chances are rounded."""
+    parts = {OF_CHANCE[name]: chance for name, chance in cell.answer.chance_of.items()}
+    told = ", ".join(f"{words} {chance:.2f}" for words, chance in parts.items())
+    yield f"the chance is {cell.answer.chance:.2f}; of its parts alone: {told}"
+    yield f"said as {sure(cell.answer.chance)}: in steps of 5 %, and never as surer than it is"
 
 
 def _memory(question: Question, cell: CellRecord) -> Iterator[str]:

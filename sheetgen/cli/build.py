@@ -197,7 +197,7 @@ def diff(
     are equal.
 
     --json has a, b (file, kind, as_of, version, catalog_sha256), equal; then a list each for recommendation, load,
-    inputs, prices, models, gpus, precisions, results (of loads), what_if, every entry with name, label, before, after,
+    inputs, prices, models, gpus, precisions, results (of loads), decision, every entry with name, label, before, after,
     words and, where it applies, change_fraction, change_usd, instance, purchase, row, column, tier; bridge (by model:
     load, before_usd, after_usd, steps of cause and usd, causes, how, why); quality (what a narrower precision costs in
     it); not_compared; notes.

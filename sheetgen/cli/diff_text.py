@@ -200,7 +200,7 @@ def _signed(amount: float) -> str:
 
 
 def _by_kind(found: Comparison) -> dict[str, list[Change]]:
-    """Prices, load, facts and settings. Dates alone and What-if, which moves no answer, stay out."""
+    """Prices, load, facts and settings. Dates alone and Decision, which moves no answer, stay out."""
     sections, b = found.sections, found.b
     hidden = {*OF_PRICES, *NO_EFFECT} - {*OF_BUDGET}
     recommended = [side["instance"] for one in sections["recommendation"] for side in (one.before, one.after)]

@@ -32,7 +32,9 @@ WITH_A_PLAN = ("brand", "out", "name")  # options that go with it, and with a wo
 @click.option("--cc", multiple=True, metavar="ADDRESSES", help="Who gets a copy.")
 @click.option("--from", "sender", metavar="ADDRESS", help="Who writes. A draft may leave it to the mail program.")
 @click.option(
-    "--subject", metavar="TEXT", help="May name {answer} {load} {models} {rent} {monthly} {question} {as_of} {name}."
+    "--subject",
+    metavar="TEXT",
+    help="May name {request} {answer} {load} {models} {rent} {monthly} {question} {as_of} {name}.",
 )
 @click.option("--since", metavar="OLD", help="Say what changed since that sheet or plan: its workbook, or JSON.")
 @click.option("--pdf", metavar="FILE.pdf", help="Attach this PDF. Default: one drawn of the same numbers.")

@@ -6,8 +6,9 @@ import functools
 import inspect
 import itertools
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from sheetgen.formula.excel import ATOM
@@ -38,6 +39,11 @@ class Formula:
             raise KeyError(f"formula {self.name!r} reads {missing!r}, which nothing provides") from error
         return self.function(*arguments)
 
+    def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Any]], Any]:
+        """This formula as a function of values that stand in these places, by name."""
+        own, function = [places[name] for name in self.inputs], self.function
+        return lambda values: function(*[values[place] for place in own])
+
     def as_function_of(self, *names: str) -> CalledFormula:
         """This formula as a part of another one, which calls it, by name, with values of its own for `names`."""
         return CalledFormula(self, names)
@@ -53,11 +59,12 @@ class Formula:
         inputs = tuple(dict.fromkeys(itertools.chain.from_iterable(read)))
         rows = {*self.rows, *itertools.chain.from_iterable(part.rows for part in inner.values())}
 
+        places = {name: i for i, name in enumerate(inputs)}
+        arguments = [inner[name].at(places) if name in inner else itemgetter(places[name]) for name in self.inputs]
+
         @functools.wraps(self.function)
         def function(*args: Any) -> Any:
-            values = dict(zip(inputs, args, strict=True))
-            values |= {name: part.of(values) for name, part in inner.items()}
-            return self.of(values)
+            return self.function(*[argument(args) for argument in arguments])
 
         return replace(self, inputs=inputs, function=function, rows=tuple(name for name in inputs if name in rows))
 
@@ -129,10 +136,13 @@ class CalledFormula:
     def inputs(self) -> tuple[str, ...]:
         return tuple(name for name in self.formula.inputs if name not in self.own)
 
-    def of(self, values: Mapping[str, Any]) -> Callable[..., Any]:
-        """The function that the other formula calls."""
-        known = {name: values[name] for name in self.inputs}
-        return lambda **own: self.formula.of(known | own)
+    def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Any]], Callable[..., Any]]:
+        """The function that the other formula calls, of values that stand in these places, by name."""
+        of_caller = {**places, **dict.fromkeys(self.own)}
+        read, function = [(name, of_caller[name]) for name in self.formula.inputs], self.formula.function
+        return lambda values: (
+            lambda **own: function(*[own[name] if place is None else values[place] for name, place in read])
+        )
 
 
 def _of(function: Callable[..., Any], label: str, display: Display) -> Formula:

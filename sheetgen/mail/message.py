@@ -27,10 +27,10 @@ from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import Ask, Page, Table, Text, glance, joined
+from sheetgen.report.page import NONE, Page, Table, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
 
-SUBJECT, SUBJECT_OF_PLAN = "{load}: {answer}", "{title}: {answer}"
+SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_NAMED = 3  # models in a subject
 USUAL_CHARACTERS = 78  # of a line, RFC 5322; models are left out for it, but for the first
 MOST_CHARACTERS = 200  # of a subject
@@ -97,9 +97,10 @@ class Letter:
             return _plan_fields(self.page, self.name, TITLES[MOST_NAMED - named])
         page, cards = self.page, self.page.cards
         more = f" and {len(cards) - named} more" if len(cards) > named else ""
-        asked = page.asks if len(page.asks) == 1 else page.asks[:named]
+        answer = _answer(page, named) + (more if page.total is None and page.ask is None else "")
         return {
-            "answer": _answer(asked, f" {page.contingency}".rstrip()) + (more if len(page.asks) > 1 else ""),
+            "request": str(page.request.subject) or f"To choose: {answer}",
+            "answer": answer,
             "load": f"{page.case.workload} at {page.headline_requests}" if page.headline_requests else page.question,
             "models": ", ".join(c.model for c in cards[:named]) + more,
             "rent": "; ".join(str(c.rent) for c in cards[:named]) + more,
@@ -128,16 +129,18 @@ def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
     }
 
 
-def _answer(asked: Sequence[Ask], contingency: str) -> str:
+def _answer(page: Page, named: int) -> str:
     """Llama 3.1 8B $5,095, 70B $40,179 a month; 405B: nothing fits. What all names begin with is said once."""
-    names = [one.subject.split(" ") for one in asked]
+    asked = page.asked_for if page.total is not None or page.ask is not None else page.cards[:named]
+    names = [one.model.split(" ") for one in asked]
     shared = 0
     while len(names) > 1 and all(len(name) > shared + 1 for name in names) and len({n[shared] for n in names}) == 1:
         shared += 1
     short = [" ".join(name[shared if i else 0 :]) for i, name in enumerate(names)]
-    priced = [f"{name} {one.monthly}" for name, one in zip(short, asked, strict=True) if one.per_year]
-    dead = [f"{name}: {one.monthly}" for name, one in zip(short, asked, strict=True) if not one.per_year]
-    return "; ".join([f"{', '.join(priced)} a month{contingency}"] * bool(priced) + dead)
+    months = [one.approve[0] if one.approve else one.monthly for one in asked]
+    priced = [f"{name} {month}" for name, month in zip(short, months, strict=True) if month]
+    dead = [f"{name}: {one.rent}" for name, one, month in zip(short, asked, months, strict=True) if not month]
+    return "; ".join([f"{', '.join(priced)} a month {page.contingency}".rstrip()] * bool(priced) + dead)
 
 
 def clean(text: str) -> str:
@@ -148,83 +151,102 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True)
 class Said:
-    """What both bodies of a message say, whatever it carries. answers: a name, a remark, then at most four figures."""
+    """What both bodies of a message say, whatever it carries."""
 
     title: str
-    subtitle: str
     approver: str
-    request: Text
-    sentence: Text  # of one ask; "" where there are several
-    answers: Table
-    remark: Text
-    aside: Text
-    uncertain: tuple[Text, ...]
-    next_steps: tuple[str, ...]
+    sentence: Text  # what is asked
+    figure: Text  # of what is to be approved; NONE where one of several is to be chosen
+    per: str  # "a month"
+    beside: Text  # the figure: what it is a year, and binds
+    replies: tuple[tuple[str, Text], ...]  # what one answers, and what that means
+    warnings: tuple[Text, ...]
+    answers: Table | None  # a name, a remark, then at most four figures
+    points: tuple[tuple[str, Text], ...]  # each with its label
+    owner: str
     basis: Text
-    as_of: str
-    prices: str
     version: str
     catalog: str
 
 
-def _read_first(name: str, attached: Sequence[str]) -> tuple[str, ...]:
-    return (f"Read {name}.pdf, attached: the first page is complete in itself.",) if "pdf" in attached else ()
-
-
 def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
-    until = f", by {page.valid_until}" if page.valid_until else ""
-    what = "your approval" if len(page.asks) == 1 else "the model that you choose"
-    answers, one = glance(page), page.asks[0] if len(page.asks) == 1 else None
-    priced = [str(text).rstrip(".") for text in page.assumed[-1:]]  # what is not in the prices
-    aside = joined(" ", [text for text in (page.weights_note, page.elsewhere, page.hosted_instead) if text]) or ""
-    alternatives = one is not None and len(answers.rows) > 1 and not page.total
+    asked = page.request
+    replies = tuple(
+        (one.reply, words("{} {}. {}", one.price, one.per, one.facts[-1])) for one in asked.options if one.reply
+    )
+    figure: Text = NONE
+    beside: Text = NONE
+    per = ""
+    if asked.subject and asked.options:
+        first = asked.options[0]
+        figure, per, beside = first.price, first.per, first.facts[0]
+    ways = joined("; ", [_way(one) for i, one in enumerate(asked.ways, 1) if i in (1, len(asked.ways)) or one.binds])
+    excluded = words("{} and {}.", asked.excluded, asked.spare) if asked.spare else words("{}.", asked.excluded)
+    points = (
+        ("To pay less", words("{}.", ways) if ways else NONE),
+        ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
+        ("Not in the price", excluded if asked.options else NONE),
+        ("Sure", _sure_means(page) if asked.options else NONE),
+        ("Attached", _attached(name, attached, page.has_request)),
+    )
+    sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
     return Said(
         page.title,
-        page.question,
         page.approver,
-        page.request,
-        one.sentence if one else "",
-        answers,
-        "The models are alternatives: do not add their costs." if alternatives else "",
-        aside,
-        page.uncertain,
-        (
-            f"Reply with {what}{until}, with one for a machine to measure first, or with what should change.",
-            *_read_first(name, attached),
-            f"Try another load, price or term in {name}.xlsx, attached: change a yellow cell, and all follows.",
-        ),
-        " · ".join((page.precision_line, *priced)),
-        page.as_of,
-        page.price_banner,
+        sentence,
+        figure,
+        per,
+        beside,
+        replies,
+        asked.warnings,
+        None,
+        tuple((label, text) for label, text in points if text),
+        page.owner,
+        asked.basis if asked.options else NONE,
         page.version,
         page.catalog,
     )
 
 
+def _sure_means(page: Page) -> str:
+    return page.sure_of.removeprefix("Sure ")
+
+
+def _way(one: WayRow) -> Text:
+    """A way to pay less with what it commits to, or else what is given up."""
+    costs = words("commits {}", one.commits) if one.binds else one.gives_up
+    return words("{} {} ({})", one.change, one.monthly, costs)
+
+
+def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
+    """The files, and what each is for."""
+    about = {
+        "pdf": "page 1 is the request" if is_asked else "page 1 is all you need",
+        "xlsx": "change a yellow cell, and the cost follows",
+        "docx": "to edit or comment",
+    }
+    return "; ".join(f"{name}.{ending} ({about[ending]})" for ending in attached) + "."
+
+
 def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
     brief = page.brief
     until = f", by {brief.approve_by}" if brief.approve_by else ""
-    steps = [
-        f"Reply with your approval{until}, or with what should change.",
-        *map(str, brief.decisions),
-        *_read_first(name, attached),
-    ]
-    if "docx" in attached:
-        steps.append(f"Edit or comment on {name}.docx, attached: it has the same tables.")
+    points: list[tuple[str, Text]] = [("Budget", page.verdict)]
+    points += [("Decide", joined(" ", brief.decisions))] if brief.decisions else []
+    points += [("Uncertain", joined(" ", brief.uncertain))] if brief.uncertain else []
     return Said(
         page.title,
-        brief.quarters,
         page.approver,
+        "We ask for your approval:",
+        brief.asked,
+        brief.quarters,
         brief.request,
-        page.verdict,
+        (("approved", words("{}{}.", brief.asked, until)), ("change", "Tell us what should change.")),
+        (),
         brief.answers,
-        "",
-        "",
-        brief.uncertain,
-        tuple(steps),
-        str(page.assumptions[0]).rstrip("."),
-        page.as_of,
-        brief.prices,
+        (*points, ("Attached", _attached(name, attached, is_asked=False))),
+        page.owner,
+        words("{}. As of {}; {}.", str(page.assumptions[0]).rstrip("."), page.as_of, brief.prices),
         page.version,
         page.catalog,
     )
@@ -237,7 +259,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     colors = page_colors(brand.colors if brand else None)
     page, files = letter.page, (letter.name, letter.attached)
     said = _of_plan(page, *files) if isinstance(page, PlanPage) else _of_sheet(page, *files)
-    wide = max(len(column.head) for column in said.answers.columns) + 1
+    wide = max(len(column.head) for column in said.answers.columns) + 1 if said.answers else 0
     shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html

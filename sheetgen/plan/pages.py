@@ -59,6 +59,7 @@ class PlanPage:
     title: str
     people: str  # owner and approver; "" where none is named
     approver: str
+    owner: str
     as_of: str
     ask: Text
     verdict: Text  # of the budget
@@ -101,6 +102,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         head.name,
         " · ".join(people),
         head.approver,
+        head.owner,
         plan.as_of.isoformat(),
         _ask(found),
         _verdict(found),

@@ -16,6 +16,7 @@ from sheetgen.program.declared import Again, Declared, Named, Program, Repeat, b
 from sheetgen.units import TEXT
 
 RUNTIME = Path(__file__).with_name("runtime.js")
+MOST_INPUTS = 40  # of a formula of a program
 CELL = "$"  # the place of a row that an operation has come to
 
 
@@ -119,7 +120,19 @@ def print_programs(programs: Mapping[str, Program]) -> str:
         for name, program in programs.items()
     ]
     together = ",\n".join(functions)
-    return f"const FUNCTIONS=[\n{together}\n];\nconst PROGRAMS={{\n" + ",\n".join(printed) + "\n};\n"
+    return f"{_print_kernels()}const FUNCTIONS=[\n{together}\n];\nconst PROGRAMS={{\n" + ",\n".join(printed) + "\n};\n"
+
+
+def _print_kernels() -> str:
+    """A statement that declares KERNELS, by how many columns a function reads: loops that call it with a value of each,
+    found by its places. A strict policy of a page lets no code be made there."""
+
+    def kernel(n: int) -> str:
+        data, places = (",".join(f"{letter}{i}" for i in range(n)) for letter in "dp")
+        cells = ",".join(f"d{i}[p{i}[k]]" for i in range(n))
+        return f"(out,value,[{data}],[{places}])=>{{for(let k=0;k<out.length;k++)out[k]=value({cells})}}"
+
+    return "const KERNELS=[\n" + ",\n".join(map(kernel, range(MOST_INPUTS + 1))) + "\n];\n"
 
 
 def runtime() -> str:

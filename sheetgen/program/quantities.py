@@ -175,6 +175,7 @@ BANDS_OF = {
 }  # fmt: skip
 # The runs that bands of speed are from; a measured point says nothing of the figure that it does not give.
 SPEED_SCOPES: tuple[Named, ...] = (
+    speed.has_own_runs,
     speed.measured_scope,
     ("speed_scope", speed.scope_of_factor.reading(factor="speed_factor", measured_factor="measured_tpot_factor")),
     (
@@ -187,12 +188,15 @@ SPEED_SCOPES: tuple[Named, ...] = (
 )
 
 
+SCOPES_OF_BANDS = tuple(name for name in speed.band_of_scope.inputs if name not in ("scope", "has_own_runs"))
+
+
 def speed_band(figure: str) -> Iterator[Named]:
     """Both ends of the 80 % band of a figure of speed, as factors, in the scope of its runs."""
     scope = "ttft_scope" if figure == "ttft" else "speed_scope"
     for end in ENDS:
         name = f"{figure}_band_{end}"
-        scopes = {one: f"{name}_{one}" for one in speed.band_of_scope.inputs if one != "scope"}
+        scopes = {one: f"{name}_{one}" for one in SCOPES_OF_BANDS}
         factor = speed.band_of_scope.reading(scope=scope, **scopes)
         yield name, replace(factor, label=f"{figure}, {end} end of its band".replace("_", " "))
 

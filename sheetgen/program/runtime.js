@@ -80,6 +80,7 @@ function wholeDigits(x, powerOfTen) {
 
 const asShown = (x, text) => (typeof x === "string" ? x : x === x ? text(Number(x)) : "\u2013");
 const wholeText = (x) => asShown(x, (number) => wholeDigits(number, 0));
+const groupedText = (x) => wholeText(x).replace(/\B(?=(\d{3})+$)/g, ",");
 const percentText = (x) => asShown(x, (number) => wholeDigits(number, 2) + "%");
 const asText = (x) => (x !== x ? "-" : Number.isInteger(x) ? String(BigInt(x)) : String(x));
 const joinText = (...parts) => parts.map(asText).join("");
@@ -129,10 +130,11 @@ const greater = (greatest, x) => (x > greatest ? x : greatest);
 
 // Columns by name, each with its axes, the latest last; and where a position of one axis stands on another.
 class Grid {
-  constructor(sizes, places = new Map(), columns = new Map()) {
+  constructor(sizes, places = new Map(), columns = new Map(), standing = new Map()) {
     this.sizes = sizes; // {axis: length}
     this.places = places; // axis -> axis -> a position on the second for each of the first
     this.columns = columns; // name -> [{axes, data}]
+    this.standing = standing; // own axes and others -> where a column stands on the others, as far as that was asked
   }
 
   // This grid with one more axis, whose positions stand where given on others; columns put there stay there.
@@ -148,14 +150,14 @@ class Grid {
 
   // A copy in which numbers, or other quantities by name, stand in the place of quantities.
   again(under = {}) {
-    const copy = new Grid(this.sizes, this.places, new Map(this.columns));
+    const copy = new Grid(this.sizes, this.places, new Map(this.columns), this.standing);
     for (const [name, value] of Object.entries(under))
-      copy.add(name, typeof value === "string" ? this.latest(value) : { axes: [], data: [value] });
+      typeof value === "string" ? copy.add(name, this.latest(value)) : copy.put([], name, [value]);
     return copy;
   }
 
   put(axes, name, data) {
-    this.add(name, { axes, data });
+    this.add(name, { axes, data, key: String(axes) });
   }
 
   add(name, column) {
@@ -166,23 +168,37 @@ class Grid {
     return this.columns.get(name).at(-1);
   }
 
-  // The latest column of a name that can be read over some axes: its data, and for each axis the offsets of positions
-  // in them (null where the axis does not count); undefined where there is none.
-  find(name, axes) {
-    for (const { axes: own, data } of [...(this.columns.get(name) ?? [])].reverse()) {
-      const standsOn = own.map((axis) =>
-        axes.includes(axis) ? axes.indexOf(axis) : axes.findIndex((other) => this.places.get(other)?.has(axis)));
-      if (standsOn.includes(-1)) continue;
-      const offsets = axes.map(() => null);
-      let stride = data.length;
-      own.forEach((axis, i) => {
-        stride /= this.sizes[axis];
-        const over = axes[standsOn[i]];
-        const where = over === axis ? null : this.places.get(over).get(axis);
-        const offset = (offsets[standsOn[i]] ??= new Int32Array(this.sizes[over]));
-        for (let k = 0; k < offset.length; k++) offset[k] += stride * (where ? where[k] : k);
-      });
-      return { data, offsets };
+  // Where a column of its own axes stands on others: for each of them the offsets of its positions (null where it does
+  // not count); null where the column cannot be read over them. `places` are those of `placesOn`, as they are asked for.
+  layoutOf({ axes: own, key }, axes, axesKey) {
+    if (!this.standing.has(axesKey)) this.standing.set(axesKey, new Map());
+    const known = this.standing.get(axesKey);
+    if (!known.has(key)) known.set(key, this.makeLayout(own, axes));
+    return known.get(key);
+  }
+
+  makeLayout(own, axes) {
+    const standsOn = own.map((axis) =>
+      axes.includes(axis) ? axes.indexOf(axis) : axes.findIndex((other) => this.places.get(other)?.has(axis)));
+    if (standsOn.includes(-1)) return null;
+    const offsets = axes.map(() => null);
+    let stride = own.reduce((product, axis) => product * this.sizes[axis], 1);
+    own.forEach((axis, i) => {
+      stride /= this.sizes[axis];
+      const over = axes[standsOn[i]];
+      const where = over === axis ? null : this.places.get(over).get(axis);
+      const offset = (offsets[standsOn[i]] ??= new Int32Array(this.sizes[over]));
+      for (let k = 0; k < offset.length; k++) offset[k] += stride * (where ? where[k] : k);
+    });
+    return { offsets, places: new Map() };
+  }
+
+  // The latest column of a name that can be read over some axes: its data and its layout; undefined where there is none.
+  find(name, axes, axesKey = String(axes)) {
+    const columns = this.columns.get(name) ?? [];
+    for (let k = columns.length - 1; k >= 0; k--) {
+      const layout = this.layoutOf(columns[k], axes, axesKey);
+      if (layout) return { data: columns[k].data, layout };
     }
   }
 
@@ -190,44 +206,56 @@ class Grid {
     return this.find(name, axes) !== undefined;
   }
 
-  read(name, axes) {
-    const column = this.find(name, axes);
+  read(name, axes, axesKey = String(axes)) {
+    const column = this.find(name, axes, axesKey);
     if (!column) throw new Error(`${name} is nowhere in the grid over ${axes.join(", ")}`);
     return column;
   }
 
-  // Every number of a column over some axes, in their order.
-  values(name, axes) {
-    const sides = axes.map((axis) => this.sizes[axis]);
-    const out = new Array(sides.reduce((n, side) => n * side, 1));
-    kernel(axes.length, [false])(out, sides, [this.read(name, axes)], (x) => x);
-    return out;
+  // For every position on some of the axes of a layout where a column stands: sums of offsets, the last axis the fastest.
+  placesOn({ offsets, places }, axes, own) {
+    const key = String(own);
+    if (!places.has(key)) places.set(key, placesOf(own.map((i) => offsets[i]), own.map((i) => this.sizes[axes[i]])));
+    return places.get(key);
   }
 
-  // A row of a column: what it holds along the axis `along`, for positions on the others. Each row is made once.
-  rows(name, axes, along) {
-    const { data, offsets } = this.read(name, [...axes, along]);
-    const last = offsets[axes.length], made = new Map();
-    const makeRow = (start) => Float64Array.from({ length: this.sizes[along] }, (_, k) => data[start + (last ? last[k] : 0)]);
-    const row = (start) => {
-      if (!made.has(start)) made.set(start, makeRow(start));
+  // Every number of a column over some axes, in their order.
+  values(name, axes) {
+    const { data, layout } = this.read(name, axes);
+    return Array.from(this.placesOn(layout, axes, [...axes.keys()]), (place) => data[place]);
+  }
+
+  // Rows of a column, of what it holds along an axis, that begin at these places; each is made once.
+  rowsAt(starts, data, last, length) {
+    const made = new Map();
+    return Array.from(starts, (start) => {
+      if (!made.has(start)) {
+        const row = new Float64Array(length);
+        for (let k = 0; k < length; k++) row[k] = data[last ? start + last[k] : start];
+        made.set(start, row);
+      }
       return made.get(start);
-    };
-    return { row, offsets: offsets.slice(0, -1) };
+    });
   }
 
   // Functions in turn over some axes, each put into the grid on those of them that it differs by; rows of what they
   // read run along the axis `along`.
   evaluate(columns, axes, along) {
+    const whole = [...axes, along], axesKey = String(axes), wholeKey = String(whole);
     for (const [name, { inputs, rows, isText, value }] of columns) {
-      const isRow = inputs.map((input) => rows.includes(input));
-      const read = inputs.map((input, i) => (isRow[i] ? this.rows(input, axes, along) : this.read(input, axes)));
-      const own = [...axes.keys()].filter((i) => read.some(({ offsets }) => offsets[i]));
-      for (const column of read) column.offsets = own.map((i) => column.offsets[i]);
-      const sides = own.map((i) => this.sizes[axes[i]]);
-      const n = sides.reduce((product, side) => product * side, 1);
+      const isRow = (m) => rows.length > 0 && rows.includes(inputs[m]);
+      const read = inputs.map((input, m) => (isRow(m) ? this.read(input, whole, wholeKey) : this.read(input, axes, axesKey)));
+      const own = axes.map((_, i) => i).filter((i) => read.some(({ layout }) => layout.offsets[i]));
+      const places = read.map(({ layout }, m) => this.placesOn(layout, isRow(m) ? whole : axes, own));
+      const n = own.reduce((product, i) => product * this.sizes[axes[i]], 1);
+      const given = read.map(({ data }) => data);
+      for (const m of inputs.keys()) {
+        if (!isRow(m)) continue;
+        given[m] = this.rowsAt(places[m], given[m], read[m].layout.offsets[axes.length], this.sizes[along]);
+        places[m] = [...given[m].keys()];
+      }
       const data = isText ? new Array(n) : new Float64Array(n);
-      kernel(own.length, isRow)(data, sides, read, value);
+      KERNELS[inputs.length](data, value, given, places);
       this.put(own.map((i) => axes[i]), name, data);
     }
   }
@@ -261,24 +289,14 @@ class Grid {
   }
 }
 
-// A loop over all positions of so many axes that calls a function of what it reads there, made once for each shape.
-const kernels = new Map();
-function kernel(depth, isRow) {
-  const key = `${depth} ${isRow}`;
-  if (kernels.has(key)) return kernels.get(key);
-  const inputs = [...isRow.keys()], axes = [...Array(depth).keys()];
-  const start = (m) => (depth ? `at${m}_${depth - 1}` : "0");
-  let code = "let at = 0; const none = new Int32Array(Math.max(1, ...sides));";
-  for (const m of inputs) {
-    code += isRow[m] ? `const row${m} = read[${m}].row;` : `const data${m} = read[${m}].data;`;
-    for (const a of axes) code += `const off${m}_${a} = read[${m}].offsets[${a}] ?? none;`;
-  }
-  for (const a of axes) {
-    code += `for (let i${a} = 0; i${a} < sides[${a}]; i${a}++) {`;
-    for (const m of inputs) code += `const at${m}_${a} = ${a ? `at${m}_${a - 1} + ` : ""}off${m}_${a}[i${a}];`;
-  }
-  const values = inputs.map((m) => (isRow[m] ? `row${m}(${start(m)})` : `data${m}[${start(m)}]`));
-  code += `out[at++] = value(${values});` + "}".repeat(depth);
-  kernels.set(key, new Function("out", "sides", "read", "value", code));
-  return kernels.get(key);
+// Of every position of axes of these sides where a column stands: the sums of its offsets, the last axis the fastest.
+function placesOf(offsets, sides) {
+  let places = Int32Array.of(0);
+  sides.forEach((side, i) => {
+    const offset = offsets[i], wider = new Int32Array(places.length * side);
+    for (let k = 0, at = 0; k < places.length; k++)
+      for (let m = 0; m < side; m++) wider[at++] = places[k] + (offset ? offset[m] : 0);
+    places = wider;
+  });
+  return places;
 }

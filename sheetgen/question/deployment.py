@@ -344,9 +344,9 @@ class Reference:
     @cached_property
     def plausible(self) -> Plausible:
         """What to hold a price against."""
-        from sheetgen.catalog.plausible import Plausible
+        from sheetgen.catalog.plausible import plausible_of
 
-        return Plausible(self.catalog)
+        return plausible_of(self.catalog)
 
 
 @dataclass(frozen=True)
@@ -511,6 +511,7 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
         "eager_seconds_per_layer": speed.eager_seconds_per_layer,
         "memory_bandwidth_bytes_per_second": gpu.memory_bandwidth_bytes_per_second,
         "interconnect_bytes_per_second": link or ASSUMED_LINK_BYTES_PER_SECOND,
+        "pair_link_bytes_per_second": gpu.pair_link_bytes_per_second or 0,
         "peak_flops": peak_flops(gpu, weight_dtype),
         "peak_flops_16_bit": peak_flops(gpu, "bf16"),
     }
@@ -551,6 +552,15 @@ def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: 
     of_ends = itertools.product(SPEED_FIGURES, ENDS)
     ends = [getattr(speed.band(figure, end, scope, kind, engine, gpu), end) for figure, end in of_ends]
     return dict(zip(band_names(scope), ends, strict=True))
+
+
+def band_columns_of_any_kind(speed: SpeedFile, scope: Scope) -> Columns:
+    """The same of a scope whose bands are one for all kinds of models and GPUs, as they were drawn."""
+    of_ends = itertools.product(SPEED_FIGURES, ENDS)
+    return {
+        name: speed.band_of_any_kind(figure, end, scope)
+        for name, (figure, end) in zip(band_names(scope), of_ends, strict=True)
+    }
 
 
 def draft_columns(draft: Model | None) -> Columns:

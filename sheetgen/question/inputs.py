@@ -1086,12 +1086,15 @@ INPUTS: tuple[Input, ...] = (
             ("money_model", Kind("text")),
             ("speed_pace", Kind("text")),
             ("speed_requests", Kind("whole", 1, 1e6)),
-            *((f"whatif_{name}", Kind("text")) for name in ("model", "hardware", "weight_dtype", "kv_cache_dtype")),
-            ("whatif_tensor_parallel_size", Kind("any")),
-            ("whatif_users", COUNT),
-            ("whatif_context_tokens", Kind("whole", 1, TOKENS.high)),
-            ("whatif_answer_tokens", Kind("whole", 0, TOKENS.high)),
-            *((f"whatif_{figure}_ms", Kind(high=TARGET_MS.high, blank=True)) for figure in ("tpot", "ttft")),
+            *((f"decision_{name}", Kind("text")) for name in ("model", "weight_dtype", "kv_cache_dtype")),
+            *((f"decision_{name}", Kind("text")) for name in ("purchase", "provider")),
+            ("decision_users", Kind("whole", 0, COUNT.high, blank=True)),
+            (f"decision_{ASKS}", Kind(low=0.001, high=1e6)),
+            ("decision_concurrent_requests", COUNT),
+            ("decision_context_tokens", Kind("whole", 1, TOKENS.high)),
+            ("decision_answer_tokens", Kind("whole", 0, TOKENS.high)),
+            ("decision_confidence", Kind("share", 0.01, 0.99)),
+            *((f"decision_{figure}_ms", Kind(high=TARGET_MS.high, blank=True)) for figure in ("tpot", "ttft")),
             *(
                 (f"log_{i}_{what}", Kind("date" if what == "date" else "any", low=-MOST, blank=True))
                 for i in range(1, LOG_LINES + 1)
@@ -1100,7 +1103,7 @@ INPUTS: tuple[Input, ...] = (
             *(
                 (f"case_{name}_{case}", Kind(low=0.001, high=1000))
                 for name in ("users", "context", "price")
-                for case in ("low", "base", "high")
+                for case in ("low", "high")
             ),
         )
     ),

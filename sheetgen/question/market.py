@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, Term
+from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PlacedInstance, Term
 from sheetgen.catalog.hardware import OwnedGpu as KnownGpu
 from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.plausible import plausible_of
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.question import parse
 from sheetgen.question.inputs import BY_NAME, OF_TERMS, Input
@@ -22,6 +23,7 @@ DEFAULT_PROVIDERS = ("aws", "azure", "gcp")
 DEFAULT_VENDORS = ("nvidia",)
 _VENDORS = {"nvidia": "NVIDIA", "amd": "AMD", "aws": "AWS"}  # as they are written; others with one capital letter
 ALL = "all"
+MOST_REGIONS = 12  # that an error lists beside the areas
 LEAST_MEMORY_BYTES = 22 * GIB
 LEAST_LINK_BYTES_PER_SECOND = 200e9  # of GPUs whose data-parallel ranks share experts
 MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
@@ -121,12 +123,14 @@ class Filters:
 
 class Selected(NamedTuple):
     """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
-    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices."""
+    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices.
+    `doubted`: instances of which an implausible price in this class takes no part, each with why."""
 
     candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, int], ...]
     others: Mapping[str, tuple[Candidate, ...]]
     rows: tuple[Candidate, ...]
+    doubted: tuple[tuple[str, str], ...]
 
 
 def vendor_name(vendor: str) -> str:
@@ -149,15 +153,33 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
         left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
         by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
         kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
-    known_here = {one.instance for one in kept}
-    others: dict[str, list[Candidate]] = {}
-    for row, gpu in asked.takes_part():
-        for price in row.offered:
-            if price.purchase != filters.purchase:
-                offers = (one for one in asked._offers(row, gpu, price) if one.instance not in known_here)
-                others.setdefault(price.purchase, []).extend(offers)
-    elsewhere = {purchase: tuple(found) for purchase, found in others.items()}
-    return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)))
+    elsewhere = asked.of_other_classes(kept)
+    doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
+    doubted = tuple((instance, why) for instance, why in doubts if why)
+    return Selected(tuple(kept), tuple(left_out.items()), elsewhere, tuple(asked.of_all_classes(kept)), doubted)
+
+
+def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
+    """Whether any instance that these filters allow can be had in their purchase class."""
+    return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
+
+
+class OfMarket(NamedTuple):
+    """Who may be rented in a region, however many: candidates in the class asked for, those of other classes that are
+    none in this one, and whole instances at list prices with GPUs of the vendors asked for, and of others."""
+
+    candidates: tuple[Candidate, ...]
+    others: Mapping[str, tuple[Candidate, ...]]
+    whole: tuple[Candidate, ...]
+    of_other_vendors: tuple[Candidate, ...]
+
+
+def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
+    """Who may be rented, of each provider apart: what holds of all providers holds of some of them."""
+    asked = _Asked.of(catalog, engine, filters)
+    kept, _ = asked.select(asked.is_by_provider)
+    whole, of_vendors = (tuple(one.select(_is_whole)[0]) for one in (asked, asked.with_other_vendors()))
+    return OfMarket(tuple(kept), asked.of_other_classes(kept), whole, of_vendors)
 
 
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
@@ -175,8 +197,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
     same providers, instances with the same GPUs of the clouds that take part by default and of other providers, and
     other GPUs where some were named. Only whole instances at list prices."""
     asked = _Asked.of(catalog, engine, filters)
-    every = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
-    others = replace(asked, vendors=tuple(one for one in every if one not in asked.vendors))
+    others = asked.with_other_vendors()
     by_vendor, by_cloud, by_provider, by_gpu = (list[Candidate]() for _ in BEYOND)
     if not asked.explicit:
         by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
@@ -210,12 +231,15 @@ class _Asked:
     instances: frozenset[str]
     rows: tuple[Instance, ...]  # of the region asked for, or each in its own
     brought: frozenset[str]  # rows of the user's own catalogs, which take part where no provider is named
+    doubted: Mapping[tuple[str, str], str]  # by instance and class an implausible price that takes no part, and why
 
     @classmethod
     def of(cls, catalog: Catalog, engine: Engine, filters: Filters) -> _Asked:
         """Raises ScenarioError for a name that is in no catalog."""
         every = tuple(dict.fromkeys(row.provider for row in catalog.instances()))
         vendors = tuple(dict.fromkeys(gpu.vendor for gpu in catalog.gpus()))
+        named_instances = frozenset(catalog.instance(name).id for name in filters.instances)
+        rows, doubted = _plausible_rows(catalog, filters.region, named_instances | catalog.brought)
         named = every if filters.instances else _named(filters.providers, every, "provider") or DEFAULT_PROVIDERS
         return cls(
             catalog,
@@ -224,9 +248,10 @@ class _Asked:
             named,
             _named(filters.vendors, vendors, "vendor") or DEFAULT_VENDORS,
             frozenset(catalog.gpu(name).id for name in filters.gpus),
-            frozenset(catalog.instance(name).id for name in filters.instances),
-            catalog.regions.rows_in(filters.region) if filters.region else catalog.instances(),
+            named_instances,
+            rows,
             frozenset() if filters.providers else catalog.brought,
+            doubted,
         )
 
     @property
@@ -246,8 +271,11 @@ class _Asked:
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
 
     def _unpriced(self, row: Instance) -> str:
-        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so."""
+        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so, or it is
+        implausible."""
         purchase = self.filters.purchase
+        if (row.id, purchase) in self.doubted:
+            return "at an implausible price"
         not_sold = row.price(purchase) is not None or (row.sold_as and purchase not in row.sold_as)
         return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
@@ -273,6 +301,22 @@ class _Asked:
         for one in found:
             passed = (p for p, names in of.items() if one.instance not in names and (one.shape, p) in taken)
             yield replace(one, passed_over=() if self.instances else tuple(passed))
+
+    def of_other_classes(self, kept: Sequence[Candidate]) -> dict[str, tuple[Candidate, ...]]:
+        """By purchase class the candidates at its price that are none of those kept in the class asked for."""
+        known_here = {one.instance for one in kept}
+        others: dict[str, list[Candidate]] = {}
+        for row, gpu in self.takes_part():
+            for price in row.offered:
+                if price.purchase != self.filters.purchase:
+                    offers = (one for one in self._offers(row, gpu, price) if one.instance not in known_here)
+                    others.setdefault(price.purchase, []).extend(offers)
+        return {purchase: tuple(found) for purchase, found in others.items()}
+
+    def with_other_vendors(self) -> _Asked:
+        """The same of GPUs of every vendor that was not asked for."""
+        every = dict.fromkeys(gpu.vendor for gpu in self.catalog.gpus())
+        return replace(self, vendors=tuple(one for one in every if one not in self.vendors))
 
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers or row.id in self.brought
@@ -350,12 +394,13 @@ class _Asked:
             near = "" if is_area else did_you_mean(self.filters.region, [*known.areas, *known.cities, *regions])
             areas = "" if self.rows else f" Areas: {', '.join(known.areas)}."
             where = f"no instance is left in region {shown(self.filters.region)!r}"
-            return f"{where}. Regions: {', '.join(regions)}.{areas}{near}"
+            named = f" Regions: {', '.join(regions)}." if len(regions) <= MOST_REGIONS or not areas else ""
+            return f"{where}.{named}{areas} Name one with --region.{near}"
         classes = [one for one in PURCHASES if any(_offered(row, one) for row, _ in here)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
             without = f"no instance is left{where} with a price for {self.filters.purchase}"
-            return f"{without}. Classes with prices: {', '.join(classes)}."
+            return f"{without}. Classes with prices: {', '.join(classes)}. Name one with --purchase."
         reasons = "; ".join(f"{n} rows {why}" for why, n in left_out.items()) or "no row matches the filters"
         options = "--providers, --vendors, --gpus, --instances, --region or --purchase"
         return f"no instance is left to choose from: {reasons}. Widen {options}."
@@ -372,6 +417,31 @@ def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[s
     if problems:
         raise ScenarioError(*problems)
     return every if ALL in low else low
+
+
+def _plausible_rows(
+    catalog: Catalog, region: str, taken: Collection[str]
+) -> tuple[tuple[Instance, ...], Mapping[tuple[str, str], str]]:
+    """The rows of a region, or each in its own, at their cheapest plausible prices; and by instance and class why the
+    cheapest is none. taken: rows whose prices are taken as they are, as the user named or wrote them."""
+    if not region:
+        return catalog.instances(), {}
+    plausible, rows = plausible_of(catalog), list[Instance]()
+    doubted: dict[tuple[str, str], str] = {}
+    for row in catalog.regions.rows_in(region):
+        if row.id in taken or not isinstance(row, PlacedInstance):
+            rows.append(row)
+            continue
+        doubts: dict[tuple[str, str], str] = {}
+        for purchase, by_region in row.every.items():
+            for name, price in by_region.items():
+                of_price = name, row.id, row.gpu, row.gpu_count, purchase, price.usd_per_hour
+                if why := plausible.doubt_in(*of_price):
+                    doubts[purchase, name] = f"${price.usd_per_hour:,.4f} an hour in {name}, {why}"
+        for (purchase, _), why in doubts.items():
+            doubted.setdefault((row.id, purchase), why)
+        rows.append(catalog.regions.placed_without(row, doubts) if doubts else row)
+    return tuple(rows), doubted
 
 
 def _offered(row: Instance, purchase: str) -> InstancePrice | None:

@@ -82,6 +82,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         ),
         "measured_kinds": Kind("whole", 0, 2 ** len(MODEL_KINDS) - 1),
         **dict.fromkeys(("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second"), RATE),
+        "pair_link_bytes_per_second": replace(RATE, low=0),
         **{f"peak_flops_{d}": RATE for d in ("16_bit", *DTYPES)},
         **{
             name: FACTOR if any(getattr(bound, "ge", None) == 0 for bound in field.metadata) else DIVISOR

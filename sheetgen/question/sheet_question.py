@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
@@ -32,7 +32,7 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.discounts import Discounts, discounts_of, in_force, in_general
 from sheetgen.question.inputs import BY_NAME, OF_SETTINGS, OF_WORKLOAD, OPTION_GROUPS, Settings, asked_in
-from sheetgen.question.market import Candidate, Filters, Owning, not_asked, owning_of, select
+from sheetgen.question.market import Candidate, Filters, Owning, is_sold, not_asked, owning_of, select
 from sheetgen.question.measurements import (
     NOTHING_MEASURED,
     Measurements,
@@ -323,15 +323,20 @@ class Load:
         return math.ceil(self.concurrent_requests)
 
 
+DeclinedReason = Literal["unsold", "not_held", "even_chance", "no_saving"]
+
+
 @dataclass(frozen=True)
 class DeclinedClass:
-    """A purchase class that was requested and is no answer: its commitment costs no less than on demand.
+    """A purchase class that was requested and is no answer, so that the load is answered on demand.
 
-    monthly_usd: none where it has no answer. unpriced, instances: how many of the instances sold on demand have no
-    price in it.
+    reason: no instance has a price in it (`unsold`), nothing sold in it holds the load (`not_held`), it binds money and
+    serves the load at an even chance alone (`even_chance`), or it costs no less (`no_saving`). monthly_usd: none where
+    it has no answer. unpriced, instances: how many of the instances sold on demand have no price in it.
     """
 
     purchase: str
+    reason: DeclinedReason
     monthly_usd: float | None
     unpriced: int
     instances: int
@@ -367,6 +372,7 @@ class Question:
     ask: int | None = None  # position of the model that is to be approved; none: each
     discounts: Discounts = field(default_factory=dict)  # beside that of the settings
     stated: Stated = field(default_factory=dict)
+    doubted: tuple[tuple[str, str], ...] = ()  # instances of which a price takes no part, as it is implausible: and why
     declined: DeclinedClass | None = None
     measurements: Measurements = NOTHING_MEASURED
 
@@ -434,10 +440,11 @@ class Question:
         return cell.model * len(self.workloads) + cell.workload
 
 
-def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
+def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bool = False) -> Question:
     """The question behind the options of `build` (by their long names with underscores).
 
-    With `context_tokens` among them it is one load of the user's own, as `recommend` asks it.
+    With `context_tokens` among them it is one load of the user's own, as `recommend` asks it. on_demand_where_unsold:
+    ask on demand where no instance has a price in the class that was requested.
 
     Raises ScenarioError or CatalogError with every problem found, one line each.
     """
@@ -445,7 +452,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     attempt = problems.attempt
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
-    models = attempt(_models, catalog, options, engine)
+    models = attempt(models_named, catalog, options, engine)
     engine = engine and engine.for_models([one.model.entry_id for one in models or ()])
     draft = None
     if name := options.get("draft_model"):
@@ -482,9 +489,15 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
     places = {name: i for i, name in enumerate(known)}  # in whatever order they are named, the sheet is the same
     named["providers"] = tuple(sorted(dict.fromkeys(named["providers"]), key=lambda name: places.get(name.lower(), -1)))
     purchase = settings.purchase if settings else ON_DEMAND
-    filters = Filters(**named, region=options.get("region") or "", purchase=purchase)
+    filters, requested = Filters(**named, region=options.get("region") or "", purchase=purchase), purchase
+    plain = replace(filters, purchase=ON_DEMAND)
+    if on_demand_where_unsold and engine and settings:
+        is_sold_here, is_sold_plainly = (attempt(is_sold, catalog, engine, one) for one in (filters, plain))
+        if is_sold_plainly and not is_sold_here:
+            filters, purchase, settings = plain, ON_DEMAND, replace(settings, purchase=ON_DEMAND)
+            options = {**options, "purchase": ON_DEMAND}
     selected = attempt(select, catalog, engine, filters) if engine else None
-    candidates, left_out, others, rows = selected or ((), (), {}, ())
+    candidates, left_out, others, rows, doubted = selected or ((), (), {}, (), ())
     overrides = attempt(typed.read_overrides, options.get("typed"))
     by_id = {c.gpu.id: c.gpu for c in rows}
     if overrides:  # an instance of one's own may be of a GPU that nothing else offers
@@ -528,6 +541,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any]) -> Question:
         beyond=not_asked(catalog, engine, filters),
         rate=rate,
         draft=draft and at_weights(draft, models[0].weight_dtype),
+        doubted=doubted,
+        declined=None
+        if requested == purchase
+        else DeclinedClass(requested, "unsold", None, len(candidates), len(candidates)),
     )
     question = _measured(question, catalog)
     question = _overridden(question, *overrides)
@@ -704,7 +721,7 @@ def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], 
     return replace(model, recommended_weight_dtype=dtype)
 
 
-def _models(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
+def models_named(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
     """The models named, at the precisions of their own."""
     names = parse.words(options.get("models"))
     if not names:

@@ -22,7 +22,7 @@ from sheetgen.report.wording import month_as_budgeted
 SECTIONS = {
     "recommendation": "Recommendation at the headline", "load": "Load", "inputs": "Inputs", "prices": "Prices",
     "models": "Models", "gpus": "GPUs", "precisions": "Precisions", "results": "Results of all loads",
-    "what_if": "What-if and its cases",
+    "decision": "Decision and its cases",
 }  # fmt: skip
 TABLES = {"models": "facts of models", "gpus": "facts of GPUs", "precisions": "precisions"}
 OF_ENGINE = "n_params"  # columns whose heads are the ends of one phrase: parameters active, in layers ...
@@ -76,7 +76,7 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
         "prices": _price_changes(a, b),
         **{table: _table_changes(a, b, table) for table in TABLES},
         "results": _answer_changes(a, b, pairing.loads()),
-        "what_if": _other_result_changes(a, b),
+        "decision": _other_result_changes(a, b),
     }
     return Comparison(a, b, pairing, {s: tuple(found[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 
@@ -295,7 +295,7 @@ def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
 
 
 def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """The results beside those of loads: of What-if and its cases."""
+    """The results beside those of loads: of Decision and its cases."""
     labels = [one.label for one in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)

@@ -40,10 +40,10 @@ MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names 
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
 _LABELS = {
-    "whatif_hardware_monthly_usd": "$ per month on the hardware chosen",
-    "whatif_hardware_gpus": "GPUs for all requests on the hardware chosen",
-    "whatif_monthly_usd": "$ per month of the cheapest hardware", "whatif_instance": "cheapest hardware",
-    "whatif_n_instances": "how many of the cheapest hardware",
+    "decision_hardware_monthly_usd": "$ per month on the hardware chosen",
+    "decision_hardware_gpus": "GPUs for all requests on the hardware chosen",
+    "decision_monthly_usd": "$ per month of the cheapest hardware", "decision_instance": "cheapest hardware",
+    "decision_n_instances": "how many of the cheapest hardware",
 }  # fmt: skip
 _OF_CASES = {**{what: f"{what} multiplier" for what in ("users", "context", "price")}, "monthly_usd": "$ per month"}
 _LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd

@@ -18,8 +18,8 @@ from sheetgen.answer.solve import solve
 from sheetgen.book import build_book
 from sheetgen.book.carried import KEY_COLUMNS
 from sheetgen.book.change_log import values_as_built
+from sheetgen.book.decision_choices import decision
 from sheetgen.book.sheets import AND_AUTO, NONE, PRECISIONS, Book, Range, Ref
-from sheetgen.book.what_if_choices import what_if
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, SheetgenError, did_you_mean, shown
@@ -79,7 +79,7 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
     record = record_of(solved, no_levers, for_page=True)
     page = build_page(record, solved.question)
-    book = build_book(solved, record, page, no_levers, what_if(solved), baseline)
+    book = build_book(solved, record, page, no_levers, decision(solved), baseline)
     roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
     inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
     fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")

@@ -6,57 +6,75 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import CellRecord, PayLess
-from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord, CellRecord, PayLess
+from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS
+from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
 from sheetgen.report.host_words import hosted_facts
+from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
-from sheetgen.units import Layout, count, rate_text
+from sheetgen.units import ON_DEMAND, PERCENT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
 STALE, SPOT = "stale_after_days", "spot"
+IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
+IMPOSSIBLE = "impossible"  # of the reasons to measure first: nothing serves the load at the confidence requested
+# Of what is requested beside the load, in the order in which it is said.
+_FILTERS = {
+    "region": "in {}",
+    "providers": "from {}",
+    "vendors": "GPUs of {}",
+    "gpus": "on {}",
+    "instances": "on {}",
+    "kv_cache_dtype": "KV cache {}",
+    "engine": "{}",
+}
 
-_QUESTION = template("{model} in {weights} for {load}, of {context} tokens ({prompt} + {answer}):")
+_QUESTION = template(
+    "{model} in {weights} for {load}, of {context} tokens ({prompt} + {answer}), at least {asked}"
+    "[narrowed?, {filters}]:",
+    narrowed=is_text(q.filters),
+)
 _AT_ONCE = template(
     "[is_stated?{stated}, ]{at_once} at once[many?, enough for at least {people}]",
     is_stated=is_text(q.stated),
     many=is_text(q.people),
 )
 _ARRIVING = template(
-    "[is_stated?{stated} ({rate} a second at peak, {at_once} at once)|{rate} requests a second at peak, {at_once} at "
-    "once]",
+    "[is_stated?{stated} ({rate} a second at peak{so})|{rate} requests a second at peak{so}]",
     is_stated=is_text(q.stated),
+    so=template("[served?, {at_once} at once]", served=is_text(q.at_once)),
 )
 _MONTH = template(
-    "{rent}, {month} a month, {year} a year[differs?; as budgeted {budget}]"
-    "[bound?; the {term} commitment binds {binds}]",
+    "{rent}, {month} a month, {year} a year[differs?; {budget}][bound?; commits to {binds}]",
     differs=is_text(q.budget),
-    bound=is_text(q.term),
+    bound=is_text(q.binds),
 )
 _SURE = template(
     "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
-    "that no machine fails.[doubtful? {doubt}][enough?| [measured?{reason}|[margin?{level}: {month} a month.|Nothing "
-    "is {level}.]]]",
+    "that no machine fails.[doubtful? Least sure: {doubt}.][enough?| [measured?{reason}|[margin?{level}: {month} a "
+    "month.|Nothing is {level}.]]]",
     short=q.is_short == 1,
     doubtful=q.chance < q.margin,
     enough=q.chance == q.level,
     measured=is_text(q.reason),
     margin=is_text(q.month),
 )
-_SERVES = template(
-    "up to {most}[routed?, each sent to the least busy replica]; memory for {memory} at once.", routed=q.is_routed
-)
+_STEP = template("{chance}: {month}.")
+_SERVES = template("up to {most}[routed? by least-busy routing]; memory for {memory} at once.", routed=q.is_routed)
 _WAIT = template(
-    "First word after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
-    "[paced? (target {pace_target})].",
+    "First word after {first} s[aimed? (target {first_target})], then {pace} tokens/s[paced? (target {pace_target})]"
+    "[mean? on average].",
+    mean=q.is_mean == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
@@ -67,45 +85,48 @@ _HARDWARE = template(
     brought=is_text(q.origin),
     doubted=is_text(q.doubt),
 )
-_RESERVE = template("{machines} at once need a reservation: ask for capacity.")
+_RESERVE = template("Ask for capacity: {machines} at once.")
 _NEVER_MEASURED = template(
-    "Never measured by us[drafted?: {what}][other?; on hardware that was: {month}, {rent}].",
+    "Never measured by us[drafted?: {what}][other?; the cheapest that was: {month}, {rent}].",
     drafted=is_text(q.what),
     other=is_text(q.rent),
 )
-_INTERRUPTED = template("Spot machines can be taken away at any time; what that costs is not counted.")
+_INTERRUPTED = template("Spot can be taken away any time; that is not counted.")
 _WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
 _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
     "At {context} tokens {month}: {rent}, as default targets grow with the context; {targets} allow the same here."
 )
 _PUBLISHED = template(
-    f"[served?{{month}} in {{dtype}}: {{rent}}|in {{dtype}} [held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]].",
+    f"[served?[same?the same machines in {{dtype}}|{{month}} in {{dtype}}: {{rent}}][surer?, {{sure}}]|in {{dtype}} "
+    f"[held?{sentences.TOO_LATE}|{sentences.NOT_HELD}]].",
     served=is_text(q.month),
+    same=q.is_same == 1,
+    surer=is_text(q.sure),
     held=q.is_held > 0,
 )
-_ALL_AT_ONCE = template("all {people} at the same moment {month}")
-_ASKING = template("{times} times a day {month}")
-_DOUBTS = {  # by what an answer is least sure of: what settles it
-    MEMORY: "Least sure: memory; its start-up log settles it (--measured).",
-    "tpot": "Least sure: time per token; a run settles it.",
-    "ttft": "Least sure: first token; a run settles it.",
-}
+_ALL_AT_ONCE = template("all {people} at once: {month}")
+_ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
+THE_SAME = "the same"
 _MEASURE = template(
-    "[decided?run {run}, {usd}: [falls?if {holds}, the month falls from {month} to {cheaper}|unless {holds}, "
-    "[rises?the month is {higher}|nothing is {level}]]|{run} costs {usd}, and no money hangs on it].",
+    "{rent} for a day, {usd}: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
+    "nothing is {level}]]|no money hangs on it].",
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
-    run="one replica on {rent} for a day",
-    holds=template("[short?its start-up log shows that the load fits|it holds the targets]", short=q.limit == MEMORY),
+    holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template("{usd}: {host}'s API, {precision}, read {day}.")
+_HOSTED = template("{usd} a month: {host}'s API, {precision}, read {day}.")
+_DECLINED_REASONS = {
+    "not_held": template("nothing sold so holds the load"),
+    "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
+    "no_saving": template("{month} a month, no less than on demand"),
+}
 _DECLINED = template(
-    "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load]; "
-    "{unpriced} of {instances} machines have no price of that class.",
-    held=is_text(q.month),
+    "{term} was requested and is no answer: {reason}; {unpriced} of {instances} types lack that price.",
 )
+_UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
+_SURER = template("On demand costs {month} a month for the {confidence} requested; as sure as this it costs more.")
 
 
 class Line(NamedTuple):
@@ -129,11 +150,6 @@ def rented(rental: Rental) -> str:
     return f"{rental.n_instances:,}x {rental.instance}"
 
 
-def dollars(usd: float) -> str:
-    """An amount as a text has it: $40,179."""
-    return f"${usd:,.0f}"
-
-
 def question_words(question: Question, cell: CellRecord) -> str:
     """The question as it was understood, in people, a rate and requests at once."""
     model, workload = question.model_of(cell.row), question.workload_of(cell.row)
@@ -144,8 +160,22 @@ def question_words(question: Question, cell: CellRecord) -> str:
         context=f"{cell.context_tokens:,}",
         prompt=f"{workload.input_tokens:,}",
         answer=f"{workload.output_tokens:,}",
+        asked=str(wording.sure(EVEN if IMPOSSIBLE in cell.measure_first else question.settings.confidence)),
+        filters=filters_of(question),
     )
     return str(sentence)
+
+
+def filters_of(question: Question) -> str:
+    """What was requested of the hardware beside the load and its class; nothing where it is all by default."""
+    options = question.options
+    requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
+    return ", ".join(words.format(_stated(options[name])) for name, words in requested.items())
+
+
+def _stated(value: object) -> str:
+    words = value if isinstance(value, str) else ", ".join(map(str, value))  # type: ignore[call-overload]
+    return "anybody" if words == ALL else words
 
 
 def load_of(question: Question, cell: CellRecord) -> str:
@@ -159,7 +189,7 @@ def load_of(question: Question, cell: CellRecord) -> str:
         }
     )
     if cell.is_rate:
-        at_once = rate_text(cell.concurrent_requests) if cell.concurrent_requests else "none"
+        at_once = rate_text(cell.concurrent_requests) if cell.concurrent_requests else ""
         rate = rate_text(cell.requests_per_second)
         return str(_ARRIVING.fill(stated=stated, rate=rate, at_once=at_once, is_stated=bool(stated)))
     at_once = count(cell.requests, "request")
@@ -172,47 +202,51 @@ def answer_words(question: Question, cell: CellRecord) -> str:
     if cell.chosen is None:
         return cell.verdict
     usd, settings = cell.answer.monthly_usd, question.settings
-    purchase = question.instances[cell.answer.instance].purchase
-    budget = wording.month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
+    purchase, amount = question.instances[cell.answer.instance].purchase, amounts_of(settings)
+    terms = settings.currency, settings.fx_rate, settings.contingency_fraction
+    if settings.contingency_fraction:
+        budget = f"as budgeted {wording.month_as_budgeted(usd, *terms)}"
+    else:  # the month above is in the budget's currency
+        budget = wording.budget_terms(*terms)[1].strip("()")
     sentence = _MONTH.fill(
         rent=rented(cell.answer),
-        month=dollars(usd),
-        year=dollars(cell.units.annual_usd),
+        month=amount(usd),
+        year=amount(cell.units.annual_usd),
         budget=budget,
         differs=bool(budget),
-        term=TERMS.get(purchase, ""),
-        binds=dollars(committed_usd(purchase, usd)),
-        bound=purchase in TERMS,
+        binds=amount(committed_usd(purchase, usd)) if purchase in TERMS else "",
     )
     return str(sentence)
 
 
-def answer_lines(
-    question: Question,
-    cell: CellRecord,
-    n_ways: int = SHOWN_WAYS,
-    has_rent: bool = True,
-    has_habits: bool = True,
-    has_known: bool = True,
-    has_hosted: bool = True,
-) -> Iterator[Line]:
-    """What the answer rests on: certainty, what it serves, the hardware, so many ways to pay less, the answer as
-    published, what a measurement decides.
+class Shown(NamedTuple):
+    """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
+    many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
+    known of people."""
 
-    has_rent: with what each way to pay less rents. has_habits: with what other habits of the same people cost.
-    has_known: with what is known of them. has_hosted: with the cheapest hosted API.
-    """
+    has_published: bool = True
+    has_habits: bool = True
+    n_ways: int = SHOWN_WAYS
+    has_measure: bool = True
+    has_gap: bool = True
+    has_rent: bool = True
+    has_known: bool = True
+
+
+def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator[Line]:
+    """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published,
+    what a measurement decides, the cheapest hosted API."""
     for label, texts in (
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
         ("hardware", _hardware(question, cell)),
-        ("class", _declined(cell)),
-        ("pay less", _pay_less(cell, n_ways, has_rent)),
-        ("longer", _longer(cell)),
-        ("published", _published(cell)),
-        ("if", _other_loads(question, cell, has_known) if has_habits else ()),
-        ("measure", _measure(cell)),
-        ("hosted", _hosted(question, cell) if has_hosted else ()),
+        ("class", _class(question, cell)),
+        ("pay less", _pay_less(question, cell, shown)),
+        ("longer", _longer(question, cell)),
+        ("published", _published(question, cell) if shown.has_published else ()),
+        ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
+        ("measure", _measure(question, cell) if shown.has_measure else ()),
+        ("hosted", _hosted(question, cell)),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
@@ -222,18 +256,22 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     margin = cell.at_level(MARGIN)
     chance = str(wording.sure(cell.answer.chance))
     costs_no_more = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT  # in another layout
-    reasons = [str(words).replace(" × ", "x ") for words in wording.measure_words(cell, question.settings.confidence)]
+    settings = question.settings
+    reasons = [
+        str(amount_in(words, settings.currency, settings.fx_rate)).replace(" × ", "x ")
+        for words in wording.measure_words(cell, settings.confidence)
+    ]
     sentence = _SURE.fill(
         chance=chance,
         short=wording.is_short(cell.answer),
         doubtful=cell.answer.chance < MARGIN,
-        doubt=_DOUBTS[cell.answer.limit],
+        doubt=OF_CHANCE[cell.answer.limit],
         enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
         level=str(wording.sure(MARGIN)),
-        month=dollars(margin.monthly_usd) if margin else "",
+        month=amounts_of(settings)(margin.monthly_usd) if margin else "",
         margin=margin is not None,
         measured=bool(reasons),
-        reason=reasons[0] if reasons else "",
+        reason=" ".join(filter(None, (*reasons[:1], _step(question, cell)))),
     )
     yield str(sentence)
 
@@ -253,6 +291,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     )
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms
     wait = _WAIT.fill(
+        is_mean=int(cell.is_rate),
         first=f"{answer.ttft_seconds:.1f}",
         first_target=f"{(first or 0) / 1000:.1f}",
         pace=f"{1 / answer.tpot_seconds:.0f}",
@@ -281,81 +320,114 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         brought=candidate.brought,
         origin=own_list(candidate) if candidate.brought else "",
     )
-    yield str(sentence)
+    told = [str(sentence)]
     if cell.needs_reservation:
-        yield str(_RESERVE.fill(machines=f"{answer.n_instances:,} machines"))
+        told.append(str(_RESERVE.fill(machines=f"{answer.n_instances:,} machines")))
     if candidate.purchase == SPOT:
-        yield str(_INTERRUPTED.fill())
+        told.append(str(_INTERRUPTED.fill()))
     if question.draft is not None:
         what = f"{question.draft.name} as a draft, whose speed-up is not counted"
-        yield str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False))
+        told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False)))
     elif not answer.measured:
         other = cell.measured_hardware
         sentence = _NEVER_MEASURED.fill(
             drafted=False,
             rent=rented(other) if other else "",
-            month=dollars(other.monthly_usd) if other else "",
+            month=amounts_of(question.settings)(other.monthly_usd) if other else "",
             other=other is not None,
         )
-        yield str(sentence)
+        told.append(str(sentence))
+    yield " ".join(told)
 
 
-def _declined(cell: CellRecord) -> Iterator[str]:
+def _class(question: Question, cell: CellRecord) -> Iterator[str]:
+    """Why the class that was requested is no answer; or that on demand costs less, at another certainty."""
+    month = amounts_of(question.settings)
     if declined := cell.declined:
-        usd = declined["monthly_usd"]
-        sentence = _DECLINED.fill(
-            term=declined["purchase"],
-            month=dollars(usd) if usd else "",
-            held=bool(usd),
-            unpriced=f"{declined['unpriced']:,}",
-            instances=f"{declined['instances']:,}",
-        )
-        yield str(sentence)
+        usd, reason = declined["monthly_usd"], _DECLINED_REASONS.get(declined["reason"])
+        slots = {name: f"{declined[name]:,}" for name in ("unpriced", "instances")} | {"term": declined["purchase"]}
+        why = str(reason.fill(month=month(usd) if usd else "")) if reason else ""
+        yield str(_DECLINED.fill(reason=why, **slots) if reason else _UNSOLD.fill(**slots))
+    usual = cell.by_purchase[ON_DEMAND]
+    if (
+        not cell.declined
+        and usual
+        and cell.answer.purchase != ON_DEMAND
+        and usual.monthly_usd <= cell.answer.monthly_usd
+    ):
+        confidence = PERCENT.text(question.settings.confidence)
+        yield str(_SURER.fill(month=month(usual.monthly_usd), confidence=confidence))
 
 
-def _pay_less(cell: CellRecord, n_ways: int, has_rent: bool) -> Iterator[str]:
+def _is_said_beside(cell: CellRecord) -> bool:
+    """Whether what an even chance costs stands beside the certainty, as a reason to measure first."""
+    return not IS_TOLD.isdisjoint(cell.measure_first[:1])
+
+
+def _step(question: Question, cell: CellRecord) -> str:
+    """The surest level at which the month is clearly less, where an even chance is said beside the certainty."""
+    even = cell.at_level(EVEN)
+    for way in cell.pay_less:
+        if way.kind == "less_sure" and _is_said_beside(cell) and even and even.monthly_usd != way.monthly_usd:
+            month = amounts_of(question.settings)(way.monthly_usd)
+            return str(_STEP.fill(chance=str(wording.sure(way.chance or 0)), month=month))
+    return ""
+
+
+def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
     with what is rented, or all in one."""
-    is_said = bool(cell.measure_first) and cell.measure_first[0] in ("asked_dear", "one_each")  # beside the certainty
+    decider = cell.measure.decider if cell.measure and shown.has_measure else None
+    is_said = _is_said_beside(cell) or any(  # beside the certainty, or where it is measured
+        decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
+        for way in cell.pay_less
+    )
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     mildest = [way for way in cell.pay_less if way.kind not in apart]
-    n_elsewhere = max(n_ways // 2, n_ways - len(mildest))
+    n_elsewhere = max(shown.n_ways // 2, shown.n_ways - len(mildest))
     elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_elsewhere]
-    shown = [*mildest[: n_ways - len(elsewhere)], *elsewhere]
-    if has_rent:
-        yield from (_way(way, has_rent) for way in shown)
-    elif shown:
-        yield f"{'; '.join(_way(way, has_rent) for way in shown)}."
+    ways = [_way(question, way, shown.has_rent) for way in (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)]
+    if shown.has_rent:
+        yield from ways
+    elif ways:
+        yield f"{'; '.join(ways)}."
 
 
-def _way(way: PayLess, has_rent: bool) -> str:
+def _way(question: Question, way: PayLess, has_rent: bool) -> str:
     rent = f"{way.n_instances:,}x {way.instance}" if way.instance and has_rent else ""
-    return str(_WAY.fill(month=dollars(way.monthly_usd), what=way.what, rent=rent, rented=bool(rent)))
+    month = amounts_of(question.settings)(way.monthly_usd)
+    return str(_WAY.fill(month=month, what=way.what, rent=rent, rented=bool(rent)))
 
 
-def way_words(way: PayLess) -> str:
+def way_words(question: Question, way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
-    return str(_GIVES_UP.fill(way=_way(way, has_rent=True), gives_up=way.gives_up))
+    return str(_GIVES_UP.fill(way=_way(question, way, has_rent=True), gives_up=way.gives_up))
 
 
-def _longer(cell: CellRecord) -> Iterator[str]:
+def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
     """The nearest longer context that costs less, with the targets that it is served within."""
     if longer := cell.cheaper_longer:
         allowed = {"--tpot-ms": longer.tpot_target_ms, "--ttft-ms": longer.ttft_target_ms}
         sentence = _LONGER.fill(
             context=f"{longer.context_tokens:,}",
-            month=dollars(longer.monthly_usd),
+            month=amounts_of(question.settings)(longer.monthly_usd),
             rent=rented(longer),
             targets=" ".join(f"{option} {math.ceil(ms) if ms else 'off'}" for option, ms in allowed.items()),
         )
         yield str(sentence)
 
 
-def _published(cell: CellRecord) -> Iterator[str]:
+def _published(question: Question, cell: CellRecord) -> Iterator[str]:
     if published := cell.as_published:
+        answer, confidence, chance = cell.answer, question.settings.confidence, published.chance or 0
+        is_same = (published.instance, published.n_instances) == (answer.instance, answer.n_instances)
+        as_asked = (chance >= confidence) == (answer.chance >= confidence)
         sentence = _PUBLISHED.fill(
             dtype=published.weight_dtype.upper(),
-            month=dollars(published.monthly_usd or 0),
+            month=amounts_of(question.settings)(published.monthly_usd or 0),
+            is_same=int(is_same),
+            sure="" if as_asked else str(wording.sure(chance)),
+            surer=not as_asked,
             rent=f"{published.n_instances or 0:,}x {published.instance}",
             served=published.instance is not None,
             held=published.is_held,
@@ -364,43 +436,58 @@ def _published(cell: CellRecord) -> Iterator[str]:
 
 
 def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Iterator[str]:
+    by_month: dict[str, list[str]] = {}
+    for asking in cell.by_requests_per_day:
+        by_month.setdefault(_month_of(question, cell, asking), []).append(f"{asking.requests_per_user_per_day:g}")
     loads = [
-        str(_ASKING.fill(times=f"{asking.requests_per_user_per_day:g}", month=dollars(asking.monthly_usd)))
-        for asking in cell.by_requests_per_day
+        str(_ASKING.fill(times=" or ".join(times), month=month, is_first=int(i == 0)))
+        for i, (month, times) in enumerate(by_month.items())
     ]
-    if every := cell.all_at_once:
-        people = people_words(every.concurrent_requests)
-        loads.append(str(_ALL_AT_ONCE.fill(people=people, month=dollars(every.monthly_usd))))
+    every = cell.all_at_once
+    if every and every.concurrent_requests > 1:
+        month = _month_of(question, cell, every)
+        loads.append(str(_ALL_AT_ONCE.fill(people=f"{every.concurrent_requests:,}", month=month)))
     if loads:
         is_default = question.options.get(ASKS) is None and cell.is_rate
         known = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
         yield f"{'; '.join(loads)}.{known}"
 
 
+def _month_of(question: Question, cell: CellRecord, other: AskingRecord | AllAtOnceRecord) -> str:
+    """The month of other habits, or that it is the same."""
+    same = other.monthly_usd == cell.answer.monthly_usd
+    return THE_SAME if same else amounts_of(question.settings)(other.monthly_usd)
+
+
 def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
     if not cell.hosted:
-        yield str(hosted_facts(question, cell).hosts)
+        yield f"{hosted_facts(question, cell).hosts}."
         return
     host = cell.hosted[0]
     precision, name = host.precision or "precision unknown", question.reference.hosted.host_name(host.host)
-    yield str(_HOSTED.fill(host=name, precision=precision, usd=dollars(host.monthly_usd), day=host.read_on))
+    yield str(
+        _HOSTED.fill(
+            host=name, precision=precision, usd=amounts_of(question.settings)(host.monthly_usd), day=host.read_on
+        )
+    )
 
 
-def _measure(cell: CellRecord) -> Iterator[str]:
+def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
     """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
     rented."""
     if (measure := cell.measure) is None:
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
-    higher = dollars(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
+    amount = amounts_of(question.settings)
+    higher = amount(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
         rent=rented(run),
-        usd=dollars(run.usd),
+        usd=amount(run.usd),
         decided=cheaper is not None or margin is None or bool(higher),
         short=(cheaper or cell.answer).limit == MEMORY,
-        month=dollars(cell.answer.monthly_usd),
+        month=amount(cell.answer.monthly_usd),
         falls=cheaper is not None,
-        cheaper=dollars(cheaper.monthly_usd) if cheaper else "",
+        cheaper=amount(cheaper.monthly_usd) if cheaper else "",
         higher=higher,
         rises=bool(higher),
         level=str(wording.sure(MARGIN)),

@@ -7,18 +7,18 @@ would save most, and what stands at the head of a model's column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.answer_record import DOUBTED, CellRecord, Record
 from sheetgen.answer.levers import best
 from sheetgen.answer.solution import short_tokens
 from sheetgen.answer.solve import TOO_SLOW
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ASKED, Question
-from sheetgen.report import headline_table, notes, page, sentences, wording
+from sheetgen.report import approval, headline_table, notes, page, sentences, wording
 from sheetgen.report.fingerprints import breaks, fingerprints_of
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import in_currency
@@ -38,11 +38,10 @@ from sheetgen.report.wording import (
     whole,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PUBLISHED, UNIT_NAMES, WHOLE, Layout
+from sheetgen.units import PERCENT, PUBLISHED, UNIT_NAMES, WHOLE, Layout
 
 TITLE = "LLM serving sizing sheet"
 LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
-_TERMS = (("reserved-1yr", "1-year term", "months_in_a_year"), ("reserved-3yr", "3-year term", "months_in_three_years"))
 LEAST_LEVERS = 3  # with more models, one of each at least
 
 
@@ -62,6 +61,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
     asked = _asked(record, question, cards)
     return Page(
         title=_stated(question, "title") or TITLE,
+        request=approval.request_of(record, question, cards, asked["total"]),
         finding=headline_table.finding(question, cards, asked["total"] and asked["total"].monthly),
         question=_question(question),
         precision_line=" · ".join((*_precision(question), *_rule(question))),
@@ -113,7 +113,8 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
         "approver": _stated(question, "approver"),
         "valid_until": _stated(question, "valid_until"),
         "ask": 0 if len(cards) == 1 else question.ask,
-        "total": _total(record, question, cards) if together and len(cards) > 1 else None,
+        "is_asked": question.ask is not None,
+        "total": _total(question, cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(record, question)),
         "assumed": tuple(notes.most_assumed(question, any(cell.needs_reservation for cell in record.cells))),
@@ -121,22 +122,15 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
     }
 
 
-def _total(record: Record, question: Question, cards: Sequence[Card]) -> page.Total:
+def _total(question: Question, cards: Sequence[Card]) -> page.Total:
     """The answers of all models added up; none where one of them has none."""
-
-    def added(cells: Sequence[Any]) -> Cell:
-        known = [one.value for one in cells if one]
-        return money(math.fsum(known)) if len(known) == len(cells) else NONE
-
-    monthly = added([one.monthly for one in cards])
+    months = [one.monthly.value for one in cards if isinstance(one.monthly, Cell) and one.monthly]
+    monthly = money(math.fsum(months)) if len(months) == len(cards) else NONE
     yearly = _annual_usd(monthly) if monthly else None
-    classes = tuple(map(added, zip(*(one.classes for one in cards), strict=True))) if monthly else ()
     return page.Total(
+        model=" + ".join(one.model for one in cards),
         monthly=monthly,
         per_year=words("{} a year", money(yearly)) if monthly else NONE,
-        classes=classes,
-        class_rents=(NONE,) * len(classes),
-        fp8_monthly=added([one.fp8_monthly for one in cards]),
         approve=_to_approve(question, monthly, yearly),
     )
 
@@ -224,13 +218,10 @@ def _card(question: Question, cell: CellRecord) -> Card:
         **_at_fp8(question, cell),
         not_asked=cheaper,
         cheapest_not_asked=less[0] if less else NONE,
-        held=words("serves {}", wording.served_count(cell)),
-        targets=wording.short_targets(question.workload_of(cell.row)) if question.settings.speed_targets else "",
         classes=tuple(classes[purchase] for purchase in shown),
         class_rents=tuple(rented(cell.by_purchase[purchase]) for purchase in shown),
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
-        committed=_committed(classes),
         spare_machine="" if survives else money(chosen.monthly_usd / chosen.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
         row=headline_table.headline_row(question, cell),
@@ -262,18 +253,6 @@ def _spare(question: Question, cell: CellRecord) -> Text:
     return words("{}, asked {}", wording.served_count(cell), at)
 
 
-def _committed(classes: Mapping[str, Cell]) -> Text:
-    """What the longest term that has a price commits to, in all, and how long that pays for on demand: a 3-year term to
-    $624,867, 15.6 months on demand."""
-    on_demand = classes.get(ON_DEMAND)
-    for purchase, said, months in reversed(_TERMS):
-        if (usd := classes.get(purchase)) and on_demand:
-            total = float(usd.value * cost.CONSTANTS[months])
-            lasts = Cell(total / on_demand.value, ONE_DECIMAL)
-            return words(f"a {said} to {{}}, {{}} months on demand", money(total), lasts)
-    return ""
-
-
 def _runner_up(cell: CellRecord) -> Text:
     second, before = cell.runner_up, cell.answer.monthly_usd
     if second is None:
@@ -297,7 +276,7 @@ def _why_nothing(question: Question, cell: CellRecord) -> Text:
     if cell.verdict == TOO_SLOW:
         target = wording.target_words(question.workload_of(cell.row))
         return words("a lone request misses {} on every candidate that holds it", target)
-    if all(one.why.kind == "not_run" for one in cell.why_not):
+    if all(one.why.kind in ("not_run", DOUBTED) for one in cell.why_not):
         return f"no candidate runs {cell.weight_dtype} weights with a {cell.kv_cache_dtype} KV cache"
     return "no candidate holds weights and one request"
 
@@ -460,7 +439,6 @@ def _at_fp8(question: Question, cell: CellRecord) -> dict[str, Any]:
         "fp8_rent": rented(one),
         "fp8_monthly": monthly,
         "fp8_is_large": cell.needs_reservation,
-        "fp8_term": _fp8_term(cell, one.monthly_usd),
     }
 
 
@@ -470,16 +448,6 @@ def _fp8_quality(question: Question) -> str:
     both = next(one for one in levers if one.id == "fp8-both")
     more = both.more or both.cost
     return f"FP8: {more[:1].lower()}{more[1:]} ({both.source.partition(';')[0]})."
-
-
-def _fp8_term(cell: CellRecord, fp8_usd: float) -> Text:
-    """FP8 and a term together, of the terms the cheapest, where that is the cheapest way of all that are named."""
-    known = [(said, cell.fp8_by_purchase[purchase]) for purchase, said, _ in _TERMS if purchase in cell.fp8_by_purchase]
-    said, best = min(known, key=lambda term: term[1].monthly_usd, default=("", None))
-    others = (cell.by_purchase.get(purchase) for purchase, _, _ in _TERMS)
-    if best is None or best.monthly_usd >= min([fp8_usd, *(one.monthly_usd for one in others if one)]):
-        return ""
-    return words(f"{{}} with FP8 on a {said} on {{}}", money(best.monthly_usd), rented(best))
 
 
 def _owning(question: Question, cell: CellRecord) -> tuple[Cell, Cell]:

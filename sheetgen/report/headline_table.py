@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
 from sheetgen.answer.confidences import EVEN
@@ -111,7 +110,8 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=math.floor(per_hour)))
     elif cells[0].is_rate and per_hour == per_hour:
         said.append(sentences.hour_of_rate.fill(per_hour=math.floor(per_hour)))
-    if days := sorted(cell.measure.usd for cell in cells if cell.measure):
+    runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
+    if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
         said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
     return tuple(said)
@@ -156,18 +156,18 @@ def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
 
 
 def _way_row(question: Question, way: PayLess) -> WayRow:
-    what, gives_up, short = way_words(way, question)
+    *_, short = way_words(way, question)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE
     commits = wording.full_money(way.commits_usd) if way.commits_usd else "nothing"
     monthly = wording.full_money(way.monthly_usd)
     return WayRow(
-        replace(what, value=f"{what.value[:1].upper()}{what.value[1:]}"),
+        f"{way.what[:1].upper()}{way.what[1:]}",
         rented,
         monthly,
         commits,
-        gives_up,
+        way.gives_up,
         gpus,
         words("{} {}", short, monthly),
         way.kind,

@@ -6,12 +6,13 @@ The workbook keeps dollars, with a conversion of its own, and so do JSON and CSV
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from sheetgen.question.inputs import Settings
 from sheetgen.report.page import NONE, Cell, Page, Rented, Total, with_parts, words
-from sheetgen.report.wording import is_short_money, prefix_of, short_money, sign_of
+from sheetgen.report.wording import is_short_money, money, prefix_of, short_money, sign_of
 from sheetgen.sizing import cost
 from sheetgen.units import USD
 
@@ -37,6 +38,15 @@ def in_currency(page: Page, settings: Settings) -> Page:
 
     found: Page = converted(page)
     return replace(found, sign=sign_of(settings.currency))
+
+
+def amounts_of(settings: Settings) -> Callable[[float], str]:
+    """How a text says whole dollars: in the currency of the budget, $40,179 or €36,965."""
+
+    def amount(usd: float) -> str:
+        return str(amount_in(money(usd), settings.currency, settings.fx_rate))
+
+    return amount
 
 
 def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) -> Cell:

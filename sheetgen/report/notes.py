@@ -50,9 +50,8 @@ def is_old(one: Candidate, question: Question, stale_after_days: float) -> bool:
 
 def doubt(one: Candidate, question: Question) -> str:
     """Why the price of a candidate hardly can be; nothing for others."""
-    plausible = question.reference.plausible
-    before = plausible.listed(one.instance, one.purchase)
-    return plausible.doubt(one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour, before)
+    of_price = one.region, one.instance, one.gpu.id, one.gpu_count, one.purchase, one.usd_per_hour
+    return question.reference.plausible.doubt_in(*of_price)
 
 
 def _where(question: Question) -> str:

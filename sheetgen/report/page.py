@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sheetgen.units import ON_DEMAND, PURCHASES, TEXT, Display
+from sheetgen.units import TEXT, Display
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,13 @@ class Cell:
 
 
 Text = Cell | str
+
+
+def capital(text: str) -> str:
+    """`text` as the beginning of a line."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 SURE_OF = (
     "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
 )
@@ -103,6 +110,7 @@ class Table(NamedTuple):
 class Amounts:
     """What an answer, or all of them together, costs; `NONE` where something is not known."""
 
+    model: str  # "Llama 3.1 70B", or all of them: "Llama 3.1 8B + Llama 3.1 70B"
     per_year: Text = NONE  # "$480,872 a year"
     in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
     approve: tuple[Text, ...] = ()  # "$44,197", "$530,365 a year": with contingency, where there is one
@@ -116,31 +124,13 @@ class Rented(Amounts):
     monthly: Text  # "$80,358"
     fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
     fp8_monthly: Text = NONE  # "$138,618"
-    fp8_term: Text = ""  # "$13,240 with FP8 on a 3-year term on 2 × p4de.24xlarge": the cheapest commitment there
     classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
     class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
-    committed: Text = ""  # "a 3-year term to $624,867": what the longest one commits to in all
 
     @property
     def marks(self) -> tuple[str, ...]:
         """A mark for each of `classes` that is of other hardware than is rented."""
-        return tuple(map(self._mark, self.class_rents))
-
-    @property
-    def fp8_mark(self) -> str:
-        return self._mark(self.fp8_rent)
-
-    def _mark(self, rented: Text) -> str:
-        return ELSEWHERE if rented and rented != self.rent else ""
-
-    @property
-    def marked_classes(self) -> tuple[Text, ...]:
-        marked = zip(self.classes, self.marks, strict=True)
-        return tuple(words("{}{}", usd, mark) if mark else usd for usd, mark in marked)
-
-    @property
-    def marked_fp8(self) -> Text:
-        return words("{}{}", self.fp8_monthly, self.fp8_mark) if self.fp8_mark else self.fp8_monthly
+        return tuple(ELSEWHERE if rented and rented != self.rent else "" for rented in self.class_rents)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +142,6 @@ class Total(Rented):
 class MoneyFacts(Amounts):
     """One model's money at one load; `NONE` where something is not known."""
 
-    model: str  # "Llama 3.1 70B"
     per_user: Text = NONE  # "$159 per user"; "$159 per request at once" where the load is not people
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
@@ -196,14 +185,19 @@ NO_ROW = HeadlineRow()
 class WayRow:
     """A way to pay less for the same load."""
 
-    change: Text
+    change: str
     rent: Text
     monthly: Text
     commits: Text
-    gives_up: Text
-    gpus: Text  # "4× H100 NVL"
-    short: Text  # "one-year term $33,960"
+    gives_up: str
+    gpus: Text = NONE  # "4× H100 NVL"
+    short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
+
+    @property
+    def binds(self) -> bool:
+        """Whether it commits to an amount."""
+        return self.commits != "nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +216,6 @@ class Card(MoneyFacts, HostedFacts, Rented):
     first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
     sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
     runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
-    held: Text = NONE  # "serves 44"
-    targets: str = ""  # "50 ms, 5 s": of a token and of the first one
     chance: Text = NONE  # "70% sure"
     is_short: bool = False  # whether it is least so of memory
     at_fp8: Text = NONE  # "3 × p5en.48xlarge, $138,618"
@@ -256,12 +248,6 @@ class Card(MoneyFacts, HostedFacts, Rented):
     def gpus(self) -> Text:
         """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
         return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
-
-    @property
-    def serves(self) -> Text:
-        """How many requests it serves within the targets: "44"."""
-        held = self.held
-        return held.parts[0] if isinstance(held, Cell) and held.parts else str(held).removeprefix("serves ")
 
     @property
     def speed(self) -> Text:
@@ -458,15 +444,47 @@ class Source:
         return self.url if parts.scheme in ("http", "https") and parts.netloc else None
 
 
-class Ask(NamedTuple):
-    """What is to be approved: for what, how much a month and a year, and what that buys."""
+class Option(NamedTuple):
+    """A box to tick on the request."""
 
-    subject: str
-    monthly: Text
-    per_year: Text
-    sentence: Text
-    rest: Text = ""  # " (70% sure)"; with contingency that it is, and the rent without it
-    in_dollars: Cell = NONE  # beside another currency
+    name: str  # "Approve as sized"
+    reply: str  # what one answers to a mail: "approved"; "" where it cannot be had
+    price: Text
+    per: str  # "a month", "once"
+    facts: tuple[Text, ...]  # "$366,869 a year, cancel any day.", "70% sure to be fast enough."
+    rent: Text = ""  # "3 × NC80adis H100 v5, Azure"
+    is_advised: bool = False  # whether to do this before all else
+
+
+class Mover(NamedTuple):
+    """What moves the month: from what to what, and the month at both; NONE where nothing serves it."""
+
+    name: str  # "People who ask"
+    span: Text  # "235 to 940, not 470"
+    low: Cell
+    high: Cell
+    ends: tuple[Text, Text]  # "235 people", "940 people"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be approved, for who pays; without options where there is nothing to approve."""
+
+    what: Text  # "Llama 3.1 70B for 470 people's document questions"
+    sentence: Text  # "Run Llama 3.1 70B for 470 people's document questions: $30,572 a month"
+    subject: Text = ""  # "For approval: $30,572 a month to run Llama 3.1 70B"; "" where one is to be chosen
+    options: tuple[Option, ...] = ()
+    warnings: tuple[Text, ...] = ()  # why one should measure first
+    sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
+    margin: Cell = NONE
+    finding: Text = ""  # the bars' title
+    movers: tuple[Mover, ...] = ()
+    ways: tuple[WayRow, ...] = ()
+    serves: tuple[Text, ...] = ()
+    risks: tuple[Text, ...] = ()
+    excluded: Text = ""  # "tax, storage, network, staff": what is not in the price
+    spare: Text = ""  # "a spare machine ($40,179 a month)", which is not either
+    basis: Text = ""  # of which days the prices are
 
 
 class Band(NamedTuple):
@@ -526,6 +544,7 @@ class Page:
     """The page."""
 
     title: str
+    request: Request  # what is to be approved
     finding: Text  # "32 document questions at once: $5,095 to $166,342 a month"
     question: str  # "RAG (16k tokens), 32 requests at once"
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
@@ -562,6 +581,7 @@ class Page:
     approver: str = ""
     valid_until: str = ""  # a date
     ask: int | None = None  # the model that is to be approved; None: each
+    is_asked: bool = False  # whether the request for that model was asked for
     total: Total | None = None  # where the models are meant together
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
@@ -576,6 +596,11 @@ class Page:
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF
 
     @property
+    def has_request(self) -> bool:
+        """Whether the request stands before the sheet: where it is asked for, and there is something to approve."""
+        return self.is_asked and bool(self.request.options)
+
+    @property
     def heads(self) -> tuple[str, ...]:
         """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
         until = f"prices valid to {self.valid_until}" if self.valid_until else ""
@@ -583,53 +608,11 @@ class Page:
         return (*(f"{what}: {who}" for what, who in people if who), *filter(None, (until,)))
 
     @property
-    def asks(self) -> tuple[Ask, ...]:
-        """The total of models that are meant together, the model to be approved, or each that has an answer."""
+    def asked_for(self) -> tuple[Rented, ...]:
+        """The answer that is to be approved, all together, or each."""
         if self.total is not None:
-            names = " + ".join(card.model for card in self.cards)
-            one = self.total
-            return (_ask(self, one, names, _cheaper(self, one)),)
-        return tuple(
-            _ask(self, c, c.model, _sentence(self, c)) if c.fits else Ask(c.model, c.rent, NONE, c.hardware)
-            for c in self.asked_for
-        )
-
-    @property
-    def asked_for(self) -> tuple[Card, ...]:
-        """The answer that is to be approved, or each."""
+            return (self.total,)
         return self.cards if self.ask is None else (self.cards[self.ask],)
-
-    @property
-    def request(self) -> Cell:
-        """What is to be approved, in a sentence: of models that are alternatives, that one is to be chosen."""
-        if len(self.asks) > 1:
-            every = f"Please choose one of the {len(self.asks)} models for"
-            return words(f"{every} {{}}. They are alternatives: do not add their costs.", self.question)
-        (one,) = self.asks
-        if not one.per_year:
-            return words("There is nothing to approve yet for {}, {}: {}.", one.subject, self.question, one.monthly)
-        return words(
-            "Please approve {} a month, {}{}, for {}: {}.",
-            one.monthly,
-            one.per_year,
-            one.rest,
-            one.subject,
-            self.question,
-        )
-
-    @property
-    def uncertain(self) -> tuple[Text, ...]:
-        """How far the answers may be off: how sure each is, what that rests on, risks."""
-        chances = tuple(
-            words(
-                f"{{}}{self.at_load}: {{}}, {{}}; {{}}{', least of its memory' * c.is_short}.",
-                *(c.model, c.token_time, c.first_token, c.chance),
-            )
-            for c in self.asked_for
-            if c.fits
-        )
-        confidence = (words("{}.", one) for one in self.confidence)
-        return (*chances, self.sure_of, *confidence, *self.risks, self.fp8_quality)
 
     @property
     def as_published_head(self) -> str:
@@ -688,7 +671,7 @@ class Page:
         said: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
             said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
-        machines = [words("{} {}", c.model, c.spare_machine) for c in self.asked_for if c.spare_machine]
+        machines = [words("{} {}", c.model, c.spare_machine) for c in self.cards if c.spare_machine]
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
@@ -709,23 +692,13 @@ class Page:
     def rented_otherwise(self) -> Text:
         """What the purchase classes and FP8 are answered with where that is not what is rented in the class in use;
         NONE where it is in all: "† Other hardware: Llama 3.1 8B 1 yr 2 × g6e.2xlarge; ..."."""
-        found = self._elsewhere()
-        return words(f"{ELSEWHERE} Other hardware: {{}}", found) if found else NONE
-
-    @property
-    def elsewhere(self) -> Text:
-        """The same of the columns of `glance`, which have the marks."""
-        found = self._elsewhere({*_terms(self), AT_FP8})
-        return words(f"{ELSEWHERE} On other hardware: {{}}.", found) if found else NONE
-
-    def _elsewhere(self, only: set[str] | None = None) -> Cell:
         found: list[Text] = []
         for card in self.paid:
             classes = zip(self.price_classes, card.class_rents, strict=True)
-            rents = [one for one in (*classes, (AT_FP8, card.fp8_rent)) if only is None or one[0] in only]
+            rents = (*classes, (AT_FP8, card.fp8_rent))
             others = [words("{} {}", name, rented) for name, rented in rents if rented and rented != card.rent]
             found += [words("{} {}", card.model, joined(", ", others))] if others else []
-        return joined("; ", found)
+        return words(f"{ELSEWHERE} Other hardware: {{}}", joined("; ", found)) if found else NONE
 
     @property
     def sure_of(self) -> str:
@@ -744,13 +717,6 @@ class Page:
         return self.hosted_for if any(card.hosted_monthly for card in self.paid) else ""
 
     @property
-    def hosted_instead(self) -> Text:
-        """What hosts take for the same tokens: the first thing that whoever pays will ask."""
-        found = [words("{} {}", card.model, card.hosted_monthly) for card in self.paid if card.hosted_monthly]
-        of = self.hosted_for.removeprefix("hosted: ")
-        return words("Hosted, a month: {} ({}).", joined(", ", found), of) if found else NONE
-
-    @property
     def headline_requests(self) -> Text:
         """The requests at once of the case; "" where it is none of the loads."""
         return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")
@@ -766,97 +732,6 @@ def _amount(text: Text) -> float:
     return float(text.value) if is_number else 0.0  # type: ignore[union-attr]
 
 
-_TERMS = {"1 yr": "1-year term", "3 yr": "3-year term"}
-
-
-def _terms(page: Page) -> list[str]:
-    """The longest commitment, which is not the class in use."""
-    return [name for name in page.price_classes if name in _TERMS and name != page.purchase][-1:]
-
-
-def glance(page: Page) -> Table:
-    """The answers in one table: for a mail and for a planning document."""
-    terms = [(page.price_classes.index(name), _TERMS[name]) for name in _terms(page)]
-
-    def row(one: Rented, *of: Text) -> tuple[Text, ...]:
-        classes = one.marked_classes
-        committed = (classes[i] or NONE if i < len(classes) else NONE for i, _ in terms)
-        return (*of, one.monthly, *committed, one.marked_fp8)
-
-    def rented(card: Card) -> Cell:
-        if not card.fits:
-            return words("{} ({})", card.rent, card.hardware)
-        year = words("{} ({}), {}", card.rent, card.gpus, card.per_year)
-        if not card.approve or len(page.asks) == 1:  # which is said above the table
-            return year
-        return words("{}; to approve: {} a month, {}, {}", year, *card.approve, page.contingency)
-
-    rows = [(*row(c, c.model, rented(c)), c.serves) for c in page.cards]
-    if page.total is not None:
-        rows.append((*row(page.total, "Together", NONE), NONE))
-    monthly = f"{'Rent, ' if page.contingency else ''}{page.sign} a month, {page.purchase}"
-    heads = (monthly, *(name for _, name in terms), AT_FP8, "Serves" if page.is_rate else "Serves at once")
-    return table("", ("Model", "What to rent", *map(_number, heads)), rows)
-
-
-def _ask(page: Page, one: Rented, subject: str, sentence: Cell) -> Ask:
-    """What is to be approved of an answer: its rent, or the rent with contingency, and then the rent beside it."""
-    chance = [one.chance] if isinstance(one, Card) and one.chance else []
-    if not one.approve:
-        rest = words(" ({})", chance[0]) if chance else NONE
-        return Ask(subject, one.monthly, one.per_year, sentence, rest or "", one.in_dollars)
-    rent = joined(", ", [words("rent {} a month", one.monthly), one.per_year, *chance])
-    month, year = one.approve
-    return Ask(subject, month, year, sentence, words(", {} ({})", page.contingency, rent), one.in_dollars)
-
-
-def _sentence(page: Page, card: Card) -> Cell:
-    """What an answer buys, in words, and the cheaper way to pay for it. Its speed is at the load, not at the most that
-    is served."""
-    at = "{}" if page.is_rate else "{} at once"
-    within = words("the targets ({})", card.targets) if card.targets else "memory"
-    parts = [
-        words(
-            f"{{}} ({{}}): {{}}, {{}} at {at}; up to {{}} within {{}}.",
-            card.rent,
-            card.gpus,
-            card.token_time,
-            card.first_token,
-            page.headline_requests,
-            card.serves,
-            within,
-        )
-    ]
-    if cheaper := _cheaper(page, card):
-        parts.append(cheaper)
-    return joined(" ", parts)
-
-
-def _cheaper(page: Page, one: Rented) -> Cell:
-    """The commitments and FP8, where they have a price, each with its hardware where that is another."""
-    prices = zip(page.price_classes, one.classes, one.class_rents, strict=True) if one.classes else ()
-    found: list[Text] = [
-        words("{} on a {}{}", usd, _TERMS[name], _on_other(one, rented))
-        for name, usd, rented in prices
-        if usd and name in _TERMS and name != page.purchase
-    ]
-    if one.fp8_monthly and one.fp8_monthly != one.monthly:
-        found.append(words("{} with FP8{}", one.fp8_monthly, _on_other(one, one.fp8_rent)))
-    found += [one.fp8_term] if one.fp8_term else []
-    otherwise = "Otherwise, before contingency," if page.contingency else "Otherwise"
-    if not found:
-        return NONE
-    cheaper = words(f"{otherwise} {{}}.", joined(", ", found))
-    if not one.committed or page.purchase != PURCHASES[ON_DEMAND].words:
-        return cheaper
-    return words("{} On demand commits to nothing, {}.", cheaper, one.committed)
-
-
-def _on_other(one: Rented, rented: Text) -> Text:
-    """` on 3 × p4de.24xlarge` where that is not what the answer rents."""
-    return words(" on {}", rented) if rented and rented != one.rent else ""
-
-
 MARKS = {"fits": "✓", "none": "✗", "over": "✗"}  # a status without its colour
 
 
@@ -864,7 +739,3 @@ def table(title: str, heads: Iterable[str | Column], rows: Iterable[Iterable[Tex
     """Heads of numbers are Columns; a plain one is of words."""
     columns = tuple(head if isinstance(head, Column) else Column(head) for head in heads)
     return Table(title, columns, tuple(map(tuple, rows)), level)
-
-
-def _number(head: str) -> Column:
-    return Column(head, right=True)

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
-from sheetgen.answer.confidences import EVEN
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
+from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import money, provider_name, sure
+from sheetgen.report.wording import provider_name, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
@@ -29,9 +29,9 @@ class Way(NamedTuple):
 
 _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "less_sure": (
-        template("[even?an even chance (50 %)|{sure}]", even=q.chance == EVEN),
+        template("being only {sure}"),
         template("certainty: measure one machine first"),
-        template("[even?at an even chance|{sure}]", even=q.chance == EVEN),
+        template("{sure}"),
     ),
     "fp8_weights": (
         template("FP8 weights[known?, {detail}]", known=_KNOWN),
@@ -61,7 +61,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
         template("{term} term"),
     ),
     "provider": (
-        template("{other}, not requested"),
+        template("{other}, not requested[doubted?, {sure}]", doubted=is_text(q.sure)),
         template(
             "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
             cheaper_still=is_text(q.further),
@@ -88,7 +88,8 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        return replace(cell, pay_less=tuple(_worded(way, question) for way in cell.pay_less))
+        is_asked = cell.chosen is not None and cell.answer.chance >= question.settings.confidence
+        return replace(cell, pay_less=tuple(_worded(way, question, is_asked) for way in cell.pay_less))
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
@@ -104,23 +105,25 @@ def _provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
-def way_words(way: PayLess, question: Question) -> tuple[Cell, Cell, Cell]:
-    """What a way is, what is given up, and what it is in short; amounts keep their currency."""
+def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[Cell, Cell, Cell]:
+    """What a way is, what is given up, and what it is in short. is_asked: whether the answer is as sure as was
+    requested, so that what is not says how sure."""
     n_gpus, _, gpu = way.detail.partition(" ")
     names = {one.id: one.short_name for one in question.gpus}
+    amount, is_told = amounts_of(question.settings), way.kind == "less_sure" or not is_asked
+    is_told |= way.chance is not None and way.chance < question.settings.confidence
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
-        "even": str(sure(EVEN)) == str(sure(way.chance or 0)),
-        "sure": str(sure(way.chance or 0)),
+        "sure": str(sure(way.chance)) if way.chance is not None and is_told else "",
         "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
         "further": _provider_of(way.further.instance) if way.further else "",
-        "further_usd": money(way.further.monthly_usd) if way.further else "",
+        "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "hours": f"{question.settings.hours_per_month:g}",
-        "commits_usd": money(way.commits_usd or 0),
+        "commits_usd": amount(way.commits_usd or 0),
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
@@ -128,6 +131,6 @@ def way_words(way: PayLess, question: Question) -> tuple[Cell, Cell, Cell]:
     return what, gives_up, short
 
 
-def _worded(way: PayLess, question: Question) -> PayLess:
-    what, gives_up, _ = way_words(way, question)
+def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
+    what, gives_up, _ = way_words(way, question, is_asked)
     return replace(way, what=str(what), gives_up=str(gives_up))

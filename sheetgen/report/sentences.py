@@ -23,7 +23,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.question.overrides import BY_READER
-from sheetgen.report.templates import NO_VALUE, Case, Template, Unless, first_of, q, template
+from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
 
 RESERVE = "○"  # after what takes more machines than one may expect to find free
 CASE = "◆ "  # before the load of the case
@@ -76,19 +76,36 @@ weights_of_group = template(
 reads_at_most = template("this model reads at most {limit} tokens")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
-headline_words = template(
-    "{load_words}[odd?; {asked} is no whole number from 1]", odd=q.asked != q.concurrent_requests
-).formula("headline_words", "The answer's load")
-load_in_table = template(
-    f"[case?{CASE}]{{workload}} {{context_words}}",
-    when=is_number(q.workload_row),
-    otherwise="any other: type it above",
-    case=both(q.workload_row == q.asked_workload, q.at_once == q.asked_requests),
-).formula("load_in_table", "Load in the table")
+load_in_title = template(
+    "[stated?{load:grouped} {name}[several?s] at once|{load_words}][odd?; {asked} is no whole number from 1]",
+    stated=is_number(q.load),
+    several=q.load > 1,
+    odd=q.asked != q.load,
+)
+finding_words = template(
+    "{load_asked}: [served?[several?{low:usd} to {high:usd}|{low:usd}] a month|nothing serves it]",
+    load_asked=load_in_title,
+    served=q.high > 0,
+    several=q.low < q.high,
+).formula("finding_words", "What the load costs")
+tier_words = template("[stated?{tier:grouped} at once|at the {tier}]", stated=is_number(q.tier)).formula(
+    "tier_words", "Load of a column"
+)
+enough_for = template(
+    "enough for {users:grouped} {users:person|people}", when=q.users >= 1, otherwise="enough for nobody"
+).formula("enough_for", "People of a load")
+people_of_answer = template(
+    "for {users:grouped} {users:person|people}", when=both(is_number(q.users), q.users >= 1), otherwise=None
+).formula("people_of_answer", "People of the answer")
+tokens_words = template("{context_words} tokens").formula("tokens_words", "Context of a row")
+weights_of_band = template(
+    "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weight_dtype}; KV cache {kv:tenths} "
+    "{small_unit} a token in {kv_dtype}"
+)
 pace_words = template("{model}, {workload}").formula(
     "pace_words", "Model and workload", "A model and a workload in words.", "the rows of this sheet."
 )
-what_if_model = template("What-if: {model}").formula("what_if_model", "Model")
+decision_model = template("Decision: {model}").formula("decision_model", "Model")
 
 # Hardware ----------------------------------------------------------------------------------------------------
 
@@ -112,16 +129,18 @@ fit_word = first_of(
     (Unless(is_number(q.n_instances)), NONE_FITS),
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
-# To which a chance is said: it is known no better. It is said no higher than it is: .88 is "85% sure", since "90% sure"
-# is what the answer at 0.9 costs more for. A level worked out from itself may lie the last digits below (two decimals).
-CHANCE_STEP = 0.05
-sure = first_of(
-    (q.chance < q.chance_step, "under {chance_step:percent} sure"),
-    (q.chance > 1 - q.chance_step, template("over {most:percent} sure", most=1 - q.chance_step)),
+# A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
+# level worked out from itself may lie the last digits below (two decimals).
+how_sure = first_of(
+    (q.chance < q.chance_step, "under {chance_step:percent}"),
+    (q.chance > 1 - q.chance_step, template("over {most:percent}", most=1 - q.chance_step)),
     otherwise=template(
-        "{reached:percent} sure",
-        reached=round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step,
+        "{reached:percent}", reached=round_down(round_nearest(ratio(q.chance, q.chance_step), 2)) * q.chance_step
     ),
+)
+sure = template("{how_sure} sure", how_sure=how_sure)
+chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
+    "chance_words", "Sure"
 )
 sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
@@ -138,6 +157,9 @@ MEASURE_FIRST = {
 }
 GPUS = "{n_gpus}× {gpu_name}"
 gpus = template(GPUS)
+gpus_at = template(GPUS + ", {provider_name}", when=is_number(q.n_instances), otherwise=None).formula(
+    "gpus_at", "GPUs to rent, and where"
+)
 owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")
 hardware_words = template(
     GPUS + ", TP {tensor_parallel_size}[stages?, PP {pipeline_stages}][ranks?, DP {data_parallel_size}], "
@@ -353,52 +375,67 @@ no_live_host = template(
 )
 no_host_of_prompt = template("{n_hosts} {n_hosts:host serves|hosts serve} it, none a prompt of {tokens} tokens")
 
-# What-if ---------------------------------------------------------------------------------------------------------
+# Decision ---------------------------------------------------------------------------------------------------------
 
 LAYERS = q.n_full_layers + q.n_windowed_layers + q.n_mla_layers + q.n_other_layers + q.n_state_layers
 LACKS, TWICE = "facts missing:", "another row has this name"
 answerable = q.choices_state == OK
-cheapest_words = template("{rent}", when=answerable, otherwise=None, rent=rent).formula(
+cheapest_words = template("{rent}", when=both(answerable, is_number(q.n_instances)), otherwise=None, rent=rent).formula(
     "cheapest_words", "Cheapest of all"
 )
 cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent).formula(
     "cheapest_answer", "Cheapest of all, or why none"
 )
-
-
-is_not_run = Unless(both(q.runs_weights >= 1, q.cache_runs == 1, q.attention_runs == 1))
-not_run = template(
-    "{hardware} does not run [weights?[cache?the model's sparse attention|a KV cache in {kv_dtype}]|weights in "
-    "{weight_dtype}]",
-    weights=q.runs_weights >= 1,
-    cache=q.cache_runs == 1,
+decision_title = template(
+    "{model}, {load_requests:grouped} [several?requests|request] of {context_words} at once: "
+    "[served?{monthly_usd:usd} a month|{answer}]",
+    several=q.load_requests > 1,
+    served=is_number(q.monthly_usd),
+    answer=template("{instance}", when=answerable, otherwise="{choices_state}"),
+).formula("decision_title", "The decision")
+SERVED = is_number(q.n_instances)
+a_year = template("a month; {annual_usd:usd} a year", when=SERVED, otherwise=None).formula("a_year", "A year")
+sure_of_answer = template(
+    "{how_sure} sure to be fast enough[even?: nothing is {confidence:percent} sure, so this is an even chance]",
+    when=SERVED,
+    otherwise=None,
+    how_sure=how_sure,
+    even=q.chance < q.confidence - q.chance_step,
+).formula("sure_of_answer", "How sure")
+at_sure = template(
+    "90% sure: [served?{monthly_usd:usd} on {rent}|nothing is; measure first]", served=SERVED, rent=rent
+).formula("at_sure", "At 90%")
+at_even = template("even chance: [served?{monthly_usd:usd} on {rent}|none]", served=SERVED, rent=rent).formula(
+    "at_even", "At an even chance"
 )
-boundary_words = first_of(
-    (Unless(answerable), NO_VALUE),
-    (
-        q.sequences >= 1,
-        template(
-            "One replica (TP {tensor_parallel_size}[staged? x {stages} stages]) fits {sequences} "
-            "{sequences:request|requests} of {context_words}; request {sequences:next} does not.",
-            staged=q.stages > 1,
-        ),
-    ),
-    (is_not_run, template("{not_run}.", not_run=not_run)),
-    otherwise="TP {tensor_parallel_size} does not hold one request of {context_words}.",
-).formula("boundary_words", "Where it breaks")
-hardware_answer = first_of(
-    (Unless(answerable), "{choices_state}"),
-    (is_number(q.n_instances), RENT),
-    (Unless(q.within_limit == 1), "the context is over the model's {limit_words}"),
-    (
-        where(is_number(q.tensor_parallel_size), q.tensor_parallel_size, 0) > q.hardware_gpus,
-        "{hardware} has {hardware_gpus} {hardware_gpus:GPU|GPUs}: no TP {tensor_parallel_size}",
-    ),
-    (is_not_run, not_run),
-    (is_number(q.needed), "no instance of it with a price; {needed} GPUs hold the load"),
-    (q.sequences >= 1, "{hardware} is too slow for the target"),
-    otherwise="{hardware} does not hold one request of this context",
-).formula("hardware_answer", "To rent, on the hardware chosen")
+in_published = template(
+    "as published, {weight_dtype}: [served?{monthly_usd:usd} on {rent}|nothing serves it]", served=SERVED, rent=rent
+).formula("in_published", "As published")
+first_word = template(
+    "first word in {ttft_seconds:tenths} s[aimed? (target {target:tenths} s)]",
+    when=SERVED,
+    otherwise=None,
+    aimed=is_number(q.ttft_ms),
+    target=q.ttft_ms / q.milliseconds_per_second,
+).formula("first_word", "First word")
+pace_of_answer = template(
+    "then a token every {ms:whole} ms[aimed? (target {tpot_ms:whole})]",
+    when=SERVED,
+    otherwise=None,
+    ms=q.tpot_seconds * q.milliseconds_per_second,
+    aimed=is_number(q.tpot_ms),
+).formula("pace_of_answer", "Pace")
+room_of_answer = template("{room_words}").formula("room_of_answer", "Room")
+asked_in_words = template(
+    "[people?{users:grouped} people who ask {requests_per_user_per_day} times a day are {requests:grouped} at once|"
+    "{requests:grouped} at once, as typed]",
+    people=both(is_number(q.users), q.users > 0),
+).formula("asked_in_words", "What is asked")
+both_high = template(
+    "Requests and tokens at their high ends together: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    served=SERVED,
+    rent=rent,
+).formula("both_high", "Both high ends")
 
 
 def _needed(fact: Expr, among: Expr) -> Expr:
@@ -460,11 +497,12 @@ def _no_target(ms: Expr) -> Unless:
 WRONG_TARGET = "the target must be a number of milliseconds, or blank"
 choices_state = first_of(
     (Unless(q.model_known == 1), "no such model: {model}"),
-    (Unless(q.hardware_known == 1), "no such GPU or instance: {hardware}"),
-    (Unless(q.tensor_parallel_size_known == 1), "no such tensor-parallel size: {tensor_parallel_size}"),
     (Unless(q.weight_dtype_known == 1), "no such precision of weights: {weight_dtype}"),
     (Unless(q.kv_cache_dtype_known == 1), "no such precision of the KV cache: {kv_cache_dtype}"),
-    (_not_whole_from(1, q.users), "requests at once must be a whole number from 1"),
+    (Unless(q.purchase_known == 1), "no such purchase class: {purchase}"),
+    (Unless(q.provider_known == 1), "no such provider: {provider}"),
+    (Unless(both(is_number(q.confidence), q.confidence > 0, q.confidence < 1)), "the confidence must be a share"),
+    (_not_whole_from(1, q.concurrent_requests), "requests at once must be a whole number from 1"),
     (_not_whole_from(1, q.context_tokens), "the context must be a whole number from 1"),
     (_not_whole_from(0, q.answer_tokens), "the answer must be a whole number from 0"),
     (_no_target(q.tpot_ms), WRONG_TARGET),

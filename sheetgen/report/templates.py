@@ -12,10 +12,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from sheetgen.formula import Expr, Formula, join_text, percent_text, replace_text, round_nearest, where, whole_text
+from sheetgen.formula import (
+    Expr,
+    Formula,
+    grouped_text,
+    join_text,
+    percent_text,
+    replace_text,
+    round_nearest,
+    where,
+    whole_text,
+)
 from sheetgen.formula.tree import INPUT
 from sheetgen.report.page import NONE, Cell
-from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, WHOLE, Display
+from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 NO_VALUE = "-"  # what a workbook says where the page has NONE
 
@@ -47,6 +57,8 @@ KINDS = {
     "whole": Kind(printed=whole_text),
     "tenths": Kind(printed=lambda value: round_nearest(value, 1), display=ONE_DECIMAL),
     "hundredths": Kind(printed=lambda value: round_nearest(value, 2), display=TWO_DECIMALS),
+    "grouped": Kind(printed=grouped_text),
+    "usd": Kind(printed=lambda value: join_text("$", grouped_text(value)), display=USD),
     "percent": Kind(printed=percent_text, display=PERCENT),
     "next": Kind(lambda value: value + 1),
     "type": Kind(short_type),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
 from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import (
+    CHANCE_STEP,
     DTYPES,
     ONE_DECIMAL,
     SMALL_UNITS,
@@ -166,6 +168,15 @@ def _discounted_whose(provider: str, purchase: str) -> str:
         return f"with {provider_name(provider)}"
     whose = f"{provider_name(provider)}'s " if provider else ""
     return f"on {whose}{purchase} prices"
+
+
+def day_words(day: str) -> str:
+    """A day as people write it: 20 July 2026; what is none stays as it is."""
+    try:
+        date = datetime.date.fromisoformat(day)
+    except ValueError:
+        return day
+    return f"{date.day} {date:%B %Y}"
 
 
 def plain(value: float) -> str:
@@ -334,7 +345,7 @@ def picked(one: RentalRecord) -> Cell:
 
 def sure(chance: float) -> Cell:
     """How sure it is that what is rented serves the load: 70% sure."""
-    return sentences.sure.fill(chance=chance, chance_step=sentences.CHANCE_STEP)
+    return sentences.sure.fill(chance=chance, chance_step=CHANCE_STEP)
 
 
 MARGIN = 0.9  # the confidence beside the answer's own
@@ -449,13 +460,6 @@ def target_words(workload: Workload) -> str:
             if first >= MS
             else f"first token in {three_digits(first)} ms"
         )
-    return ", ".join(said)
-
-
-def short_targets(one: Workload) -> str:
-    """The same in short: 50 ms, 5 s."""
-    said = [f"{three_digits(one.token_target_ms)} ms"] if one.token_target_ms else []
-    said += [f"{three_digits(one.ttft_target_ms / 1000)} s"] if one.ttft_target_ms else []
     return ", ".join(said)
 
 

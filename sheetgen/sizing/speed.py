@@ -234,13 +234,16 @@ def _ring_seconds(
     n_layers: Quantity,
     hidden_size: Quantity,
     interconnect_bytes_per_second: Quantity,
+    pair_link_bytes_per_second: Quantity,
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
 ) -> Any:
-    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one."""
+    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one. A ring is as
+    fast as its slowest link: a bridge serves the two GPUs that it joins, and no more."""
     moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
-    return moved / (interconnect_bytes_per_second * link_efficiency)
+    bridge = where(gpus <= 2, pair_link_bytes_per_second, 0)
+    return moved / (largest(interconnect_bytes_per_second, bridge) * link_efficiency)
 
 
 @formula("One token's all-reduces of attention", SECONDS)
@@ -249,6 +252,7 @@ def token_link_seconds(
     hidden_size: Quantity,
     tensor_parallel_size: Quantity,
     interconnect_bytes_per_second: Quantity,
+    pair_link_bytes_per_second: Quantity,
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
@@ -262,6 +266,7 @@ def token_link_seconds(
         n_layers,
         hidden_size,
         interconnect_bytes_per_second,
+        pair_link_bytes_per_second,
         link_efficiency,
         activation_element_bytes,
         ring_passes,
@@ -276,6 +281,7 @@ def token_exchange_seconds(
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
     interconnect_bytes_per_second: Quantity,
+    pair_link_bytes_per_second: Quantity,
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
@@ -290,6 +296,7 @@ def token_exchange_seconds(
         n_layers,
         hidden_size,
         interconnect_bytes_per_second,
+        pair_link_bytes_per_second,
         link_efficiency,
         activation_element_bytes,
         ring_passes,
@@ -797,26 +804,32 @@ def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> A
     return where(requests_per_second >= max_requests_per_second, 1, 0)
 
 
-@formula("Scope of the bands", PLAIN)
-def measured_scope(
-    speed_kind: Quantity,
-    measured_kinds: Quantity,
-    n_experts: Quantity,
-    tensor_parallel_size: Quantity,
-    data_parallel_size: Quantity,
-    pipeline_parallel_size: Quantity,
-    nvlink_gpus: Quantity,
-    kinds_base: Quantity,
-) -> Any:
-    """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
-    attention that share experts, 3 pipeline stages or more GPUs than a node has.
+@formula("Has runs of its own (1 or 0)", PLAIN)
+def has_own_runs(speed_kind: Quantity, measured_kinds: Quantity, kinds_base: Quantity) -> Any:
+    """1 where runs of this engine on this GPU with models of this kind took part in the fit, else 0.
 
     In:     measured_kinds: kinds of models measured on this engine and GPU; the kinds' powers of 2 added up.
     Source: docs/speed.md.
     """
     of_kind = round_down(measured_kinds / power(kinds_base, speed_kind - 1))
-    is_measured = remainder(of_kind, kinds_base) == 1
-    own = where(is_measured, 0, 1)
+    return where(remainder(of_kind, kinds_base) == 1, 1, 0)
+
+
+@formula("Scope of the bands", PLAIN)
+def measured_scope(
+    has_own_runs: Quantity,
+    n_experts: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity,
+    nvlink_gpus: Quantity,
+) -> Any:
+    """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
+    attention that share experts, 3 pipeline stages or more GPUs than a node has.
+
+    Source: docs/speed.md.
+    """
+    own = 1 - has_own_runs
     shared = both(n_experts > 0, data_parallel_size > 1)
     beyond = either(pipeline_parallel_size > 1, tensor_parallel_size * data_parallel_size > nvlink_gpus)
     apart = either(shared, beyond)
@@ -896,14 +909,23 @@ def scope_of_factor(
 
 @formula("End of a band", FACTOR)
 def band_of_scope(
-    scope: Quantity, fitted: Quantity, other: Quantity, ranks: Quantity, stages: Quantity, anchored: Quantity
+    scope: Quantity,
+    has_own_runs: Quantity,
+    fitted: Quantity,
+    other: Quantity,
+    ranks: Quantity,
+    stages: Quantity,
+    anchored: Quantity,
 ) -> Any:
-    """The factor of a prediction at an end of its 80 % band: of the scope that `measured_scope` counts from 0.
+    """The factor of a prediction at an end of its 80 % band: of the scope that `measured_scope` counts from 0. Ranks on
+    a GPU or of a kind of model without runs of its own are known no better than one rank there.
 
-    Source: catalogs/engines/speed.yaml, bands.
+    Source: catalogs/speed.yaml, bands.
     """
+    low = smallest(ranks, other)
+    ranks_elsewhere = where(low < 1, low, largest(ranks, other))
     above_ranks = where(scope < 2 + 2, stages, anchored)
-    above_other = where(scope < 2 + 1, ranks, above_ranks)
+    above_other = where(scope < 2 + 1, where(has_own_runs == 1, ranks, ranks_elsewhere), above_ranks)
     return where(scope < 1, fitted, where(scope < 2, other, above_other))
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.answer.answer_record import ChosenRecord, Record, as_json, keys_of
@@ -32,16 +34,22 @@ MONEY = (
 )  # fmt: skip
 SPEED = keys_of(ChosenRecord)[keys_of(ChosenRecord).index("sized_by") :]
 RUNNER_UP = {f"runner_up_{key}": key for key in ("instance", "n_instances", "monthly_usd")}
-COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP)
+BUDGET = {f"budget_{key}": key for key in ("currency", "monthly", "annual", "three_year")}  # with contingency
+COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP, *BUDGET)
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
 
 
 def write_loads(record: Record, options: Options) -> bytes:
     """The lines with their head; a field is empty where there is nothing to say."""
-    cells = as_json(record.cells)
-    seconds = (cell["runner_up"] or {} for cell in cells)
-    more = ({name: second.get(key) for name, key in RUNNER_UP.items()} for second in seconds)
-    return lines_of(COLUMNS, (cell | of_second for cell, of_second in zip(cells, more, strict=True)))
+    return lines_of(COLUMNS, (cell | _beside(cell) for cell in as_json(record.cells)))
+
+
+def _beside(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """The next cheapest, and the sums in the budget's currency."""
+    second, budget = cell["runner_up"] or {}, cell["budget"] or {}
+    sums = {name: budget.get(key) for name, key in BUDGET.items()}
+    totals = {name: one["total"] if isinstance(one, Mapping) else one for name, one in sums.items()}
+    return {name: second.get(key) for name, key in RUNNER_UP.items()} | totals
 
 
 def lines_of(heads: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -53,11 +61,15 @@ def lines_of(heads: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     return out.getvalue().encode()
 
 
+_DIGITS = 12  # of a number: what is beyond them is the noise of binary fractions
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
 def field(value: Any) -> Any:
-    """A value as it is; a text that a spreadsheet would run gets an apostrophe before it."""
+    """A value as it is, a fraction in the digits that are known of it; a text that a spreadsheet would run gets an
+    apostrophe before it."""
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{Decimal(f'{value:.{_DIGITS}g}'):f}"
     is_run = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
     return f"'{value}" if is_run else value
 

@@ -21,10 +21,11 @@ from markupsafe import Markup, escape
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.report.page import MARKS, Bar, Breaks, Cell, Page, Text
+from sheetgen.report.page import MARKS, Bar, Breaks, Cell, Page, Text, capital
+from sheetgen.report.wording import day_words
 from sheetgen.writers import layout, pictures
 from sheetgen.writers.formats import Options
-from sheetgen.writers.layout import FONTS, SPACINGS, Spacing, drawable_with, width_em
+from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, width_em
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,6 +36,7 @@ TITLE_SIZES = (13.0, 16.5)  # points
 GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
 GRID_PAD, GRID_TIGHT = 1.06, 0.025  # em: before a cell, and less between letters, as in one_page.css
 COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
+REQUEST_X, REQUEST_Y = 51.0, {"a4": 40.0, "letter": 32.0}  # of the request
 
 
 def render_html(
@@ -43,19 +45,23 @@ def render_html(
     templates: Path,
     spacing: Spacing = SPACINGS[0],
     engineers: Spacing = SPACINGS[-1],
+    of_request: Spacing = REQUEST_SPACINGS[0],
     brand: Brand | None = None,
     has_machines: bool = True,
     has_ways: bool = True,
+    has_sheet: bool = True,
 ) -> str:
     """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
-    engineers: the white of the page for engineers, which lists the machines to rent where the sizing sheet does not:
-    has_machines. has_ways: with a line a model of what is cheaper.
+    of_request: how much white the request before the sheet has; engineers: the page for engineers, which lists the
+    machines to rent where the sizing sheet does not: has_machines. has_ways: with a line a model of what is cheaper.
+    has_sheet: else the request alone is drawn.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
     width, _ = PAPERS[page.paper]
     content = width - 2 * MARGIN_X
+    colors = page_colors(brand.colors if brand else None)
     return (
         print_environment(templates)
         .get_template("one_page.html.j2")
@@ -70,8 +76,15 @@ def render_html(
             load_ems=(content - GRID_HEAD) / max(len(page.grid_loads), LEAST_LOADS) / layout.SMALL - GRID_PAD,
             e=engineers,
             command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
+            has_sheet=has_sheet,
             sources=[(s.text, s.web_url) for s in page.sources_in_use],
             **pictures.pictures_of(page.replicas),
+            request={"x": REQUEST_X, "y": REQUEST_Y[page.paper], "s": of_request},
+            ranges=(
+                pictures.range_bars(page.request, of_request.pad, colors["accent"], layout.FAMILY)
+                if page.request.movers
+                else None
+            ),
         )
     )
 
@@ -108,6 +121,9 @@ def print_environment(templates: Path) -> Environment:
             _continued(drawable(line), ems, templates / "fonts" / FONTS[400]) for line in lines
         ),
         "widths": lambda texts: sum(width_em(f"{text} ", medium) - GRID_TIGHT * len(str(text)) for text in texts),
+        "day": day_words,
+        "capital": capital,
+        "amounts": lambda text: _bold_amounts(drawable(str(text))),
         "in_two": lambda text: breakable(drawable(str(text)), "/"),
     }
     return environment
@@ -146,6 +162,14 @@ def _continued(line: str, ems: float, font: Path) -> str:
         else:
             found.append(f"{'  ' * bool(found)}{word}")
     return " \\\n".join(found)
+
+
+_AMOUNT = re.compile(r"(?:[$€£¥]|\b[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")
+
+
+def _bold_amounts(text: str) -> Any:
+    """`text` with its amounts of money in bold."""
+    return Markup(_AMOUNT.sub(lambda amount: f"<b>{amount[0]}</b>", str(escape(text))))
 
 
 def without_code(text: Text) -> Text:

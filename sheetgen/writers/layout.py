@@ -82,6 +82,13 @@ class Step(NamedTuple):
 
 
 STEPS = (*map(Step, SPACINGS), Step(SPACINGS[-1], has_machines=False), Step(SPACINGS[-1], False, False))
+REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
+    Spacing(4.0, 19.0, 28.0),
+    Spacing(3.0, 15.0, 27.0),
+    Spacing(2.0, 11.0, 25.0),
+    Spacing(1.2, 8.0, 22.0),
+    Spacing(0.4, 5.0, 18.0),
+)
 _TRIED_FIRST = {"a4": (2, 2, 3, 4, 5, 1, 1, 1), "letter": (3, 3, 4, 5, 6, 1, 1, 1)}  # by models
 
 

@@ -5,32 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sheetgen.report.page import Page, Source, Table, Text, glance
+from sheetgen.report.page import Column, Page, Source, Table, Text, capital, joined, table, words
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import visible
 
+_WAYS = (
+    "To pay less",
+    "Rent",
+    Column("A month", right=True),
+    Column("Commits to", right=True),
+    "What we give up",
+)
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~&]|\$(?=[^\s\d])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _LEADING = re.compile(r"^([#+\-=]|\d+[.)](?=\s|$))")
 _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 
 
 def write_brief(page: Page, options: Options) -> bytes:
-    """The ask, one table and the assumptions, for a planning document."""
-    brand, bodies = options.brand, [one.sentence for one in page.asks if one.per_year and one.sentence]
+    """The request's sentences and two tables, what may be approved and ways to pay less, for a planning document."""
+    brand, asked = options.brand, page.request
+    may_be = [(one.name, words("{} {}", one.price, one.per), joined(" ", one.facts), one.rent) for one in asked.options]
+    ways = [(capital(one.change), one.rent, one.monthly, one.commits, one.gives_up) for one in asked.ways]
+    lines = (*asked.serves, *asked.risks, *([f"Not in the price: {asked.excluded}."] if asked.excluded else []))
     parts = (
         plain(brand.name) if brand else "",
         f"# {plain(page.title)}",
         plain(" · ".join((page.as_of, *page.heads))),
-        f"**{plain(page.request)}**",
-        plain(bodies[0]) if len(page.asks) == 1 and bodies else "",
-        table_text(glance(page)),
-        plain(page.weights_note) if page.weights_note else "",
-        plain(page.elsewhere) if page.elsewhere else "",
-        plain(page.hosted_instead) if page.hosted_instead else "",
-        "## Uncertain",
-        bullets(map(plain, page.uncertain)),
-        "## Assumptions",
-        bullets(map(plain, page.assumed or page.assumptions)),
+        f"**{plain(asked.sentence)}.**",
+        table_text(table("", ("To approve", Column("Price", right=True), "What that is", "Rent"), may_be)),
+        *map(plain, asked.warnings),
+        plain(page.sure_of),
+        f"{plain(asked.finding)}." if asked.finding else "",
+        table_text(table("", _WAYS, ways)),
+        bullets(map(plain, lines)),
+        plain(asked.basis) if asked.basis else "",
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}.",
         plain(brand.footer) if brand else "",
     )

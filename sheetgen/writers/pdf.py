@@ -1,5 +1,5 @@
-"""The page as a PDF: one A4 or Letter page that stands alone, and the part for engineers behind it; the bundled fonts,
-nothing fetched, the same bytes every time.
+"""The page as a PDF: one A4 or Letter page that stands alone, the request for approval before it where one is made,
+and the part for engineers behind it; the bundled fonts, nothing fetched, the same bytes every time.
 
 The print has one size: only the white between things gives way, and then the page goes on overleaf. Every PDF is
 tagged and says that it conforms to PDF/UA-1 and PDF/A-3a.
@@ -19,7 +19,18 @@ from sheetgen.errors import PageError, shown
 from sheetgen.report.page import Cell, Page
 from sheetgen.writers.formats import Archive, Options, gc_paused
 from sheetgen.writers.html import render_html
-from sheetgen.writers.layout import FONTS, LOGO, MOST_ON_A_PAGE, SPACINGS, STEPS, Spacing, usual, usual_of_engineers
+from sheetgen.writers.layout import (
+    FONTS,
+    LOGO,
+    MOST_ON_A_PAGE,
+    REQUEST_SPACINGS,
+    SPACINGS,
+    STEPS,
+    Spacing,
+    Step,
+    usual,
+    usual_of_engineers,
+)
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
@@ -28,7 +39,7 @@ _MOST_CHARACTERS = 40_000  # a full page has about 8,000
 
 @dataclass(frozen=True)
 class Layout:
-    """The page laid out. `is_whole`: whether its first part, which stands alone, has one page."""
+    """The page laid out. `is_whole`: whether the sizing sheet, which stands alone, has one page."""
 
     spacing: Spacing
     document: Any
@@ -88,10 +99,12 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
+    request = _request_spacing(page, templates, brand)
     sheet, engineers = usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
     is_full = False
     while not is_full:
-        found = _lay_out(page, templates, *STEPS[sheet], engineers=SPACINGS[engineers], brand=brand)
+        step, white = STEPS[sheet], SPACINGS[engineers]
+        found = _lay_out(page, templates, step.spacing, brand, request, engineers=white, step=step)
         sheet_goes_on = not found.is_whole and sheet < len(STEPS) - 1
         engineers_go_on = not found.is_engineers_whole and engineers < len(SPACINGS) - 1
         is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
@@ -101,25 +114,37 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     return found
 
 
+def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacing:
+    """As much white as leaves the request on one page: laid out alone, which takes a fraction of the sheet's time."""
+    if page.has_request:
+        for spacing in REQUEST_SPACINGS:
+            html = render_html(page, templates=templates, of_request=spacing, brand=brand, has_sheet=False)
+            if len(laid_out(html, templates, spacing, brand).document.pages) == 1:
+                return spacing
+    return REQUEST_SPACINGS[-1]
+
+
 def _lay_out(
     page: Page,
     templates: Path,
     spacing: Spacing,
-    has_machines: bool = True,
-    has_ways: bool = True,
+    brand: Brand | None = None,
+    request: Spacing = REQUEST_SPACINGS[-1],
     *,
     engineers: Spacing = SPACINGS[-1],
-    brand: Brand | None = None,
+    step: Step = STEPS[0],
 ) -> Layout:
-    """The page set by one of STEPS, and the page for engineers with so much white."""
+    """The page with so much white on the sizing sheet, on the request and on the page for engineers; step: what the
+    sizing sheet has."""
     html = render_html(
         page,
         templates=templates,
         spacing=spacing,
+        of_request=request,
         engineers=engineers,
         brand=brand,
-        has_machines=has_machines,
-        has_ways=has_ways,
+        has_machines=step.has_machines,
+        has_ways=step.has_ways,
     )
     return laid_out(html, templates, spacing, brand)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.report.page import Band, Bar, Breaks, ReplicaRow
+from sheetgen.report.page import Band, Bar, Breaks, Mover, ReplicaRow, Request
 
 MEMORY, BAND, ROOM = (90.0, 8.0), (100.0, 8.0), (76.0, 8.0)  # points: width and height
 
@@ -144,9 +144,12 @@ def dot(x: float, y: float, radius: float, fill: str, ink: str, width: float) ->
     return f'<circle {at} fill="{fill}" stroke="{ink}" stroke-width="{width:g}"/>'
 
 
-def label(x: float, y: float, text: str, family: str, anchor: str = "middle", colour: str = QUIET) -> str:
+def label(
+    x: float, y: float, text: str, family: str, anchor: str = "middle", colour: str = QUIET, weight: int = 400
+) -> str:
     at = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
-    return f'<text {at} font-family="{escape(family)}" font-size="{FIGURES:g}" fill="{colour}">{escape(text)}</text>'
+    font = f'font-family="{escape(family)}" font-size="{FIGURES:g}" font-weight="{weight}"'
+    return f'<text {at} {font} fill="{colour}">{escape(text)}</text>'
 
 
 def rules(marks: Mapping[float, str], y: Callable[[float], float], left: float, right: float, family: str) -> list[str]:
@@ -165,6 +168,69 @@ def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
     return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.2f} {height:.2f}"'
         f' width="{width:.2f}pt" height="{height:.2f}pt">{named}{"".join(drawn)}</svg>'
+    )
+
+
+RANGE = 332.0  # points: the width of the bars of the request
+_TWO_LINES = 22.0  # points: a bar's height, beside a name and what stands under it
+_CHARACTER = 4.9  # points: the width of a character of an amount, roughly
+_DOT = 4.6  # points: the radius of the dot at the month as sized
+_NAMES_WIDE = 62.0  # points: room for the name of a line through the bars
+
+
+def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[str, Any]:
+    """The bars of what moves the month, each beside its name, on one axis from zero, and what stands above them. Lines
+    through all of them are the month as sized and with a margin. pad: points of white above and below each."""
+    width, height = RANGE, _TWO_LINES + pad
+    ends = [end.value for mover in request.movers for end in (mover.low, mover.high) if end]
+    sized, margin = request.sized.value, request.margin.value if request.margin else None
+    most = max([*ends, sized, margin or 0.0])
+    shown = (str(end) for mover in request.movers for end in (mover.low, mover.high))
+    room = _CHARACTER * max(map(len, shown)) + 10  # beside each end of a bar
+
+    def x(amount: float) -> float:
+        return room + (width - 2 * room) * float(amount / most)
+
+    lines = {0.0: RULE, **({margin: INK} if margin else {}), sized: accent}
+    through = [line(x(amount), 0, x(amount), height, colour, 0.7) for amount, colour in lines.items()]
+    heads = [label(x(0) + 3, 9, f"{request.sized.display.prefix}0", family, "end")]
+    anchors = ["middle" if x(sized) - x(0) > _NAMES_WIDE else "start", "middle"]
+    if margin is not None and abs(x(margin) - x(sized)) < _NAMES_WIDE:
+        anchors = ["end", "start"] if margin > sized else ["start", "end"]
+    heads.append(label(x(sized), 9, "as sized", family, anchors[0], accent, 600))
+    heads += [label(x(margin), 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
+    beyond = f", with a margin {request.margin}" if margin else ""
+    return {
+        "heads": picture(f"From zero; as sized {request.sized}{beyond} a month", heads, width, 12),
+        "bars": [_range_bar(mover, x, through, x(sized), (height, room), accent, family) for mover in request.movers],
+    }
+
+
+def _range_bar(
+    mover: Mover,
+    x: Callable[[float], float],
+    through: list[str],
+    sized: float,
+    size: tuple[float, float],
+    accent: str,
+    family: str,
+) -> Any:
+    """One bar with its amounts. size: its height, and the room beside its ends."""
+    height, room = size
+    middle, end = height / 2, RANGE - room
+    low = x(mover.low.value) if mover.low else sized
+    high = x(mover.high.value) if mover.high else end
+    left, right = min(low, sized - _DOT) - 4, max(high, sized + _DOT) + 4
+    drawn = [*through]
+    for amount, at, anchor, start in (
+        (mover.low, left, "end", left + 9 - room),
+        (mover.high, right, "start", right - 1),
+    ):
+        drawn.append(rect(start, middle - 5, room - 8, 10, "#ffffff"))
+        drawn.append(label(at, middle + 3, str(amount) if amount else "nothing", family, anchor, INK))
+    drawn += [rect(low, middle - 3, high - low, 6, INK), dot(sized, middle, _DOT, accent, "#ffffff", 1.3)]
+    return picture(
+        f"{mover.name}, {mover.span}: {mover.low} to {mover.high or 'nothing'} a month", drawn, RANGE, height
     )
 
 

@@ -23,7 +23,7 @@ from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, WARNING, fitted, style
+from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, WARNING, fitted, style
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -112,6 +112,10 @@ class _Writer:
         for word in TINTS if tinted else ():  # mutually exclusive rules, one a word for all cells of the sheet
             rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self.tint(word)}
             worksheet.conditional_format(*tinted[0], rule | several(tinted))
+        for cells, criterion in sheet.marked:
+            marked = areas(cells)
+            rule = {"type": "formula", "criteria": f"={criterion}", "format": self.tint("asked")}
+            worksheet.conditional_format(*marked[0], rule | several(marked))
         table = filtered(sheet)
         if table is not None and sheet.kind != sheets.CONTROL:
             worksheet.autofilter(*table)
@@ -158,7 +162,7 @@ class _Writer:
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
         """A native stacked chart, with lines over it where it has any; the library caches the cells' values in it."""
-        drawn = self.workbook.add_chart({"type": "column" if chart.lines else "bar", "subtype": "stacked"})
+        drawn = self.workbook.add_chart({"type": "column" if chart.is_upright else "bar", "subtype": "stacked"})
 
         def area(first: Ref, last: Ref) -> list[Any]:
             return [first.sheet, first.row, first.column, last.row, last.column]
@@ -169,7 +173,7 @@ class _Writer:
                     "name": title,
                     "categories": area(*chart.categories),
                     "values": area(first, last),
-                    "fill": {"color": colour},
+                    "fill": {"color": colour} if colour else {"none": True},
                     "gap": 60,
                 }
             )
@@ -191,9 +195,12 @@ class _Writer:
             "num_font": font,
             "major_gridlines": {"visible": True, "line": {"color": "#E5E7EB"}},
         }
-        drawn.set_y_axis(of_numbers if chart.lines else {"reverse": True, "num_font": font})
-        drawn.set_x_axis({"num_font": font} if chart.lines else of_numbers)
-        drawn.set_legend({"position": "bottom", "font": font})
+        drawn.set_y_axis(of_numbers if chart.is_upright else {"reverse": True, "num_font": font})
+        drawn.set_x_axis({"num_font": font} if chart.is_upright else of_numbers)
+        drawn.set_legend(
+            {"none": True} if chart.upright or not all(chart.series[0]) else {"position": "bottom", "font": font}
+        )
+        drawn.show_hidden_data()
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
 
@@ -257,6 +264,7 @@ LEAST_HEADS = 3  # of a table that gets a filter
 # Words that are tinted where a sheet says so. The word itself says what the tint does.
 TINTS = {
     **STATUS,
+    "asked": ASKED,
     "OK": STATUS["fits"],
     "changed": WARNING,
     "run pull": WARNING,
@@ -319,7 +327,7 @@ _PAPER = {"a4": 9, "letter": 1}
 
 def rows_of(chart: Chart) -> int:
     """Rows that a chart covers on the page."""
-    return -(-chart.height // PIXELS_OF_A_ROW) if chart.lines else CHART_ROWS
+    return -(-chart.height // PIXELS_OF_A_ROW) if chart.is_upright else CHART_ROWS
 
 
 def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:

@@ -17,7 +17,6 @@ INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
 
 _BASE: dict[str, Any] = {"font_color": INK, "valign": "vcenter"}
 _BOTTOM = {"bottom": 1, "bottom_color": RULE}
-_LAST = {"bottom": 2, "bottom_color": "#9CA3AF"}
 
 _ROLES: dict[str, dict[str, Any]] = {
     "text": {},
@@ -57,18 +56,33 @@ _ROLES: dict[str, dict[str, Any]] = {
     "wrapped_bold": {"text_wrap": True, "valign": "top", "bold": True},
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
     "remark_link": {"font_color": "#1D4ED8", "font_size": 9, "text_wrap": True, "underline": 1},
-    "workload": {"bold": True, **_BOTTOM},
-    "context": {"font_color": GREY, "align": "left", **_BOTTOM},
-    "tier": {"font_color": LINK_INK, **_BOTTOM},
-    "kv": {"font_color": LINK_INK, **_BOTTOM},
-    "fit": {"align": "center", **_BOTTOM},
     "rent": {"align": "left", "shrink": True, **_BOTTOM},
-    "money": {"font_color": LINK_INK, **_BOTTOM},
+    # Of the grid, as on the printed page: no bars, thin rules between rows.
+    "rule": {"bold": True, "bottom": 1, "bottom_color": INK},
+    "rule_head": {"font_color": GREY, "bottom": 1, "bottom_color": INK},
+    "rule_head_right": {"font_color": GREY, "bottom": 1, "bottom_color": INK, "align": "right", "text_wrap": True},
+    "answer_large": {"bold": True, "font_size": 18, "font_color": "#1D4ED8", "align": "left"},
+    "large": {"bold": True, "font_size": 14, "font_color": "#1D4ED8", "align": "right"},
+    "plain": {},
+    "bold": {"bold": True, "shrink": True},
+    "quiet": {"font_color": GREY, "font_size": 9},
+    "quiet_right": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
+    "quiet_number": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
+    "right_text": {"align": "right"},
+    "small_value": {"font_color": GREY, "font_size": 9, "align": "right"},
+    "band": {"bold": True, "top": 1, "top_color": INK},
+    "band_quiet": {"font_color": GREY, "font_size": 9, "top": 1, "top_color": INK},
+    "grid_number": {"align": "right", **_BOTTOM},
+    "grid_money": {"bold": True, "align": "left"},
 }
-for _name in ("workload", "context", "tier", "kv", "fit", "rent", "money"):
-    _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_LAST}
+for _name in ("plain", "quiet"):
+    _ROLES[f"{_name}_last"] = {**_ROLES[_name], **_BOTTOM}
 
-FLUSH = ("title", "subtitle")
+FLUSH = (
+    *("title", "subtitle", "rule", "rule_head", "bold", "band", "band_quiet"),
+    *("plain", "plain_last", "quiet", "quiet_last"),
+)
+ASKED = {"font_color": "#1D4ED8"}
 
 WARNING = {"bg_color": "#FEF3C7", "font_color": "#78350F"}
 STATUS: dict[str, dict[str, Any]] = {
@@ -100,7 +114,7 @@ def style(role: str, number_format: str, colors: Colors | None = None) -> dict[s
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
         if role not in FLUSH and look.get("align", "left") == "left":
             look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
-    elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "tier", "kv", "money", "total"):
+    elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "total"):
         look["align"] = "right"  # the dash for no number, too
         if number_format == DATE.excel:
             look |= {"align": "left", "indent": 1}  # a day is read as a word

@@ -18,7 +18,7 @@ from workbook_cells import PRICES_SHEET, cells
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
-from sheetgen.book.what_if_choices import what_if
+from sheetgen.book.decision_choices import decision
 from sheetgen.catalog import Catalog, write_index
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.model import Model
@@ -73,20 +73,20 @@ def catalog() -> Catalog:
     return Catalog()
 
 
-def book_bytes(solved: Solution, *, with_what_if: bool = True) -> bytes:
+def book_bytes(solved: Solution, *, with_decision: bool = True) -> bytes:
     levers = levers_of_sheet(solved)
-    one = what_if(solved) if with_what_if else None
+    one = decision(solved) if with_decision else None
     return write_xlsx(book_for(solved, levers, one))
 
 
-def build(folder: Path, name: str, options: Mapping[str, Any], *, with_what_if: bool = True) -> tuple[Path, Question]:
-    """A workbook in `folder`, and the question that it answers. Without What-if it is recalculated twice as fast.
+def build(folder: Path, name: str, options: Mapping[str, Any], *, with_decision: bool = True) -> tuple[Path, Question]:
+    """A workbook in `folder`, and the question that it answers. Without Decision it is recalculated twice as fast.
 
     Tests of several files have the same one: it is built once a process."""
-    path, key = folder / f"{name}.xlsx", repr((sorted(options.items()), with_what_if))
+    path, key = folder / f"{name}.xlsx", repr((sorted(options.items()), with_decision))
     if key not in _built:
         question = ask(Catalog(), options)  # what a test imported into the shared one is in no book's fingerprint
-        _built[key] = book_bytes(solve(question), with_what_if=with_what_if), question
+        _built[key] = book_bytes(solve(question), with_decision=with_decision), question
     data, question = _built[key]
     path.write_bytes(data)
     return path, question

@@ -34,17 +34,17 @@ def small_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question
 
 @pytest.fixture(scope="session")
 def lean_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    """The same without What-if."""
-    return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_what_if=False)
+    """The same without Decision."""
+    return books.build(tmp_path_factory.mktemp("lean"), "lean", books.SMALL, with_decision=False)
 
 
 @pytest.fixture(scope="session")
 def least_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The smallest, of one load; without What-if."""
-    return books.build(tmp_path_factory.mktemp("least"), "least", books.LEAST, with_what_if=False)[0]
+    """The smallest, of one load; without Decision."""
+    return books.build(tmp_path_factory.mktemp("least"), "least", books.LEAST, with_decision=False)[0]
 
 
 @pytest.fixture(scope="session")
 def experts_book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    """Two mixtures of experts, one of which spans machines; without What-if."""
-    return books.build(tmp_path_factory.mktemp("experts"), "experts", books.EXPERTS, with_what_if=False)
+    """Two mixtures of experts, one of which spans machines; without Decision."""
+    return books.build(tmp_path_factory.mktemp("experts"), "experts", books.EXPERTS, with_decision=False)

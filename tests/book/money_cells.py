@@ -12,7 +12,8 @@ from books import HEAD, Sheets
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.solution import Solution, headline_rows
-from sheetgen.book.what_if_choices import instances
+from sheetgen.book.decision_choices import instances
+from sheetgen.book.money_page import SHOWN
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.notes import day_of
 from sheetgen.report.wording import instance_name, provider_name
@@ -28,7 +29,7 @@ PARTS = {
     "B": "capex_usd_per_gpu", "C": "installed_usd_per_gpu", "D": "owned_capex_usd", "E": "owned_hardware_usd",
     "F": "owned_energy_usd", "G": "owned_site_usd", "H": "owned_support_usd",
 }  # fmt: skip
-N_MONTHS = 36
+OF_OWNED, PAID_OFF = ("owned_energy_usd", "owned_site_usd", "owned_capex_usd"), "Owning has paid off in month"
 WORKINGS = {
     "$ per user and month": "usd_per_user_per_month", "Million prompt tokens a month": "million_input_tokens_per_month",
     "Million answer tokens a month": "million_output_tokens_per_month",
@@ -37,24 +38,23 @@ WORKINGS = {
 }  # fmt: skip
 
 
-def blocks(found: Mapping[Any, Any], solved: Solution) -> list[dict[str, dict[str, Any]]]:
-    """Per model, the rows of its block by what stands in their first column: the cells by column."""
+def block(found: Mapping[Any, Any]) -> dict[Any, dict[str, Any]]:
+    """The rows of Money by what stands in their first column (a month's number too): the cells by column."""
     rows: dict[int, dict[str, Any]] = {}
     for key, value in found.items():
         if isinstance(key, tuple) and key[0] == "Money":
             letters = key[1].rstrip("0123456789")
             rows.setdefault(int(key[1][len(letters) :]), {})[letters] = value
-    names = [m.model.name for m in solved.question.models]
-    out: list[dict[str, dict[str, Any]]] = []
+    out: dict[Any, dict[str, Any]] = {}
     for number in sorted(rows):
-        label = rows[number].get("A")
-        if label in names and str(rows[number].get("B")).startswith("renting"):
-            assert label == names[len(out)]
-            out.append({})
-        elif out and isinstance(label, str) and label not in out[-1]:
-            out[-1][label] = rows[number]
-    assert len(out) == len(names)
+        out.setdefault(rows[number].get("A"), rows[number])
     return out
+
+
+def chosen(found: Mapping[Any, Any], solved: Solution) -> int:
+    """The headline's row of the model that Money is of."""
+    names = [m.model.name for m in solved.question.models]
+    return headline_rows(solved)[names.index(found["in_money_model"])]
 
 
 def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
@@ -101,73 +101,41 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
     return out
 
 
-def first_pages(solved: Solution) -> dict[str, Any]:
-    """By cell, what the first pages have of the models: costs and their total, sources, ways to pay, cash by month."""
-    rows, out = headline_rows(solved), dict[str, Any]()
-    n, settings, together = len(rows), solved.question.settings, solved.question.options.get("together") == "yes"
-    top = {"costs": 7, "sources": 7 + n + 4, "ways": 7 + n + 4 + 2 * n + 3}
-    ways: list[list[float]] = []
+def source_and_cash(solved: Solution, row: int) -> dict[tuple[Any, str], Any]:
+    """By row label and column, where the price is from, and the cash of months."""
+    out = dict[tuple[Any, str], Any]()
+    settings, choice = solved.question.settings, solved.choices[row]
     named = zip(instances(solved.question), solved.question.rows, strict=False)
-    listed = {name: row.source for (name, _), row in named}
-    for m, row in enumerate(rows):
-        choice, budget = solved.choices[row], ways_to_pay.budget(solved, row)
-        sums = [] if budget is None else [budget.monthly, budget.annual, budget.three_year]
-        for column, k in (*((c, 0) for c in "FGH"), *((c, 2) for c in "JKL")):
-            of = {"F": 0, "G": 1, "H": 2, "J": 0, "K": 1, "L": 2}[column]
-            out[f"{column}{top['costs'] + m}"] = sums[of][k] if sums else math.nan
-        at = top["sources"] + 2 * m
-        if choice.offer is not None:
-            one = solved.candidate(choice.offer)
-            price = one.class_price(settings.purchase)
-            less = solved.question.discount(one.provider, one.purchase)
-            paid = one.usd_per_hour * (1 - less)
-            hours = choice.monthly_usd / choice.n_instances / paid
-            out |= {
-                f"B{at}": one.usd_per_hour,
-                f"C{at}": less,
-                f"D{at}": paid,
-                f"E{at}": choice.n_instances,
-                f"F{at}": hours,
-                f"G{at}": choice.monthly_usd,
-                f"H{at}": provider_name(one.provider),
-                f"I{at}": settings.purchase,
-                f"L{at}": one.region or "-",
-                f"J{at}": (price and day_of(price.price_as_of)) or "-",
-            }
-            # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
-            source = listed.get(one.instance) if one.source == BY_READER else one.source
-            out[f"B{at + 1}"] = f"{one.instance}: {source or BY_READER}"
-        classes = [one.monthly_usd for one in ways_to_pay.purchase_classes(solved, row)] or [math.nan] * 5
-        owned = ways_to_pay.owned(solved, row)
-        base = (
-            owned["base"]
-            if owned
-            else dict.fromkeys(("owned_energy_usd", "owned_site_usd", "owned_capex_usd"), math.nan)
-        )
-        ways.append([*classes, base["owned_energy_usd"] + base["owned_site_usd"], base["owned_capex_usd"]])
-        out |= {f"{c}{top['ways'] + m}": usd for c, usd in zip("BCDEFGH", ways[-1], strict=True)}
-    added = [math.fsum(column) if together else math.nan for column in zip(*ways, strict=True)]
-    if n > 1:
-        out |= {f"{c}{top['ways'] + n}": usd for c, usd in zip("BCDEFGH", added, strict=True)}
-    for column in "FGHJKL" if n > 1 else "":
-        known = [out[f"{column}{top['costs'] + m}"] for m in range(n)]
-        out[f"{column}{top['costs'] + n}"] = math.fsum(known) if together else math.nan
-    *each, ahead = added if together else ways[solved.question.ask or 0]
-    each[-1] += 0 * ahead  # none where the purchase is not known
-    for column, usd in zip("BCDEF", each[:-1], strict=True):  # the month in which owning has paid off
-        saved = usd - each[-1]
-        out[f"{column}{top['ways'] + n + 9}"] = math.ceil(ahead / saved) if saved > 0 else math.nan
-    first = top["ways"] + n + 27  # the first month, and its cells
-    in_use = list(PURCHASES).index(settings.purchase)
-    for month in range(1, N_MONTHS + 1):
-        at = first + month - 1
-        out |= {f"{c}{at}": month * usd for c, usd in zip("BCDEF", each[:-1], strict=True)}
-        out |= {
-            f"G{at}": ahead + month * each[-1],
-            f"I{at}": each[in_use],
-            f"J{at}": each[-1] + (ahead if month == 1 else 0),
+    listed = {name: one.source for (name, _), one in named}
+    if choice.offer is not None:
+        one = solved.candidate(choice.offer)
+        price = one.class_price(settings.purchase)
+        less = solved.question.discount(one.provider, one.purchase)
+        paid = one.usd_per_hour * (1 - less)
+        values = {
+            "B": one.usd_per_hour,
+            "C": less,
+            "D": paid,
+            "E": choice.monthly_usd / choice.n_instances / paid,
+            "F": provider_name(one.provider),
+            "G": settings.purchase,
+            "H": (price and day_of(price.price_as_of)) or "-",
+            "J": one.region or "-",
         }
-    return out
+        out |= {("List price in use", column): value for column, value in values.items()}
+        # A listed row whose price is typed over keeps its source, beside an age that says "typed here".
+        source = listed.get(one.instance) if one.source == BY_READER else one.source
+        out["Source", "B"] = f"{one.instance}: {source or BY_READER}"
+    each = [one.monthly_usd for one in ways_to_pay.purchase_classes(solved, row)] or [math.nan] * len(PURCHASES)
+    owned = ways_to_pay.owned(solved, row)
+    base = owned["base"] if owned else dict.fromkeys(OF_OWNED, math.nan)
+    ahead = base["owned_capex_usd"]
+    running = base["owned_energy_usd"] + base["owned_site_usd"] + 0 * ahead  # none where the purchase is not known
+    for column, usd in zip("BCDEF", each, strict=True):
+        saved = usd - running
+        out[PAID_OFF, column] = math.ceil(ahead / saved) if saved > 0 else math.nan
+        out |= {(month, column): month * usd for month in SHOWN}
+    return out | {(month, "G"): ahead + month * running for month in SHOWN}
 
 
 def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> tuple[int, list[str]]:
@@ -182,13 +150,9 @@ def differences(found: Mapping[Any, Any], sheets: Sheets, solved: Solution) -> t
         if not books.same(got, want):
             wrong.append(f"{where}: the workbook says {got!r}, Python {want!r}")
 
-    for block, row in zip(blocks(found, solved), headline_rows(solved), strict=True):
-        for (label, column), want in expected(solved, row).items():
-            hold(f"{label} {column}", block[label].get(column), want)
-    for (cell, want), got in zip(
-        first_pages(solved).items(), (found.get(("Money", c)) for c in first_pages(solved)), strict=True
-    ):
-        hold(cell, got, want)
+    shown, row = block(found), chosen(found, solved)
+    for (label, column), want in {**expected(solved, row), **source_and_cash(solved, row)}.items():
+        hold(f"{label} {column}", shown[label].get(column), want)
     for row in range(len(solved.choices)):
         units = ways_to_pay.unit_costs(solved, row)
         for head, name in WORKINGS.items():

@@ -21,7 +21,7 @@ from sheetgen.question.sheet_question import Question
 
 _REFERENCE = re.compile(r"(?<![\w.])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 # Tables that run down: a row of heads, then one formula a column. (Matrices run along; see below.)
-TABLES = ("Workings", "Contexts", "Prices and hardware", "Models", "GPUs", "What-if loads", "What-if contexts")
+TABLES = ("Workings", "Contexts", "Prices and hardware", "Models", "GPUs", "Decision loads", "Decision contexts")
 MATRICES = ("Profiles", "Candidates")
 ON_FIRST_SHEET = r"'Sizing sheet'!C[A-Z]+R\d+"  # which load a model shows there, a column a model
 HEAD_ROW, MATRIX_LEFT = 4, 23  # a table's head; a matrix's first column
@@ -72,13 +72,17 @@ def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) 
         table_of = dict(
             zip(rows, itertools.accumulate(b - a > 1 for a, b in itertools.pairwise([0, *rows])), strict=True)
         )
-        assert len(set(table_of.values())) == {"Workings": 3, "Prices and hardware": 3}.get(sheet, 1), sheet
+        assert len(set(table_of.values())) == {"Workings": 3, "Prices and hardware": 3, "Decision loads": 2}.get(
+            sheet, 1
+        ), sheet
         columns: dict[tuple[int, int], set[str]] = defaultdict(set)
         for (row, column), text in cells.items():
             if row > HEAD_ROW and not re.fullmatch(ON_FIRST_SHEET, text):
                 # The choice reads the row of its load, of its workload or of its model by place (of the load on the
                 # first sheet, that of one of its model's workloads): Gnumeric has no INDEX(matrix, row, 0).
                 by_place = _ROW_OF_CANDIDATES.sub("Candidates!row", text)
+                if sheet == "Decision loads" and table_of[row] == 2:
+                    continue  # a purchase class in each row, at the prices of its own
                 if "in_max_wait_fraction" in by_place and table_of[row] == 2:
                     continue  # the steps of the allowance for chance: each reads the one before, at its address
                 columns[table_of[row], column].add(_ONE_OF_ROWS.sub("Candidates!row", by_place))
@@ -218,7 +222,7 @@ def test_every_sheet_but_one_with_a_fold_is_protected_without_a_password_and_can
         assert str(sheet["A2"].value or "").split(".")[0] in KINDS, (
             f"{sheet.title} does not say what kind of sheet it is: {sheet['A2'].value!r}"
         )
-    for sheet in (book["Sizing sheet"], book["What-if"]):
+    for sheet in (book["Sizing sheet"], book["Decision"]):
         assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight or 1) == (1, 1), sheet.title
         assert sheet.sheet_properties.pageSetUpPr.fitToPage, sheet.title
 
@@ -264,12 +268,13 @@ def test_sources_are_links(book: Any) -> None:
     assert n > 20
 
 
-def test_seven_tabs_are_shown_and_the_last_lists_the_others(book: Any) -> None:
+def test_six_tabs_are_shown_and_the_last_lists_the_others(book: Any) -> None:
     shown = [sheet.title for sheet in book if sheet.sheet_state == "visible"]
-    assert shown == [*TABS_PRINTED, "Prices and hardware", "Checks", "Notes and sources"]
+    assert shown == [*TABS_PRINTED, "Prices and hardware", "Sources and checks"]
     hidden = [sheet.title for sheet in book if sheet.sheet_state == "hidden"]
     assert sorted([*shown, *hidden]) == sorted(book.sheetnames)
-    notes = book["Notes and sources"]
-    listed = {row[1].value: row[0].value for row in notes.iter_rows() if row[1].hyperlink}
+    notes = book["Sources and checks"]
+    links = ((cell, row[0].value) for row in notes.iter_rows() for cell in row if cell.hyperlink)
+    listed = {cell.value: words for cell, words in links}
     for name in hidden:
         assert len(listed[name]) > len(f"{name}: ") and listed[name].startswith(f"{name}: ")

@@ -45,7 +45,7 @@ def test_what_is_in_force_is_what_python_says(tmp_path: Path) -> None:
     """Beside a provider of the reader's own, who has what holds for all others."""
     option = "0.05,aws=0.1,spot=0.2,aws:spot=0"
     options = {**books.SMALL, "tiers": "32", "discount_fraction": option}
-    path, question = books.build(tmp_path, "less", options, with_what_if=False)
+    path, question = books.build(tmp_path, "less", options, with_decision=False)
     sheets = Sheets(path)
     found = values_after(path, {sheets.at(PRICES_SHEET, sheets.spare(), "Provider"): "acme"})
     rows = ["-", *dict.fromkeys(row.provider for row in question.rows)]

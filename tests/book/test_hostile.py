@@ -229,8 +229,7 @@ SHEETS = (
     "Sizing sheet",
     "Inputs",
     PRICES_SHEET,
-    "Checks",
-    "Notes and sources",
+    "Sources and checks",
     "Models",
     "GPUs",
     "Workings",
@@ -243,7 +242,7 @@ INPUTS = (
 )  # fmt: skip
 
 
-OF_WHAT_IF = ("rec_whatif_", "rec_case_")
+OF_DECISION = ("rec_decision_", "rec_case_")
 
 
 @pytest.mark.parametrize("which", ("default_book", pytest.param("families_book", marks=pytest.mark.long)))
@@ -257,7 +256,7 @@ def test_the_contract_of_sheets_and_names(which: str, request: pytest.FixtureReq
     question = ask(books.catalog(), {"models": models, "as_of": books.AS_OF})
     above = {f"rec_{name_part(model.model.id)}_headline" for model in question.models}  # the load typed there
     results = {f"{stem}_{end}" for stem in (*books.stems(question), *above) for end in books.RESULTS}
-    assert {n for n in names if n.startswith("rec_") and not n.startswith(OF_WHAT_IF)} == results
+    assert {n for n in names if n.startswith("rec_") and not n.startswith(OF_DECISION)} == results
     for name in names:
         assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,254}", name), name
         assert not re.fullmatch(r"[A-Za-z]{1,3}[0-9]{1,7}|[RrCc]|[Rr][0-9]*[Cc][0-9]*", name), f"{name} is a cell"

@@ -25,7 +25,7 @@ SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers"
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("inputs"), "small", SMALL, with_what_if=False)[0]
+    return books.build(tmp_path_factory.mktemp("inputs"), "small", SMALL, with_decision=False)[0]
 
 
 @pytest.fixture(scope="module")
@@ -71,45 +71,40 @@ def test_constants_have_a_hidden_sheet(path: Path) -> None:
         assert book.defined_names[name].attr_text.startswith("Constants!"), name
 
 
-def test_a_price_is_three_clicks_from_the_first_sheet(path: Path) -> None:
-    """First sheet, Money, the price's row, and there its source: each price beside its row as built."""
+def test_a_price_is_two_clicks_from_the_first_sheet(path: Path) -> None:
+    """First sheet, Money: there the price in use with its provider, and its source in full."""
     book = openpyxl.load_workbook(path, data_only=True)
     targets = {c.hyperlink.location for row in book["Sizing sheet"].iter_rows() for c in row if c.hyperlink}
     assert any("Money" in str(target) for target in targets)
     money, prices = book["Money"], book["Prices and hardware"]
     heads = {c.value: c.column for c in prices[books.HEAD]}
-    links = [c for (c,) in money.iter_rows(max_col=1) if c.hyperlink and c.row > books.HEAD]
-    assert len(links) == 2
-    for link in links:
-        row = openpyxl.utils.cell.coordinate_from_string(link.hyperlink.location.rpartition("!")[2])[1]
-        of = ("$ per hour in use", "Provider's name", "Source")
-        listed, provider, source = (prices.cell(row, heads[head]).value for head in of)
-        assert money.cell(link.row - 1, 2).value == listed and money.cell(link.row - 1, 8).value == provider
-        assert source and str(money.cell(link.row, 2).value).endswith(source)
+    labels = {c.value: c.row for (c,) in money.iter_rows(max_col=1) if c.value}
+    listed, said = labels["List price in use"], str(money.cell(labels["Source"], 2).value)
+    names = {prices.cell(r, heads["Instance"]).value: r for r in range(books.HEAD + 1, prices.max_row)}
+    row = names[said.partition(":")[0]]
+    assert said.endswith(str(prices.cell(row, heads["Source"]).value))
+    assert money.cell(listed, 2).value == prices.cell(row, heads["$ per hour in use"]).value
+    assert money.cell(listed, 6).value == prices.cell(row, heads["Provider's name"]).value
 
 
 @pytest.mark.long
-def test_together_and_the_model_of_the_cash_are_pulled(path: Path, tmp_path: Path) -> None:
-    typed = {"in_together": "yes", "in_money_model": "All models together"}
+def test_together_and_the_model_of_money_are_pulled(path: Path, tmp_path: Path) -> None:
+    last = [m.model.name for m in ask(books.catalog(), SMALL).models][-1]
+    typed = {"in_together": "yes", "in_money_model": last}
     found = values_after(path, typed)
     rec = [v for k, v in found.items() if str(k).startswith("rec_") and str(k).endswith("headline_monthly_usd")]
-    assert found["Money", "F9"] == pytest.approx(sum(rec)) and found["Money", "A9"] == "All models together"
-    states = [v for k, v in found.items() if k[0] == "Money" and v in ("as built", "inputs changed")]
-    assert states == ["inputs changed"] * 2  # beside what each class took when it was built
+    row = next(cell[1:] for (sheet, cell), v in found.items() if (sheet, v) == ("Sizing sheet", "All models together"))
+    assert found["Sizing sheet", f"D{row}"] == pytest.approx(sum(rec)) and found["Money", "A4"] == last
     pulled = pull(edit(path, tmp_path / "typed.xlsx", typed), books.catalog())
     assert pulled.options["together"] == "yes"
-    assert pulled.overrides["inputs"] == {"money_model": "All models together"}
+    assert pulled.overrides["inputs"] == {"money_model": last}
 
 
-def test_each_answer_links_to_its_price_and_the_discount_to_its_table(path: Path) -> None:
+def test_the_discount_links_to_its_table(path: Path) -> None:
     book = books.opened(path)
-    first, money, inputs, prices = (book[name] for name in ("Sizing sheet", "Money", "Inputs", "Prices and hardware"))
-    rows = [cell.hyperlink.location for cell in first[6] if cell.hyperlink]
-    assert [money[place.rpartition("!")[2]].value for place in rows] == ["=Models!$A5", "=Models!$A6"]
-    heads = {money.cell(int(rows[0].rpartition("!A")[2]) - 1, column).value for column in (2, 7)}
-    assert heads == {"List price, $ per hour", "$ per month"}
-    (note,) = (c for row in inputs.iter_rows() for c in row if c.hyperlink)
-    assert prices[note.hyperlink.location.rpartition("!")[2]].value.startswith("Discounts of your contracts")
+    (note,) = (c for row in book["Inputs"].iter_rows() for c in row if c.hyperlink)
+    place = note.hyperlink.location.rpartition("!")[2]
+    assert book["Prices and hardware"][place].value.startswith("Discounts of your contracts")
 
 
 def test_what_has_no_price_has_no_purchase_and_owning_says_when_it_has_paid_off(path: Path) -> None:
@@ -134,9 +129,10 @@ def test_the_change_log_names_the_cells_of_a_table_in_words(path: Path) -> None:
 
 def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) -> None:
     """The workbook, the answer and `size` have the band of runs that one point set right."""
-    found = values_after(path, {"in_speed_factor": 0.9})["Sizing sheet", "D9"]
     solved = solve(ask(books.catalog(), {**SMALL, "speed_factor": "0.9"}))
-    choice = solved.choices[headline_rows(solved)[0]]
+    row = headline_rows(solved)[0]
+    place = f"{books.Sheets(path).columns['Workings', 'Speed in words']}{books.HEAD + 1 + row}"
+    found, choice = values_after(path, {"in_speed_factor": 0.9})["Workings", place], solved.choices[row]
     low, high = (1000 * seconds for seconds in choice.bands[0])
     assert found == f"{1000 * choice.tpot_seconds:.0f} ms a token ({low:.0f} to {high:.0f})"
     alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")

@@ -17,7 +17,7 @@ from cells_of import FEW
 from recalculation import convert_all, needs_libreoffice
 
 EIGHT = f"{books.FAMILIES},70b,405b,49b"
-TABS_PRINTED = ("Sizing sheet", "Inputs", "What-if", "Money")
+TABS_PRINTED = ("Sizing sheet", "Decision", "Inputs", "Money")
 READ = 6.2  # points of the first sheet's text on paper
 SIZES = {"a4": (595, 842), "letter": (612, 792)}
 
@@ -63,7 +63,7 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(sheets: tuple[tuple[str
         with pdfplumber.open(pdf) as drawn:
             sizes = [statistics.median(char["size"] for char in page.chars) for page in drawn.pages[:n_first]]
         assert min(sizes) > READ, f"{path.name}: {sizes}"
-        assert printed.count("What-if") == 1
+        assert printed.count("Decision") == 1
         assert "LLM serving sizing sheet" in pages[0]
         assert "Cost by workload and load" in pages[n_first - 1] and "Sheet's date" in pages[n_first - 1]
         width, height = (float(n) for n in re.findall(r"Page size:\s+([\d.]+) x ([\d.]+)", run("pdfinfo", pdf))[0])
@@ -74,7 +74,7 @@ def test_four_sheets_are_printed_and_nothing_is_too_wide(sheets: tuple[tuple[str
 def test_pages_of_more_models_begin_with_a_full_one_and_repeat_no_cut_title(tmp_path: Path) -> None:
     """The first columns are printed on each page, and cut what runs on out of them; the last page has what is left."""
     options = {**books.SMALL, "models": "8b,70b,405b,49b,gemma-3-27b", "workloads": "chat", "tiers": "32"}
-    book, _ = books.build(tmp_path, "five", options | {"title": "Five models"}, with_what_if=False)
+    book, _ = books.build(tmp_path, "five", options | {"title": "Five models"}, with_decision=False)
     sheet = openpyxl.load_workbook(book)["Sizing sheet"]
     assert (sheet["A1"].value, sheet["D1"].value) == ("Sizing sheet", "Five models") and sheet["A2"].value is None
     bars = [cell.column for cell in sheet[4] if cell.value and cell.column > 1]

@@ -32,7 +32,7 @@ USUAL = books.USUAL if IN_LONG else LEAN
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("purchase"), "usual", USUAL, with_what_if=IN_LONG)[0]
+    return books.build(tmp_path_factory.mktemp("purchase"), "usual", USUAL, with_decision=IN_LONG)[0]
 
 
 def answered(purchase: str) -> Solution:

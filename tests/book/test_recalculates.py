@@ -106,20 +106,20 @@ def test_mixtures_of_experts_recalculate_in_both_programs(experts_book: tuple[Pa
 
 
 def test_fewer_requests_than_ranks(tmp_path: Path) -> None:
-    """One request on two data-parallel ranks, and on all of a machine where a layout without idle ranks serves it."""
+    """One request on all of a machine, where layouts with idle ranks serve it too; three on two data-parallel ranks."""
     options = {
-        "models": "nvidia-nemotron-3-super-120b-a12b-bf16,minimax-m2.5",
+        "models": "deepseek-v3,kimi-k2",
         "workloads": "chat",
         "tiers": "1,3",
-        "confidence": "0.9",
-        "instances": "aws/p4d.24xlarge,aws/p5.48xlarge",
+        "confidence": "0.5",
+        "instances": "aws/p4d.24xlarge,aws/p5en.48xlarge,aws/p6-b200.48xlarge",
         "as_of": books.AS_OF,
         "headline": "chat:1",
     }
-    book, question = books.build(tmp_path, "ranks", options, with_what_if=IN_LONG)
+    book, question = books.build(tmp_path, "ranks", options, with_decision=IN_LONG)
     solved = books.solve(question)
     ranks = [solved.layout(choice.offer or 0).data_parallel_size for choice in solved.choices]
-    assert ranks == [2, 2, 1, 2]
+    assert ranks == [1, 2, 1, 2]
     assert_both_recalculate(book, tmp_path)
     sheets = books.Sheets(book)
     n_compared, lines = books.differences(values_after(book, {}), sheets, solved)
@@ -154,7 +154,7 @@ def test_hardware_without_a_kernel_for_the_models_attention(tmp_path: Path) -> N
         "instances": "aws/p4de.24xlarge,aws/p5en.48xlarge",
         "headline": "chat:1",
     }
-    book, _ = books.build(tmp_path, "sparse", options, with_what_if=IN_LONG)
+    book, _ = books.build(tmp_path, "sparse", options, with_decision=IN_LONG)
     assert_both_recalculate(book, tmp_path)
     flag = "runs_sparse_attention", "Sparse attention (0 or 1)", 1
     wanted = solved_with_flag(book, options, "nvidia-a100-sxm4-80gb", *flag)
@@ -177,7 +177,7 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
         "ttft_ms": "off",
         "as_of": books.AS_OF,
     }
-    book, question = books.build(tmp_path, "in-order", options, with_what_if=IN_LONG)
+    book, question = books.build(tmp_path, "in-order", options, with_decision=IN_LONG)
     solved = books.solve(question)
     assert {3, 4} & {solved.choices[row].pipeline_parallel_size for row in range(4)}
     staged = [one.pipeline_parallel_size for one in solved.choices[8:] if one.offer is not None]
@@ -188,7 +188,7 @@ def test_stages_of_a_model_whose_layers_differ(tmp_path: Path) -> None:
 @pytest.mark.long
 @needs_libreoffice
 def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
-    """Two trays of 4 GPUs each, joined by NVLink; on What-if, too."""
+    """Two trays of 4 GPUs each, joined by NVLink; on Decision, too."""
     options = {
         "models": "deepseek-v3,405b",
         "workloads": "chat,long-doc",
@@ -206,14 +206,13 @@ def test_replicas_over_the_trays_of_a_rack(tmp_path: Path) -> None:
     found = values_after(
         book,
         {
-            "in_whatif_model": "Llama 3.1 405B",
-            "in_whatif_hardware": RACK,
-            "in_whatif_users": 8,
-            "in_whatif_context_tokens": 16384,
-            "in_whatif_ttft_ms": None,
+            "in_decision_model": "Llama 3.1 405B",
+            "in_decision_concurrent_requests": 8,
+            "in_decision_context_tokens": 16384,
+            "in_decision_ttft_ms": None,
         },
     )
-    assert found["What-if", "F5"] == "4 × ND128isr NDR GB200 v6"
+    assert found["Decision", "D7"] == "4 × ND128isr NDR GB200 v6"
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from workbook_cells import PRICES_SHEET, ErrorValue, values
 
 INSTANCES = books.INSTANCES if IN_LONG else FEW
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": INSTANCES, "as_of": books.AS_OF}
-TO_RENT, CHEAPEST = ("What-if", "F11"), ("What-if", "F5")
+TO_RENT = ("Decision", "D7")
 OWN = 6  # the first spare row of Models
 BEGUN = {"model": "Ours", "n_layers": 40, "n_heads": 40, "n_params": 14e9}
 
@@ -41,15 +41,15 @@ def _begun(book: Path, facts: dict[str, Any]) -> dict[Any, Any]:
 
 def test_as_built_all_checks_hold(book: Path) -> None:
     found = _after(book, {})
-    assert found["chk_all"] == "OK" and found["chk_what_if"] == found["chk_answers_fit"] == "OK"
+    assert found["chk_all"] == "OK" and found["chk_decision"] == found["chk_answers_fit"] == "OK"
 
 
 def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> None:
     found = _after(book, {"in_output_rag": 16_385})
     assert (found["chk_all"], found["chk_answers_fit"]) == ("CHECK", "CHECK")
-    found = _after(book, {"in_whatif_answer_tokens": 16_385})
+    found = _after(book, {"in_decision_answer_tokens": 16_385})
     assert found["chk_all"] == "CHECK" and found[TO_RENT] == "the answer is longer than its context"
-    assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
+    assert found["rec_decision_monthly_usd"] == "-"
 
 
 @pytest.mark.some(3)
@@ -58,35 +58,36 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
     [
         ("model", "Llama 9", "no such model: Llama 9"),
         ("model", "Llama*", "no such model: Llama*"),
-        ("hardware", "h1000", "no such GPU or instance: h1000"),
-        ("hardware", "-", "no such GPU or instance: -"),
-        ("tensor_parallel_size", 3, "no such tensor-parallel size: 3"),
+        ("provider", "acme", "no such provider: acme"),
+        ("provider", "-", "no such provider: -"),
+        ("purchase", "rent", "no such purchase class: rent"),
+        ("confidence", 2, "the confidence must be a share"),
         ("weight_dtype", "fp-8", "no such precision of weights: fp-8"),
         ("kv_cache_dtype", "fp-8", "no such precision of the KV cache: fp-8"),
-        ("users", None, "requests at once must be a whole number from 1"),
-        ("users", 1.5, "requests at once must be a whole number from 1"),
-        ("users", "many", "requests at once must be a whole number from 1"),
+        ("concurrent_requests", None, "requests at once must be a whole number from 1"),
+        ("concurrent_requests", 1.5, "requests at once must be a whole number from 1"),
+        ("concurrent_requests", "many", "requests at once must be a whole number from 1"),
         ("context_tokens", "16k", "the context must be a whole number from 1"),
         ("answer_tokens", -5, "the answer must be a whole number from 0"),
         ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
     ],
 )
 def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
-    found = _after(book, {f"in_whatif_{choice}": typed})
-    assert found[TO_RENT] == found[CHEAPEST] == said
-    assert (found["chk_what_if_choices"], found["chk_all"]) == ("CHECK", "CHECK")
-    names = [name for name in found if isinstance(name, str) and name.startswith(("rec_whatif", "rec_case"))]
-    shown = {found[name] for name in names if name != "rec_whatif_instance"}
-    shown |= {found["What-if", f"{column}{row}"] for column in "FGHI" for row in range(22, 30)}
+    found = _after(book, {f"in_decision_{choice}": typed})
+    assert found[TO_RENT] == said and str(found["Decision", "A1"]).endswith(said)
+    assert (found["chk_decision_choices"], found["chk_all"]) == ("CHECK", "CHECK")
+    names = [name for name in found if isinstance(name, str) and name.startswith(("rec_decision", "rec_case"))]
+    shown = {found[name] for name in names if name != "rec_decision_instance"}
+    shown |= {found["Decision", f"{column}{row}"] for column in "EFG" for row in range(39, 42)}
     assert shown == {"-"}, f"{choice} {typed}: {shown}"
 
 
 def test_a_half_filled_model_has_no_price_and_its_facts_are_named(book: Path) -> None:
-    found = _after(book, {**_begun(book, BEGUN), "in_whatif_model": "Ours"})
+    found = _after(book, {**_begun(book, BEGUN), "in_decision_model": "Ours"})
     assert found[TO_RENT].startswith("Ours: facts missing: · hidden size · vocabulary")
     assert "layers of some kind of attention" in found[TO_RENT] and "query heads" not in found[TO_RENT]
-    assert (found["chk_own_models"], found["chk_what_if_choices"], found["chk_all"]) == ("CHECK",) * 3
-    assert found["rec_whatif_monthly_usd"] == found["rec_whatif_hardware_monthly_usd"] == "-"
+    assert (found["chk_own_models"], found["chk_decision_choices"], found["chk_all"]) == ("CHECK",) * 3
+    assert found["rec_decision_monthly_usd"] == "-"
 
 
 def test_a_row_without_a_name_is_unfinished(book: Path) -> None:
@@ -135,22 +136,21 @@ def test_an_unfinished_instance_of_ones_own_is_named(book: Path, typed: dict[str
     row = sheets.spare()
     found = _after(book, {sheets.at(PRICES_SHEET, row, head): value for head, value in typed.items()})
     assert found["chk_own_instances"] == ("OK" if said == "OK" else "CHECK")
-    assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Checks"}
+    assert said in {value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Sources and checks"}
 
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     "typed",
     [
-        {"inputs": {"whatif_model": "Llama 9"}},
-        {"inputs": {"whatif_hardware": "h1000", "whatif_kv_cache_dtype": "fp8"}},
-        {"inputs": {"whatif_weight_dtype": "fp-8", "whatif_tensor_parallel_size": 3}},
-        {"inputs": {"whatif_model": "(your own model)"}},
-        {"inputs": {"whatif_hardware": "aws/g6.xlarge", "whatif_tensor_parallel_size": 8}},
-        {"inputs": {"whatif_model": "Llama 3.1 405B", "whatif_hardware": "aws/g6.12xlarge"}},
-        {"inputs": {"whatif_model": "Ours"}, "own_models": [BEGUN]},
+        {"inputs": {"decision_model": "Llama 9"}},
+        {"inputs": {"decision_provider": "acme", "decision_kv_cache_dtype": "fp8"}},
+        {"inputs": {"decision_weight_dtype": "fp-8", "decision_purchase": "spot", "decision_confidence": 0.9}},
+        {"inputs": {"decision_model": "(your own model)"}},
+        {"inputs": {"decision_model": "Llama 3.1 405B", "decision_users": 9000}},
+        {"inputs": {"decision_model": "Ours"}, "own_models": [BEGUN]},
         {"own_instances": [{"provider": "acme", "type": "box"}]},
-        {"inputs": {"whatif_hardware": "acme/box"}, "own_instances": [{"provider": "acme", "type": "box"}]},
+        {"inputs": {"decision_provider": "acme"}, "own_instances": [{"provider": "acme", "type": "box"}]},
     ],
     ids=lambda typed: str(list(typed.get("inputs", {"own": 1}))),
 )
@@ -170,7 +170,7 @@ def test_replicas_hold_what_all_their_ranks_hold(tmp_path: Path) -> None:
         "tiers": "100,128",
         "instances": "aws/p6-b200.48xlarge",
     }
-    path, _ = books.build(tmp_path, "ranks", options, with_what_if=False)
+    path, _ = books.build(tmp_path, "ranks", options, with_decision=False)
     found, sheets = values(path), books.Sheets(path)
     heads = "DP", "Sequences per rank", "Replicas"
     ranks, held, replicas = (sheets.values["Workings", f"{sheets.columns['Workings', head]}5"] for head in heads)

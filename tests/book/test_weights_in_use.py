@@ -27,7 +27,7 @@ def answered(word: str) -> Solution:
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
-    return books.build(folder, "recommended", {**ASKED, "weight_dtype": "recommended"}, with_what_if=False)[0]
+    return books.build(folder, "recommended", {**ASKED, "weight_dtype": "recommended"}, with_decision=False)[0]
 
 
 @pytest.mark.some(1)

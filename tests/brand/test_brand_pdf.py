@@ -14,10 +14,11 @@ import books
 import pdfplumber
 import pypdf
 import pytest
+from amounts import amount
 from answers import page_for
 from brands import LONG_FOOTER, LONG_NAME, TEMPLATES, named
 from page_sample import page_of
-from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, outside, text_of
+from pages import alternatives_of, fonts_of, links_of, markdown_of, missing, outside, read, text_of
 
 from sheetgen.answer.solve import solve
 from sheetgen.brand import Brand
@@ -39,7 +40,9 @@ PAGES = [
 
 @cache
 def drawn(n_models: int, paper: str, brand: str) -> bytes:
-    layout = lay_out(page_of(n_models, paper), templates=TEMPLATES, brand=named(brand))
+    """The PDF in a brand; in the gate its first page, which alone has a letterhead."""
+    page = replace(page_of(n_models, paper), pages=amount(1, 2))
+    layout = lay_out(page, templates=TEMPLATES, brand=named(brand))
     assert layout.is_whole and layout.problems == []
     return layout.pdf()
 
@@ -110,10 +113,9 @@ def _rgb(color: str | None) -> tuple[float, ...]:
 def _colours(pdf: bytes) -> dict[tuple[float, ...], str]:
     """The text in each colour, spaces left out."""
     found: dict[tuple[float, ...], str] = {}
-    with pdfplumber.open(io.BytesIO(pdf)) as opened:
-        for char in opened.pages[0].chars:
-            color = tuple(round(float(part), 2) for part in char["non_stroking_color"])
-            found[color] = found.get(color, "") + char["text"].strip()
+    for char in read(pdf)[0].chars:
+        color = tuple(round(float(part), 2) for part in char["non_stroking_color"])
+        found[color] = found.get(color, "") + char["text"].strip()
     return found
 
 
@@ -130,7 +132,7 @@ def test_the_logo_is_said_in_words_and_the_author_is_the_company() -> None:
 def test_words_of_a_brand_are_text(words: str) -> None:
     html = render_html(page_of(1), templates=TEMPLATES, brand=Brand(words, words))
     assert html.count("<img") == 0
-    layout = _lay_out(page_of(1), TEMPLATES, SPACINGS[1], brand=Brand(words, words))
+    layout = _lay_out(page_of(1), TEMPLATES, SPACINGS[1], Brand(words, words))
     pdf = layout.pdf()
     assert layout.problems == []
     assert squeezed(pdf).count(words.replace(" ", "")) == 2

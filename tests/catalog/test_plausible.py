@@ -67,3 +67,10 @@ def test_a_factor_of_three_is_allowed_and_more_is_not(catalog: Catalog) -> None:
     assert plausible.far_from(0.3, 0.1) == plausible.far_from(0.1, 0.3) == plausible.far_from(1, 1) == ""
     assert plausible.far_from(3.01, 1) == "3.01 times more than 1"
     assert plausible.far_from(0, 2) == "any times less than 2"
+
+
+def test_a_price_of_another_region_says_where_the_other_one_is(catalog: Catalog) -> None:
+    plausible, row = Plausible(catalog), next(row for row in catalog.instances() if row.id == "gcp/a3-highgpu-8g")
+    of_row = row.id, row.gpu, row.gpu_count, "spot", 10.2055
+    assert plausible.doubt_in("europe-north1", *of_row) == f"4.96 times less than 50.6095 in {row.region}"
+    assert plausible.doubt_in(row.region, *of_row) == "4.96 times less than 50.6095 before"

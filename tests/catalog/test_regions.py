@@ -126,6 +126,37 @@ def row(instance: str, region: str) -> Instance | None:
     return next((one for one in catalog().regions.rows_in(region) if one.id == instance), None)
 
 
+DOUBTED = "$10.2055 an hour in europe-north1, 4.96 times less than 50.6095 in us-central1"
+
+
+@pytest.mark.parametrize(
+    ("options", "region", "usd"),
+    [
+        ({}, "europe-west9", 23.4318),  # the next region: a third of what the others take
+        ({"region": "europe-north1", "gpus": "h100,rtx-pro-6000"}, "europe-north1", None),  # no other has a price there
+        ({"instances": "gcp/a3-highgpu-8g"}, "europe-north1", 10.2055),  # named
+    ],
+    ids=str,
+)
+def test_an_implausible_price_of_a_region_chooses_no_hardware(
+    options: dict[str, str], region: str, usd: float | None
+) -> None:
+    """Spot of 8 H100 in europe-north1 is a fifth of that in us-central1."""
+    load = {"model": "kimi-k2", "context": "8k", "tokens_per_day": "300M", "survive": "replica", "purchase": "spot"}
+    found = sheetgen.recommend(**{**load, "region": "eu", "confidence": "0.7", **options})
+    is_h100 = found["instance"] == "gcp/a3-highgpu-8g"
+    assert (is_h100, found["region"]) == (usd is not None, region)
+    if usd:
+        assert found["hourly_usd"] == pytest.approx(usd * found["n_instances"], rel=1e-12)
+    why = [one["reason"] for one in found["why_not"] if one["instance"] == "gcp/a3-highgpu-8g"]
+    left_out = {one["reason"]: one["count"] for one in found["left_out"]}
+    if "instances" in options:
+        assert not why and "at an implausible price" not in left_out
+    else:
+        assert any(DOUBTED in one and one.endswith("--instances gcp/a3-highgpu-8g takes it") for one in why)
+        assert left_out.get("at an implausible price", 0) == (0 if usd else 4)
+
+
 def problem(**options: Any) -> str:
     with pytest.raises(ScenarioError) as raised:
         recommended(**options)
@@ -224,9 +255,10 @@ def test_an_area_of_regions_that_no_file_lists_goes_by_the_words_of_their_names(
     assert ids and set(ids) <= by_text["eu"] & by_text["us"] and not set(ids) & by_text["ap"]
 
 
-def test_an_unknown_region_is_refused_with_areas_and_regions() -> None:
+def test_an_unknown_region_is_refused_with_areas_and_with_regions_where_they_are_few() -> None:
     words = problem(region="us-est-1")
-    assert "no instance is left in region 'us-est-1'. Regions: " in words and ", swedencentral" in words
+    assert "no instance is left in region 'us-est-1'. Areas: " in words and "Regions" not in words
+    assert "Regions: ap-south-1, us-east-1, " in problem(region="us-est-1", instances="aws/p6-b200.48xlarge")
     assert f" Areas: {', '.join(catalog().regions.areas)}." in words and "Did you mean us-" in words
     assert problem(region="frankfrut").endswith("Did you mean Frankfurt?")
 

@@ -130,8 +130,8 @@ def test_a_rate_has_no_band_of_tokens(run: Any) -> None:
 def test_waits_that_nobody_sees_have_no_digits(run: Any) -> None:
     lean = ("--instances", "aws/p5.48xlarge", "--requests-per-second", "0.01")
     text = run("recommend", "--model", "8b", *lean, "--details").stdout
-    (line,) = (line for line in text.split("\n") if "find none free" in line)
-    assert ", below 0.01 % of the requests find none free" in line and "e-" not in line
+    (line,) = (line for line in text.split("\n") if "would wait for one to end" in line)
+    assert "and below 0.01 % of the requests would wait for one to end" in line and "e-" not in line
 
 
 @pytest.mark.parametrize("tokens", [0, 1])

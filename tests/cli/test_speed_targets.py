@@ -44,7 +44,7 @@ def test_recommend_says_what_was_bought(target: str, run) -> None:  # type: igno
     assert target == "off" or answer["tpot_seconds"] <= float(target) / 1000
     aimed = "" if target == "off" else f" (target {1000 / float(target):.0f})"
     first, pace = f"{answer['ttft_seconds']:.1f}", f"{1 / answer['tpot_seconds']:.0f}"
-    assert f"First word after {first} s, then {pace} tokens a second{aimed}." in text
+    assert f"First word after {first} s, then {pace} tokens/s{aimed}." in text
     low, mean, high = (answer[f"output_tokens_per_second{end}"] for end in ("_low", "", "_high"))
     assert f"{mean:,.0f} tokens/s ({low:,.0f}–{high:,.0f}); every speed is indicative; bound by " in text
     assert f"; bound by {answer['bound_by']} " in text

@@ -16,8 +16,8 @@ from sheetgen.units import DTYPE_ALIASES
 
 # The sheets in the order in which they read each other: the first difference is the nearest to its cause.
 DEPENDENCE = (
-    "Inputs", "Constants", "Models", "Catalog", "What-if data", "GPUs", "Prices and hardware", "Contexts",
-    "What-if contexts", "Profiles", "Candidates", "Workings", "What-if loads",
+    "Inputs", "Constants", "Models", "Catalog", "Decision data", "GPUs", "Prices and hardware", "Contexts",
+    "Decision contexts", "Profiles", "Candidates", "Workings", "Decision loads",
 )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ NEWER = tuple(
     if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS
 )
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
-AS_THEY_STAND = ("whatif_", "case_", "speed_pace", "speed_requests", "output_", "money_model")
+AS_THEY_STAND = ("decision_", "case_", "speed_pace", "speed_requests", "output_", "money_model")
 
 
 def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def consistent(edits: Edits, yellow: Yellow) -> Edits:
     for key in [key for key in yellow.spots if key[0] == "inputs"]:  # an answer is not longer than its context
         context = (
             "inputs",
-            {"whatif_answer_tokens": "whatif_context_tokens"}.get(
+            {"decision_answer_tokens": "decision_context_tokens"}.get(
                 str(key[1]), str(key[1]).replace("output_", "context_", 1)
             ),
         )
@@ -145,7 +145,7 @@ def own_instances(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Itera
 
 
 def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
-    """Spare rows of Models: a catalog's model under another name, whole or in part; What-if points at one."""
+    """Spare rows of Models: a catalog's model under another name, whole or in part; Decision points at one."""
     served = [m for m in catalog.models() if m.kind != "draft"]
     for i in yellow.rows("own_models")[: rng.choice((1, 1, 1, 2))]:
         model = rng.choice(served)
@@ -160,7 +160,7 @@ def own_models(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator
         for column, value in facts.items():
             if ("own_models", i, column) in yellow.spots and (column == MODEL_NAME or column not in lacks):
                 yield ("own_models", i, column), value
-        yield ("inputs", "whatif_model"), facts[MODEL_NAME]
+        yield ("inputs", "decision_model"), facts[MODEL_NAME]
 
 
 def nothing_fits(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
@@ -197,10 +197,10 @@ def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tu
 
 
 def picks(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
-    """All choices of What-if and of Speed."""
+    """All choices of Decision and of Speed."""
     for key, spot in yellow.spots.items():
         name = str(key[1])
-        if key[0] == "inputs" and (name.startswith(("whatif_", "speed_pace", "speed_requests"))):
+        if key[0] == "inputs" and (name.startswith(("decision_", "speed_pace", "speed_requests"))):
             yield key, value_for(rng, spot, yellow, BOLD)
         if key[0] == "inputs" and name.startswith("case_") and rng.random() < 0.3:
             yield key, rng.choice((0.001, 0.1, 0.5, 1, 1.5, 3, 1000))

@@ -79,14 +79,14 @@ def value_for(rng: random.Random, spot: Spot, yellow: Yellow, level: str) -> Any
 
 
 def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str) -> Any:
-    if (name.startswith("context_") and name != "context_bytes") or name == "whatif_context_tokens":
+    if (name.startswith("context_") and name != "context_bytes") or name == "decision_context_tokens":
         return number_for(rng, _CONTEXT, spot.old, level) if rng.random() < 0.5 else rng.choice(_CONTEXTS)
     if name.startswith("tier_"):
         free = [n for n in _TIERS if n not in yellow.inputs.values()]
         return rng.choice(free)
-    if name.startswith(("tpot_ms_", "ttft_ms_")) or name in ("whatif_tpot_ms", "whatif_ttft_ms"):
+    if name.startswith(("tpot_ms_", "ttft_ms_")) or name in ("decision_tpot_ms", "decision_ttft_ms"):
         return number_for(rng, _TARGET, spot.old, level) if rng.random() < 0.4 else rng.choice(_TARGETS)
-    if (name.startswith("output_") and "_band_" not in name) or name == "whatif_answer_tokens":
+    if (name.startswith("output_") and "_band_" not in name) or name == "decision_answer_tokens":
         return rng.choice((0, 1, 2, 500, 1024, 4096, 150_000, rng.randint(0, 10_000)))
     if name == "currency":
         return rng.choice(("EUR", "JPY", "CHF"))
@@ -100,7 +100,7 @@ def _input(rng: random.Random, name: str, spot: Spot, yellow: Yellow, level: str
         name = HISTORY
     kind = _OPTIONS.get(name) or (BY_NAME[name].kind if name in BY_NAME else input_kind(name))
     assert kind is not None, f"in_{name}: nobody knows what it takes"
-    if name == "whatif_users":
+    if name == "decision_users":
         return rng.choice((1, 3, 32, 200, 5000, 1_000_000, number_for(rng, kind, spot.old, level)))
     return number_for(rng, kind, spot.old, level)
 

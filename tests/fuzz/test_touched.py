@@ -18,12 +18,12 @@ from workbook_trials import Workbook
 from yellow_cells import as_cell
 
 ON_WHAT_IF: list[Edits] = [
-    {("inputs", "whatif_hardware"): "gcp/a3-highgpu-8g", ("inputs", "whatif_tensor_parallel_size"): 2},
-    {("inputs", "whatif_tensor_parallel_size"): 4},
-    {("inputs", "whatif_model"): "DeepSeek-V3", ("inputs", "whatif_hardware"): "aws/p5.48xlarge"},
-    {("inputs", "whatif_users"): 500, ("inputs", "whatif_context_tokens"): 64_000},
-    {("inputs", "whatif_tpot_ms"): None, ("inputs", "whatif_kv_cache_dtype"): "fp8"},
-    {("inputs", "whatif_hardware"): "aws/g6.12xlarge"},
+    {("inputs", "decision_hardware"): "gcp/a3-highgpu-8g", ("inputs", "decision_tensor_parallel_size"): 2},
+    {("inputs", "decision_tensor_parallel_size"): 4},
+    {("inputs", "decision_model"): "DeepSeek-V3", ("inputs", "decision_hardware"): "aws/p5.48xlarge"},
+    {("inputs", "decision_users"): 500, ("inputs", "decision_context_tokens"): 64_000},
+    {("inputs", "decision_tpot_ms"): None, ("inputs", "decision_kv_cache_dtype"): "fp8"},
+    {("inputs", "decision_hardware"): "aws/g6.12xlarge"},
     {("inputs", "discount_fraction"): 0.35},
 ]
 IN_GATE = (3, 6)  # of these: the load, all prices

@@ -23,8 +23,8 @@ from sheetgen.answer.levers import EveryLever, levers_of_sheet
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.book.change_log import values_as_built
+from sheetgen.book.decision_choices import decision
 from sheetgen.book.sheets import Book, Ref, column_name
-from sheetgen.book.what_if_choices import what_if
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
 from sheetgen.question.sheet_question import ask
@@ -65,7 +65,7 @@ class Workbook:
 
     @cached_property
     def book(self) -> Book:
-        return book_for(self.solved, self.levers, what_if(self.solved))
+        return book_for(self.solved, self.levers, decision(self.solved))
 
     @cached_property
     def sheets(self) -> books.Sheets:
@@ -97,7 +97,7 @@ class Workbook:
         catalog = books.catalog()
         try:
             solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
-            one = what_if(solved)
+            one = decision(solved)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
         book = book_for(solved, self.levers, one, values_as_built(self.book))

@@ -22,7 +22,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.mail import MailError
 from sheetgen.mail.message import Changes, Letter, Mail, Money, bodies, envelope
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.page import Page, formatted, glance
+from sheetgen.report.page import Page, formatted
 from sheetgen.writers.formats import templates_folder
 
 HOSTILE = 'Evil</td><script>alert(1)</script><img src="http://x/y.png" onerror=z>\r\nBcc: eve@evil.org\x1b[31m\u202e'
@@ -39,8 +39,10 @@ def page() -> Page:
 @pytest.fixture(scope="module")
 def hostile(page: Page) -> Letter:
     cards = tuple(replace(c, model=HOSTILE, rent=HOSTILE, provider=HOSTILE) for c in page.cards)
+    options = tuple(one._replace(name=HOSTILE, reply=HOSTILE, rent=HOSTILE) for one in page.request.options)
     changes = Changes(HOSTILE, (Money(HOSTILE, "$1", "$2", HOSTILE),), (HOSTILE,), 3)
-    return Letter(replace(page, cards=cards, question=HOSTILE), "sheet", changes)
+    asked = replace(page.request, sentence=HOSTILE, options=options, basis=HOSTILE)
+    return Letter(replace(page, cards=cards, question=HOSTILE, request=asked, owner=HOSTILE), "sheet", changes)
 
 
 def mail_of(letter: Letter, subject: str | None = None, brand: Brand | None = None) -> Mail:
@@ -100,31 +102,48 @@ def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
     )
     for text in (mail.text, Text.of(mail.html)):
         for card in page.cards:
-            figures = (card.model, card.rent, card.monthly, card.hardware, card.serves, card.fp8_monthly)
-            assert [one for one in figures if str(one) not in text] == []
-        assert all(str(line) in text for line in page.uncertain) and str(page.request) in text
-        assert page.question in text and page.as_of in text and page.price_banner in text
+            assert [one for one in (card.model, card.monthly, card.chance) if str(one) not in text] == []
+        assert all(str(one) in text for one in (page.request.sentence, page.request.basis, page.request.excluded))
         for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):
             assert told in text
     assert page.cards[0].monthly in mail.subject and mail.text.startswith("Hello,\n")
     assert "* 8B: $1,000 a month before, now $2,000 a month; load +$1,000\n" in mail.text
     branded = mail_of(Letter(page, "sheet"), brand=Brand("Acme", footer="Confidential."))
     assert f"\nAcme, sheetgen {page.version}, catalog {page.catalog}\nConfidential.\n" in branded.text
-    assert f"Acme · {page.title}" in Text.of(branded.html) and "Confidential." in Text.of(branded.html)
+    assert all(words in Text.of(branded.html) for words in ("Acme", "Confidential."))
 
 
-def test_three_models_stand_in_a_short_subject_and_a_narrow_table() -> None:
-    asked = {"models": "8b,70b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20"}
-    page = page_for(solve(ask(Catalog(), asked)), ((),) * 3)
-    subject = Letter(page, "sheet").subject()
+def answered(**more: str) -> Page:
+    asked = {"models": "8b,70b,405b", "workloads": "rag", "tiers": "32", "as_of": "2026-11-20", **more}
+    return page_for(solve(ask(Catalog(), asked)))
+
+
+def test_three_models_stand_in_a_short_subject_and_are_three_replies() -> None:
+    page = answered()
+    subject, text = Letter(page, "sheet").subject(), mail_of(Letter(page, "sheet")).text
     assert len(subject) <= 78 and all(str(card.monthly) in subject for card in page.cards)
-    assert subject.startswith("RAG at 32: Llama 3.1 8B $") and ", 70B $" in subject and subject.endswith(" a month")
-    assert len(glance(page).columns) <= 6
-    one = Letter(replace(page, ask=1, approver="Jane Doe"), "sheet")
-    assert one.subject() == f"RAG at 32: Llama 3.1 70B {page.cards[1].monthly} a month"
-    text = mail_of(one).text
-    assert text.startswith(f"Hello Jane Doe,\n\nPlease approve {page.cards[1].monthly} a month, ")
-    assert text.index("WHAT IS UNCERTAIN") < text.index("WHAT TO DO NEXT") and "Reply with your approval" in text
+    assert subject.startswith("To choose: Llama 3.1 8B $") and ", 70B $" in subject and subject.endswith(" a month")
+    for number, card in enumerate(page.cards, 1):
+        assert f"{number} {card.model}: {card.monthly} a month. {card.chance} to be fast enough.\n" in text
+
+
+MOST_WORDS = 185  # with the addresses of what is attached and the version
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("load", [{}, {"users": "640"}, {"requests_per_second": "4"}])
+def test_a_mail_of_one_model_has_the_figure_and_three_replies(load: dict[str, str]) -> None:
+    page = answered(ask="70b", approver="Jane Doe", owner="Platform", **load)
+    letter, asked = Letter(page, "sheet"), page.request
+    assert letter.subject() == f"For approval: {page.cards[1].monthly} a month to run Llama 3.1 70B"
+    mail = mail_of(letter)
+    assert mail.text.startswith(f"Dear Jane Doe,\n\nWe ask to run {asked.what}:\n\n{page.cards[1].monthly} a month\n")
+    assert len(mail.text.split()) <= MOST_WORDS and "page 1 is the request" in mail.text and "\nPlatform\n" in mail.text
+    for text in (mail.text, Text.of(mail.html)):
+        told = [part for option in asked.options for part in (option.reply, option.price, option.facts[-1])]
+        told += [asked.excluded, asked.spare, asked.ways[0].monthly, asked.ways[-1].monthly, asked.basis]
+        told += [way.commits for way in asked.ways if way.binds]
+        assert [str(one) for one in told if str(one) not in text] == []
 
 
 class Text(HTMLParser):

@@ -129,7 +129,7 @@ def put_pane(across: int, down: int, corner: str, active: str, state: str) -> Da
 
     def damage(parts: Parts) -> None:
         view = r"<sheetView ([^>]*?)/?>(.*?</sheetView>)?"
-        swap(sheet_part(parts, "Checks"), view, rf"<sheetView \1>{pane}</sheetView>")(parts)
+        swap(sheet_part(parts, "Sources and checks"), view, rf"<sheetView \1>{pane}</sheetView>")(parts)
 
     return damage
 

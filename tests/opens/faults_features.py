@@ -23,7 +23,9 @@ FAULTS = [
     ),
     Fault(features.data_validations, "a long message", put(validation("Z1", '"a"', f' prompt="{"A" * 256}"'))),
     Fault(features.data_validations, "a long title", put(validation("Z1", '"a"', f' errorTitle="{"A" * 33}"'))),
-    Fault(features.data_validations, "a wrong count", put(validation("Z1", '"a"', count=2), sheet="Checks")),
+    Fault(
+        features.data_validations, "a wrong count", put(validation("Z1", '"a"', count=2), sheet="Sources and checks")
+    ),
     Fault(features.conditional_formats, "no place", put(conditional("A0", "A1"))),
     Fault(features.conditional_formats, "another sheet", put(conditional("A1", "Models!$A$1"))),
     Fault(features.conditional_formats, "one priority twice", put(conditional("A1", "1") + conditional("A2", "1"))),

@@ -21,10 +21,10 @@ from sheetgen.answer.solve import solve
 from sheetgen.book import matrices
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models
 from sheetgen.book.compiler import Compiler
+from sheetgen.book.decision_choices import case_requests
 from sheetgen.book.lookups import ONE
 from sheetgen.book.sheets import Cell, Range, RowValues, Sheet, lookup
 from sheetgen.book.speed_sheet import build_latency
-from sheetgen.book.what_if_choices import case_requests
 from sheetgen.book.wiring import Table, Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads
 from sheetgen.errors import ScenarioError

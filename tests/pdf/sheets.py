@@ -22,15 +22,17 @@ FIVE = "8b,gemma-2-9b,qwen3-30b-a3b,deepseek-v3,405b"
 EIGHT = "8b,70b,405b,gemma-2-9b,gemma-2-27b,qwen3-30b-a3b,deepseek-v3,llama-2-7b"
 
 
-def asked_of(models: str = DEFAULT, paper: str = "a4") -> Question:
-    return ask(Catalog(), {"models": models, "paper": paper, "as_of": "2026-11-20"})
+def asked_of(models: str = DEFAULT, paper: str = "a4", approved: str = "") -> Question:
+    """approved: the model of the request that stands before the sheet; none without."""
+    request = {"ask": approved} if approved else {}
+    return ask(Catalog(), {"models": models, "paper": paper, "as_of": "2026-11-20", **request})
 
 
 @cache
-def page_of(models: str = DEFAULT, paper: str = "a4") -> Page:
-    return page_for(solve(asked_of(models, paper)))
+def page_of(models: str = DEFAULT, paper: str = "a4", approved: str = "") -> Page:
+    return page_for(solve(asked_of(models, paper, approved)))
 
 
 @cache
-def pdf_of(models: str = DEFAULT, paper: str = "a4", archive: Archive | None = None) -> bytes:
-    return write_pdf(page_of(models, paper), Options(TEMPLATES, archive=archive or Archive()))
+def pdf_of(models: str = DEFAULT, paper: str = "a4", approved: str = "", archive: Archive | None = None) -> bytes:
+    return write_pdf(page_of(models, paper, approved), Options(TEMPLATES, archive=archive or Archive()))

@@ -129,7 +129,7 @@ FAULTS = (
 )
 # In the gate a page of two models, which has every kind of element; more models are more of the same.
 MORE = (("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4"))
-SHEETS = ((TWO, "letter"), *(MORE if IN_LONG else ()))
+SHEETS = ((TWO, "letter", "8b"), *(MORE if IN_LONG else ()))
 ARCHIVES = {
     **({"alone": Archive()} if IN_LONG else {}),  # in the gate the page of two
     "with a workbook": Archive("sheet.xlsx", WORKBOOK, "ab" * 32),
@@ -190,7 +190,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...]
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("sheet", SHEETS, ids=str)
 def test_every_page_is_accessible_and_an_archive(
-    profile: str, sheet: tuple[str, str], reports: dict[tuple[object, ...], Report]
+    profile: str, sheet: tuple[str, ...], reports: dict[tuple[object, ...], Report]
 ) -> None:
     report = reports[profile, sheet]
     assert report.failed == []

@@ -61,7 +61,7 @@ def test_every_load_has_the_heads_of_its_row_and_its_columns(models: str) -> Non
 
 
 def test_every_head_has_a_scope_and_every_picture_words() -> None:
-    for element in _walk(_reader(pdf_of()).trailer["/Root"]["/StructTreeRoot"]["/K"][0]):
+    for element in _walk(_reader(pdf_of(TWO, "letter", "8b")).trailer["/Root"]["/StructTreeRoot"]["/K"][0]):
         if element["/S"] == "/TH":
             assert element["/A"]["/Scope"] in ("/Column", "/Row")
         if element["/S"] == "/Figure":
@@ -92,10 +92,10 @@ def test_the_metadata_say_which_catalogs_and_which_version() -> None:
 def test_the_same_bytes_with_a_workbook_whatever_the_machine(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from sheets import pdf_of; from sheetgen.writers.formats import *;"
-        "Path(sys.argv[1]).write_bytes(pdf_of('8b', 'a4', Archive('a.xlsx', b'book', 'ff')))"
+        "Path(sys.argv[1]).write_bytes(pdf_of('8b', archive=Archive('a.xlsx', b'book', 'ff')))"
     )
     file = tmp_path / "a.pdf"
     here = str(Path(__file__).parent)
     environment = {**os.environ, "PYTHONHASHSEED": "31337", "TZ": "Asia/Tokyo", "PYTHONPATH": here}
     subprocess.run([sys.executable, "-c", program, str(file)], check=True, env=environment)
-    assert file.read_bytes() == pdf_of("8b", "a4", Archive("a.xlsx", b"book", "ff"))
+    assert file.read_bytes() == pdf_of("8b", archive=Archive("a.xlsx", b"book", "ff"))

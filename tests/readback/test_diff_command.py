@@ -37,13 +37,13 @@ def facts_of(path: Path) -> SheetFacts:
 
 @pytest.fixture(scope="module")
 def whole(book: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The workbook with its What-if sheet."""
+    """The workbook with its Decision sheet."""
     return books.build(tmp_path_factory.mktemp("whole"), "tiny", TINY)[0]
 
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return books.build(tmp_path_factory.mktemp("book"), "tiny", TINY, with_what_if=IN_LONG)[0]
+    return books.build(tmp_path_factory.mktemp("book"), "tiny", TINY, with_decision=IN_LONG)[0]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_a_price_a_tier_and_a_setting(sheetgen: Any, book: Path, edited: Edited)
     price = at(book, "instances", "price_usd_per_hour", HERE)
     b = edited({"in_tier_2": 64, "in_headline_tier": 64, "in_gpu_memory_utilization": 0.95, price: 49.0})
     found = diff(sheetgen, book, b)
-    assert {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "what_if")} == {
+    assert {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "decision")} == {
         "load": ["tier_2"],
         "inputs": ["gpu_memory_utilization"],
         "prices": [f"{HERE}.on-demand"],
@@ -199,7 +199,7 @@ def test_one_change_is_the_one_that_is_named(what: str, sheetgen: Any, book: Pat
     else:
         changes = {typed[0]: typed[1]}
     found = diff(sheetgen, book, edited(changes))
-    others = {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "what_if")}
+    others = {s: n for s, n in names(found).items() if s not in ("recommendation", "results", "decision")}
     want = {section: [name, HERE] if what == "a name" else [name]}
     assert others == want
     assert found[section][0]["words"].startswith(words), found[section][0]["words"]
@@ -225,7 +225,7 @@ def test_a_spare_row_that_was_filled_is_an_instance_added(sheetgen: Any, book: P
     found = diff(sheetgen, book, edited({area_of(book, f"cat_instances_{c}")[n]: v for c, v in typed.items()}))
     (added,) = found["prices"]
     assert added["words"] == "acme/box.1: added (8x nvidia-h100-sxm5-80gb), $3.25 an hour"
-    assert names(found).keys() <= {"prices", "recommendation", "results", "what_if"}
+    assert names(found).keys() <= {"prices", "recommendation", "results", "decision"}
     assert all(isinstance(one["after"], dict) for one in found["results"]), "a load's answer is an object"
     assert found["results"][0]["after"]["instance"] == "acme/box.1"
 
@@ -379,7 +379,7 @@ def test_an_edited_workbook_says_what_a_build_of_its_inputs_says(sheetgen: Any, 
         "instances": {HERE: {"price_usd_per_hour": 49.0}},
     }
     asked = {"tiers": "64,32", "contexts": "chat=8192", "kv_cache_dtype": "fp8", "typed": overrides}
-    fresh = books.build(tmp_path, "fresh", {**TINY, **asked}, with_what_if=IN_LONG)[0]
+    fresh = books.build(tmp_path, "fresh", {**TINY, **asked}, with_decision=IN_LONG)[0]
     for before, after in ((book, path), (path, book), (path, fresh))[: amount(1, 3)]:
         found = diff(sheetgen, before, after)
         want = diff(sheetgen, *(fresh if one == path else one for one in (before, after)))
@@ -400,7 +400,7 @@ def test_an_edit_that_nobody_can_answer_is_told_with_its_cell(sheetgen: Any, boo
 
 
 def budgeted(book: Path) -> dict[Any, Any]:
-    """A price, the load, a precision and the budget typed over; and What-if, its cases and the log, which move none."""
+    """A price, the load, a precision and the budget typed over; and Decision and the log, which move none."""
     return {
         at(book, "instances", "price_usd_per_hour", HERE): 1.5,
         "in_tier_2": 64,
@@ -410,8 +410,8 @@ def budgeted(book: Path) -> dict[Any, Any]:
         "in_currency": "EUR",
         "in_fx_rate": 0.92,
         "in_case_users_high": 3,
-        "in_whatif_users": 99,
-        "in_whatif_tensor_parallel_size": 2,
+        "in_decision_users": 99,
+        "in_decision_tensor_parallel_size": 2,
         "in_log_1_what": "x",
     }
 
@@ -425,7 +425,7 @@ def test_what_is_budgeted_is_told_in_its_currency(sheetgen: Any, whole: Path, ed
         assert f"; now ${one['after_usd']:,.0f}, as budgeted {total}\n" in ran
         assert f"{one['name']} {total}" in block
     assert "as budgeted" not in sheetgen("diff", b, whole).out + sheetgen("diff", b, whole, "--block", "md").out
-    assert "What-if" not in block and "Change log" not in block
+    assert "Decision" not in block and "Change log" not in block
 
 
 @pytest.mark.long
@@ -494,18 +494,18 @@ def test_a_discount_and_a_load_are_told_apart(sheetgen: Any, book: Path, edited:
 
 @pytest.mark.long
 def test_no_name_of_a_program_is_told(sheetgen: Any, whole: Path, edited: Edited) -> None:
-    """What-if's figures have names that stand nowhere on its page, and a sheet of workings behind it."""
+    """Decision's figures have names that stand nowhere on its page, and a sheet of workings behind it."""
     b = edited(budgeted(whole), whole)
     told = sheetgen("diff", whole, b, "--all").out
-    assert not re.search(r"\b(whatif|case (low|base|high)|monthly usd|n instances|What-if loads)\b", told), told
-    assert "  What-if, high case, users multiplier: 2 -> 3 (+50 %)\n" in told
-    assert re.search(r"\n  What-if, high case, \$ per month: \$[\d,]+ -> \$[\d,]+ \(", told)
+    assert not re.search(r"\b(decision|case (low|base|high)|monthly usd|n instances|Decision loads)\b", told), told
+    assert "  Decision, high case, users multiplier: 2 -> 3 (+50 %)\n" in told
+    assert re.search(r"\n  Decision, high case, \$ per month: \$[\d,]+ -> \$[\d,]+ \(", told)
     assert "  Change log, line 1, what: blank -> x\n" in told
 
 
 @pytest.mark.long
 def test_a_message_tells_what_counts_first(whole: Path, edited: Edited) -> None:
-    """Prices, load, settings and the budget; What-if moves no answer, and the answer itself stands above."""
+    """Prices, load, settings and the budget; Decision moves no answer, and the answer itself stands above."""
     from sheetgen.cli.diff_text import changes_since
 
     b = edited(budgeted(whole), whole)

@@ -135,9 +135,9 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         ("headline_workload", None, "'Sizing sheet'!B5: Workload is blank. Allowed: Chat, Long document."),
         ("headline_tier", None, "'Sizing sheet'!B6: At once is empty. Type a whole number from 1."),
         ("money_model", "Llama 8B", "Cash of is 'Llama 8B'. Allowed: Llama 3.1 8B,"),
-        ("whatif_model", "Llama 3.1 80B", " more in its list. Did you mean Llama 3.1 8"),
-        ("whatif_hardware", "banana", "Hardware to compare with is 'banana'. Allowed: "),
-        ("whatif_tensor_parallel_size", 3, "Tensor-parallel size is '3'. Allowed: auto, 1, 2, 4, 8."),
+        ("decision_model", "Llama 3.1 80B", " more in its list. Did you mean Llama 3.1 8"),
+        ("decision_hardware", "banana", "Hardware to compare with is 'banana'. Allowed: "),
+        ("decision_tensor_parallel_size", 3, "Tensor-parallel size is '3'. Allowed: auto, 1, 2, 4, 8."),
         ("speed_pace", "banana", "Model and workload is 'banana'. Allowed: Llama 3.1 8B"),
         ("currency", "EUR", "is EUR, and its rate in Inputs!B"),
     ],
@@ -490,8 +490,8 @@ def test_options_that_were_tampered_with_are_told(
 )
 def test_an_area_of_one_cell_is_that_cell(was: str, now: str) -> None:
     """LibreOffice 26.8 saves it so; 7.4, which the tests find on Debian 12, does not."""
-    before, after = parsed(was, "Checks"), parsed(now, "Checks")
+    before, after = parsed(was, "Sources and checks"), parsed(now, "Sources and checks")
     assert (before.template, before.sheets) == (after.template, after.sheets)
     assert (before.places == after.places).all() and (before.moves == after.moves).all()
-    other = parsed(was.replace("44)", "45)").replace("B$5)", "C$5)"), "Checks")
+    other = parsed(was.replace("44)", "45)").replace("B$5)", "C$5)"), "Sources and checks")
     assert other.template != after.template

@@ -40,7 +40,7 @@ OWN = {
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lean one: LibreOffice opens, recalculates and saves it anew for each job."""
     asked = {**TINY, "models": "8b", "instances": f"aws/g6.xlarge,aws/g6e.xlarge,{HERE}"}
-    return books.build(tmp_path_factory.mktemp("book"), "lean", asked, with_what_if=False)[0]
+    return books.build(tmp_path_factory.mktemp("book"), "lean", asked, with_decision=False)[0]
 
 
 @pytest.fixture(scope="module")

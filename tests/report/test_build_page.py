@@ -80,7 +80,7 @@ def test_card_of_the_headline() -> None:
     assert card.memory == "2 × 131.4 GiB weights + 160.0 GiB KV cache"
     held = choice.n_replicas * choice.sequences_per_replica
     served = choice.served_at_target
-    assert 32 <= served <= held and card.held == f"serves {served}"
+    assert 32 <= served <= held
     assert card.headroom == f"serves {served} within the targets; memory for {held} at once"
     assert re.fullmatch(r"next cheapest: \d+ × \S+ on AWS, \$[\d,]+ \(\+\d+%\)", card.runner_up) or card.runner_up == (
         "no other GPU or provider holds it"

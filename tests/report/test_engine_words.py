@@ -66,7 +66,7 @@ def test_no_flag_of_another_engine(engine: str) -> None:
     drawn = page(MODELS, engine=engine)
     assert not pattern.search(str(drawn.fingerprints) + str(drawn.assumptions))
     sheets = {s.name: s for s in book_for(answered(MODELS, engine=engine), page=drawn).sheets}
-    for name in ("OOM guide", "Notes and sources"):
+    for name in ("OOM guide", "Sources and checks"):
         said = " ".join(str(cell.value) for cell in sheets[name].cells.values())
         assert not pattern.search(said), (name, pattern.search(said))
 

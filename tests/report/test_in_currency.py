@@ -35,9 +35,9 @@ def pages(**more: Any) -> tuple[Page, Page]:
 def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -> None:
     page, dollars = pages(**EURO)
     assert page.cards[1].monthly.value == pytest.approx(dollars.cards[1].monthly.value * 0.86)
-    (asked,) = page.asks
-    assert str(asked.monthly).startswith("€") and f"{dollars.cards[1].monthly} a month" in str(asked.in_dollars)
-    beside = {str(card.in_dollars) for card in page.cards}
+    asked, month = page.request.options[0], dollars.request.options[0].price
+    assert str(asked.price).startswith("€") and f"1 US dollar is 0.86 EUR: {month} a month." in str(page.request.basis)
+    beside = {f"{month} a month.", *(str(card.in_dollars) for card in page.cards)}
     first, *letter = render_html(page, templates=templates_folder()), *bodies(Letter(page, "x"), templates_folder())
     for text in (first, *letter, write_web(page, Options()).decode(), write_brief(page, Options()).decode()):
         told = re.sub(r"\\(.)", r"\1", text)
@@ -59,7 +59,7 @@ def test_a_budget_is_said_where_it_is_more_than_the_amount() -> None:
 
 def test_a_page_in_dollars_stays_as_it_is() -> None:
     page, dollars = pages()
-    assert page == dollars and page.sign == "$" and not page.asks[0].in_dollars
+    assert page == dollars and page.sign == "$" and "1 US dollar" not in str(page.request.basis)
 
 
 @pytest.mark.some(1)

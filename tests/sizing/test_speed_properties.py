@@ -23,7 +23,21 @@ MODELS = (
     *("nvidia-nemotron-3-nano-30b-a3b-bf16", "qwen3-next-80b-a3b", "falcon-h1-7b", "ai21-jamba-1.5-mini"),  # states
     *("gemma-3-27b", "gemma-2-9b", "mistral-7b-v0.1", "gpt-oss-120b"),  # windows
 )
-GPUS = ("l4", "l40s", "a10g", "a100", "h100", "h100-pcie", "h200", "gh200", "b200", "b300", "rtx-pro-6000", "spark")
+GPUS = (
+    "l4",
+    "l40s",
+    "a10g",
+    "a100",
+    "h100",
+    "h100-pcie",
+    "h100-nvl",
+    "h200",
+    "gh200",
+    "b200",
+    "b300",
+    "rtx-pro-6000",
+    "spark",
+)
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp")
 LONGEST = 8192  # the shortest max_context_tokens of MODELS
 TIMES = ("tpot_seconds", "ttft_seconds")
@@ -90,13 +104,27 @@ def queues(known: Row) -> bool:
 @pytest.mark.some(1)
 @pytest.mark.parametrize(
     "name",
-    ["memory_bandwidth_bytes_per_second", "peak_flops", "peak_flops_16_bit", "interconnect_bytes_per_second"],
+    [
+        "memory_bandwidth_bytes_per_second",
+        "peak_flops",
+        "peak_flops_16_bit",
+        "interconnect_bytes_per_second",
+        "pair_link_bytes_per_second",
+    ],
 )
 @given(row=deployments(), more=st.floats(1, 10))
 @examples
 def test_better_hardware_is_never_slower(name: str, row: Row, more: float) -> None:
     values = completed((row,))
     never_slower(deployment(values), deployment({**values, name: values[name] * more}))
+
+
+def test_a_bridge_speeds_up_the_pair_that_it_joins_and_no_larger_group() -> None:
+    """Two H100 NVL exchange at 300 GB/s each way, four at the 64 GB/s of their slots (NVIDIA's data sheet)."""
+    for gpus, rate in ((2, 300e9), (4, 64e9)):
+        (known,) = of({"model": "llama-3.1-70b", "gpu": "h100-nvl", "tensor_parallel_size": gpus})
+        moved = 80 * 2 * 2 * 8192 * (gpus - 1) / gpus  # one all-reduce a layer of 16-bit activations, there and back
+        assert known["token_link_seconds"] * rate * known["link_efficiency"] == pytest.approx(moved)
 
 
 @given(row=deployments())

@@ -107,8 +107,8 @@ ANY_INPUT = {**ENGINE, **SETTINGS}
 
 
 def without_picks(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """`typed` without what sheets are pointed at: the What-if page begins with the answer of its own build."""
-    picks = ("whatif_", "case_", "speed_")
+    """`typed` without what sheets are pointed at: the Decision page begins with the answer of its own build."""
+    picks = ("decision_", "case_", "speed_")
     inputs = {n: v for n, v in typed.get("inputs", {}).items() if not n.startswith(picks)}
     rest = {part: rows for part, rows in typed.items() if part != "inputs"}
     return rest | ({"inputs": inputs} if inputs else {})

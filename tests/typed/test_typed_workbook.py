@@ -26,7 +26,7 @@ VERDICTS = {"fits", "none fits", "over limit"}
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Question]:
-    return books.build(tmp_path_factory.mktemp("typed"), "tiny", LEAN, with_what_if=IN_LONG)
+    return books.build(tmp_path_factory.mktemp("typed"), "tiny", LEAN, with_decision=IN_LONG)
 
 
 def test_random_edits_give_what_solve_gives_of_the_typed_values(book: tuple[Path, Question]) -> None:

@@ -27,16 +27,16 @@ MODELS = (
 
 
 @cache
-def _answered(n_models: int, paper: str) -> Page:
-    asked = {"models": ",".join(MODELS[:n_models]), "paper": paper, "as_of": "2026-11-20"}
+def _answered(n_models: int, paper: str, **more: str) -> Page:
+    asked = {"models": ",".join(MODELS[:n_models]), "paper": paper, "as_of": "2026-11-20", **more}
     catalog = Catalog()
     solved = solve(ask(catalog, asked))
     record = record_for(solved)
     return with_launch_rows(build_page(record, solved.question), record, solved.question, {}, catalog)
 
 
-def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None) -> Page:
-    """The page of the first `n_models` models, some of them renamed."""
+def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None, **more: str) -> Page:
+    """The page of the first `n_models` models, some of them renamed; more: options of `build`."""
 
     def renamed(value: Any) -> Any:
         if isinstance(value, str):
@@ -45,5 +45,5 @@ def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = Non
             return Cell(renamed(value.value), value.display, tuple(map(renamed, value.parts)))
         return with_parts(value, renamed)
 
-    page: Page = renamed(_answered(n_models, paper))
+    page: Page = renamed(_answered(n_models, paper, **more))
     return page

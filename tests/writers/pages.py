@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,23 @@ TEMPLATES = Path(__file__).parents[2] / "templates"
 
 @dataclass(frozen=True)
 class Read:
-    """One page as pdfplumber reads it."""
+    """One page as pdfplumber reads it, which takes as long as to draw it: what nobody asks for is not read."""
 
-    text: str
-    chars: list[dict[str, Any]]
-    boxes: list[dict[str, Any]]  # drawings
+    page: pdfplumber.page.Page
+
+    @cached_property
+    def text(self) -> str:
+        """Spaces and line ends folded into one space, without the soft breaks of long names."""
+        return re.sub(r"\s+", " ", self.page.extract_text(x_tolerance=1.5).replace("\u200b", ""))
+
+    @property
+    def chars(self) -> list[dict[str, Any]]:
+        return self.page.chars
+
+    @property
+    def boxes(self) -> list[dict[str, Any]]:
+        """Drawings."""
+        return [*self.page.rects, *self.page.curves, *self.page.lines]
 
 
 def web_of(page: Page, brand: Brand | None = None) -> str:
@@ -42,14 +54,8 @@ def markdown_of(page: Page, brand: Brand | None = None) -> str:
 
 @cache
 def read(pdf: bytes) -> tuple[Read, ...]:
-    """Each page of the file: spaces and line ends folded into one space, without the soft breaks of long names."""
-    found = []
-    with pdfplumber.open(io.BytesIO(pdf)) as opened:
-        for page in opened.pages:
-            text = page.extract_text(x_tolerance=1.5).replace("\u200b", "")
-            boxes = [*page.rects, *page.curves, *page.lines]
-            found.append(Read(re.sub(r"\s+", " ", text), page.chars, boxes))
-    return tuple(found)
+    """Each page of the file."""
+    return tuple(map(Read, pdfplumber.open(io.BytesIO(pdf)).pages))
 
 
 def text_of(pdf: bytes) -> str:

@@ -62,17 +62,18 @@ def test_tables_have_as_many_cells_as_heads(page: Page) -> None:
             assert len({line.replace("\\|", "").count("|") for line in part.splitlines()}) == 1
 
 
-def test_the_brief_is_the_ask_one_table_and_the_assumptions(page: Page) -> None:
-    asked = replace(page, ask=1)
-    text = markdown_of(asked)
+def test_the_brief_is_the_requests_sentences_and_two_tables(page: Page) -> None:
+    asked = page_of(3, ask="llama-3.1-70b").request
+    text = markdown_of(page_of(3, ask="llama-3.1-70b"))
     assert text.startswith(f"# {page.title}\n") and text.endswith("\n") and "\n\n\n" not in text
-    assert text.count("\n| --- |") == 1 and len(text) < 4000
-    (head, *_, last) = [line for line in text.splitlines() if line.startswith("|")]
-    assert head.count("|") - 1 <= 6 and last.startswith(f"| {page.cards[-1].model} |")
-    one = page.cards[1]
-    assert f"**Please approve {one.monthly} a month, {one.per_year}" in text
-    assert all(f"\n- {plain(said)}" in text for said in (*asked.assumed, *asked.risks))
-    assert "do not add their costs" in markdown_of(page)
+    assert text.count("\n| --- |") == 2 and len(text) < 4000
+    told = [*asked.serves, *asked.risks, *asked.warnings, asked.finding, asked.basis, asked.sentence, asked.excluded]
+    told += [part for option in asked.options for part in (option.name, option.price, *option.facts, option.rent)]
+    told += [part for way in asked.ways for part in (way.rent, way.monthly, way.commits, way.gives_up)]
+    assert [str(one) for one in told if plain(str(one)) not in text] == []
+    of_three = markdown_of(page)
+    assert "do not add their costs" in of_three and of_three.count("\n| --- |") == 1
+    assert all(f"| {card.model} | {card.monthly} a month |" in of_three for card in page.cards)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -88,8 +89,9 @@ def test_hostile_text_is_shown_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_in_its_cell(page: Page, text: str) -> None:
-    cards = (replace(page.cards[0], model=text, rent=text), *page.cards[1:])
-    hostile = replace(page, title=text, cards=cards, assumed=(text,) * len(page.assumed))
+    first = page.request.options[0]._replace(name=text, rent=text)
+    asked = replace(page.request, options=(first, *page.request.options[1:]), basis=text)
+    hostile = replace(page, title=text, request=asked)
     hold_the_form(markdown_of(hostile), markdown_of(page))
     assert links_in(markdown_of(hostile)) == []
 

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pdfplumber
 import pypdf
 import pytest
 from amounts import amount
@@ -208,19 +207,14 @@ def test_a_gpu_is_full_where_its_line_is() -> None:
 
 def test_a_sheet_is_short_and_its_columns_do_not_depend_on_the_models() -> None:
     """Words outside the grid; the heads of the loads stand at the same places for one model and for three."""
-    with pdfplumber.open(io.BytesIO(drawn(3, "a4"))) as pdf:
-        sheet = pdf.pages[0]
-        words = sheet.extract_words()
-        top = next(w["top"] for w in words if w["text"] == "Cost")
-        bottom = next(w["top"] for w in words if w["text"] == "Machines")
-        assert len([w for w in words if not top < w["top"] < bottom]) <= MOST_WORDS
+    one, three = (read(pdf)[0] for pdf in (without_engineers(1), drawn(3, "a4")))
+    words = three.page.extract_words()
+    top = next(w["top"] for w in words if w["text"] == "Cost")
+    bottom = next(w["top"] for w in words if w["text"] == "Machines")
+    assert len([w for w in words if not top < w["top"] < bottom]) <= MOST_WORDS
     heads = [
-        [
-            round(c["x0"])
-            for c in read(drawn(n, "a4"))[0].chars
-            if c["text"] == "G" and c["fontname"].endswith("Regular")
-        ]
-        for n in (1, 3)
+        [round(c["x0"]) for c in page.chars if c["text"] == "G" and c["fontname"].endswith("Regular")]
+        for page in (one, three)
     ]
     assert set(heads[0]) <= set(heads[1])
 

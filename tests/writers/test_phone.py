@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import json
 import os
@@ -89,15 +88,15 @@ def mail_of(page: Page) -> str:
 @pytest.mark.skipif(BROWSER is None and not REQUIRED, reason="no Chromium is installed: ./run test installs it")
 def test_nothing_is_cut_at_the_edge(tmp_path: Path) -> None:
     three, eight = page_of(3), page_of(8, "letter")
-    long = tuple(dataclasses.replace(c, model="A-model-whose-name-is-long-and-unbroken-70B") for c in three.cards)
-    named = dataclasses.replace(three, cards=long, approver="Jane Doe")
+    names = dict.fromkeys((card.model for card in three.cards), "A-model-whose-name-is-long-and-unbroken-70B")
+    named = page_of(3, names=names, ask="llama-3.1-70b", approver="Jane Doe")
     brand = read_brand(TEMPLATES / "brand" / "brand.yaml")
     documents = {
         "page": web_of(three),
         "eight models": web_of(eight, brand),
         "long names": web_of(named),
         "mail": mail_of(three),
-        "mail of one": mail_of(dataclasses.replace(named, ask=1)),
+        "mail of one": mail_of(named),
         "mail of 8": mail_of(eight),
     }
     planted = "<p style='width:500px'>Wider than a phone, which is what this test is to find, in one long line</p>"

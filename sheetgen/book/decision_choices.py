@@ -1,0 +1,189 @@
+"""What Decision is built with: its choices and factors as typed, all that its dropdowns offer, and the loads that it
+answers.
+
+A spreadsheet cannot refuse what is typed into it. Where a choice is not known it shows words, and no numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sheetgen.answer.solution import Solution, headline_rows
+from sheetgen.catalog.model import Model
+from sheetgen.errors import ScenarioError
+from sheetgen.formula import formula, is_number, largest, power, ratio, round_up, smallest, where
+from sheetgen.question.sheet_question import Question
+from sheetgen.units import DTYPE_CHOICES, PURCHASES, WEIGHT_CHOICES
+
+AUTO, ANY = "auto", "any"
+BASE, LOW, HIGH = range(3)  # cases of the context, and the first loads by their number of requests
+CASES = ("base", "low", "high")
+ASKED, EVEN, SURE = "asked", "even", "sure"  # levels of confidence
+AS_ASKED, PUBLISHED, KV_FP8, FOUR_BITS = range(4)  # precisions in which the model is answered: rows of its table
+# Requests at once of the chart, as a share of those asked for.
+CURVE = (0.25, 0.5, 1, 1.5, 2, 4)
+FACTORS = {"users": (0.5, 2), "context": (0.5, 2), "price": (0.8, 1.25)}
+ENDS = ("low", "high")
+
+
+class Context(NamedTuple):
+    """A row of Decision contexts: in which precision, of which case, at which level."""
+
+    precision: int = AS_ASKED
+    case: int = BASE
+    level: str = ASKED
+
+
+CONTEXTS = (
+    Context(),
+    Context(case=LOW),
+    Context(case=HIGH),
+    Context(level=EVEN),
+    Context(level=SURE),
+    Context(PUBLISHED),
+    Context(KV_FP8),
+    Context(FOUR_BITS),
+)
+# Every load that is answered: its context, and its place among the numbers of requests (base, low, high, the curve's).
+LOADS: tuple[tuple[Context, int], ...] = (
+    *((context, BASE) for context in CONTEXTS),
+    (Context(), LOW),
+    (Context(), HIGH),
+    (Context(case=HIGH), HIGH),
+    *((Context(), 1 + HIGH + k) for k, share in enumerate(CURVE) if share != 1),
+)
+
+
+def load_of(context: Context = CONTEXTS[0], requests: int = BASE) -> int:
+    """Where a load stands among all."""
+    return LOADS.index((context, requests))
+
+
+@formula("Context of the case")
+def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_tokens: Any, answer_tokens: Any) -> Any:
+    """The context of a case: at least the answer, and at most what the model accepts, where the base keeps to these.
+
+    Source: context x the case's factor.
+    """
+    context = where(is_number(context_tokens), largest(context_tokens, 1), 1)
+    least = where(answer_tokens < context, answer_tokens, context)
+    scaled = largest(round_up(context * case_factor), least)
+    return where(context <= max_context_tokens, smallest(scaled, max_context_tokens), scaled)
+
+
+@formula("Requests at once of the case")
+def case_requests(requests: Any, case_factor: Any) -> Any:
+    """Requests at once of a case.
+
+    Source: requests at once x the case's factor.
+    """
+    return round_up(where(is_number(requests), requests, 0) * case_factor)
+
+
+@formula("Requests at once")
+def requests_of_choice(
+    users: Any,
+    requests_per_user_per_day: Any,
+    peak_hour_share: Any,
+    burst_factor: Any,
+    seconds_in_an_hour: Any,
+    turn_seconds: Any,
+    wait_z: Any,
+    concurrent_requests: Any,
+) -> Any:
+    """Requests at once of so many people, where each takes as long as its targets allow, with places to spare for
+    chance; without people those that are stated.
+
+    Source: INTERFACE: a + z x sqrt(a), a the peak's rate x (TTFT target + (output - 1) x TPOT target).
+    """
+    per_second = users * requests_per_user_per_day * peak_hour_share * burst_factor / seconds_in_an_hour
+    mean = per_second * turn_seconds
+    of_people = largest(1, round_up(mean + wait_z * power(largest(mean, 0), ratio(1, 2))))
+    return where(is_number(users), where(users > 0, of_people, concurrent_requests), concurrent_requests)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """picked: the page's choices by name; factors: of the ends of users, context and price; models: what the dropdown
+    offers beside the workbook's own."""
+
+    picked: Mapping[str, Any]
+    factors: Mapping[str, tuple[float, ...]]
+    models: tuple[Model, ...]
+
+
+def decision(solved: Solution) -> Choices:
+    """The headline's load of the model to approve, or of the first; or what was typed on the page."""
+    question = solved.question
+    m, w = question.ask or 0, question.headline[0]
+    row = headline_rows(solved)[m]
+    workload, settings = question.workloads[w], question.settings
+    usual = {
+        "model": question.models[m].model.name,
+        "users": None,
+        "requests_per_user_per_day": workload.requests_per_user_per_day,
+        "concurrent_requests": question.loads[row].requests,
+        "context_tokens": workload.context_tokens,
+        "answer_tokens": workload.output_tokens,
+        "weight_dtype": settings.weight_dtype,
+        "kv_cache_dtype": settings.kv_cache_dtype,
+        "purchase": settings.purchase,
+        "provider": ANY,
+        "confidence": settings.confidence,
+        "tpot_ms": workload.tpot_target_ms,
+        "ttft_ms": workload.ttft_target_ms,
+    }
+    picked = {name: question.overrides.input(f"decision_{name}", value) for name, value in usual.items()}
+    factors = {
+        name: tuple(question.overrides.input(f"case_{name}_{end}", f) for end, f in zip(ENDS, values, strict=True))
+        for name, values in FACTORS.items()
+    }
+    if (picked["answer_tokens"] or 0) > (picked["context_tokens"] or 0):
+        raise ScenarioError(
+            f"Decision: the answer of {picked['answer_tokens']:,} tokens is longer than the context of "
+            f"{picked['context_tokens'] or 0:,}, which holds prompt and answer. "
+            "Lengthen the context, or shorten the answer."
+        )
+    models = question.reference.models
+    # A spreadsheet finds a name in capitals, too: the choices as the dropdowns spell them.
+    lists = offered(question, models)
+    spelled = {name: {str(known).lower(): known for known in reversed(of)} for name, of in lists.items()}
+    picked = {name: spelled.get(name, {}).get(str(value).lower(), value) for name, value in picked.items()}
+    return Choices(picked, factors, models)
+
+
+def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[Any]]:
+    """What each dropdown offers, in the order in which a spreadsheet looks for it."""
+    own = [row["model"] for row in question.overrides.own_models if row.get("model")]
+    blank = [NO_MODEL] if len(own) < SPARE_MODELS else []
+    return {
+        "model": (*(m.model.name for m in question.models), *own, *blank, *(m.name for m in models)),
+        "weight_dtype": WEIGHT_CHOICES,
+        "kv_cache_dtype": DTYPE_CHOICES,
+        "purchase": tuple(PURCHASES),
+        "provider": (ANY, *providers(question)),
+    }
+
+
+def providers(question: Question) -> list[str]:
+    """The providers of Prices and hardware, as typed."""
+    return list(dict.fromkeys(name.partition("/")[0] for name, _ in instances(question)))
+
+
+def instances(question: Question) -> list[tuple[str, str | None]]:
+    """Name and GPU of each row of Prices and hardware, as typed; those too that cannot be rented."""
+    overrides, found = question.overrides, []
+    for one in question.rows:
+        provider, kind = one.instance.split("/", 1)
+        row = overrides.instances.get(one.instance, {})
+        name = f"{row.get('provider', provider)}/{row.get('type', kind)}"
+        found.append((name, row.get("instance_gpu", one.gpu.id)))
+    own = (row for row in overrides.own_instances if row.get("type"))
+    return found + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
+
+
+NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models
+SPARE_MODELS = 3  # rows of one's own on Models, at least
+CHOICES = ("model", "weight_dtype", "kv_cache_dtype", "purchase", "provider")

@@ -1,0 +1,439 @@
+"""Decision: one model and any load, live: what to rent, how sure, what would change the price, ways to pay less."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sheetgen.answer.solution import Solution
+from sheetgen.book import figures
+from sheetgen.book.catalogs import class_stem
+from sheetgen.book.decision_choices import (
+    BASE,
+    CASES,
+    CONTEXTS,
+    CURVE,
+    ENDS,
+    EVEN,
+    FOUR_BITS,
+    HIGH,
+    KV_FP8,
+    LOADS,
+    LOW,
+    PUBLISHED,
+    SURE,
+    Choices,
+    Context,
+    case_context_tokens,
+    case_requests,
+    load_of,
+    requests_of_choice,
+)
+from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
+from sheetgen.book.lookups import ZERO, constant, entry_of, position_in
+from sheetgen.book.sheets import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, derived, held_where
+from sheetgen.book.speed_sheet import build_latency
+from sheetgen.book.wiring import Wiring, name_all
+from sheetgen.book.workings import add_choices, add_terms, build_loads
+from sheetgen.formula import Formula, is_number, where
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.report import sentences
+from sheetgen.sizing import certainty, cost, parallelism, people, rates
+from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, USD, WHOLE, Display
+
+CHOICE, ANSWER, LOW_AT = 1, 3, 1
+WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 12.5, 5: 12.5, 6: 13}
+N_COLUMNS = len(WIDTHS)
+HIDDEN = N_COLUMNS + 1  # where charts find their figures
+FIRST_ROW = 4  # of the choices, and of the answer beside them
+# Choices: name, label, display; what the cell says, and what bounds it.
+CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
+    ("model", "Model", TEXT, "A model of Catalog, or one that you typed on Models.", {}),
+    ("users", "People", WHOLE, "They ask over the day as stated below. Blank: the requests at once below count.", {}),
+    ("requests_per_user_per_day", "Questions a day, each", FACTOR, "Of one person, on a working day.", {}),
+    ("concurrent_requests", "or requests at once", WHOLE, "A whole number from 1; counts where People is blank.", {}),
+    ("context_tokens", "Tokens of each", WHOLE,
+     "Prompt and answer together, a whole number from 1; not below the answer.",
+     {"at_least": "in_decision_answer_tokens"}),
+    ("answer_tokens", "of them the answer", WHOLE, "A whole number from 0; not above the tokens of each.",
+     {"at_most": "in_decision_context_tokens"}),
+    ("weight_dtype", "Weights", TEXT, "recommended, published or a precision of the list.", {}),
+    ("kv_cache_dtype", "KV cache", TEXT, "auto or a precision of the list.", {}),
+    ("purchase", "Pay", TEXT, f"{', '.join(PURCHASES)}.", {}),
+    ("provider", "Provider", TEXT, "any, or one of Prices and hardware.", {}),
+    ("confidence", "Sure to be fast enough", PERCENT, "A share from 1% to 99%; 50% is the central prediction.", {}),
+    ("tpot_ms", "Time per token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
+    ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
+)  # fmt: skip
+OF_FACTORS = {"users": "Requests at once, times", "context": "Tokens of each, times", "price": "Prices, times"}
+KV_GIVES_UP, BITS_GIVE_UP = "some quality: test it", "more quality: test it"
+
+
+def _or_none(target_ms: Any) -> Any:
+    """A target; 0, which is none, where the cell is blank."""
+    return where(is_number(target_ms), target_ms, 0)
+
+
+class DecisionSheets:
+    """The page, and the sheets behind it: first the choices, which the workings read; then the answer, once Profiles
+    and Candidates stand. of: the workbook's own wiring, whose names it adds to.
+
+    What is sized for it stands in rows of its own below those of the workbook's models and loads, on Profiles and
+    Candidates.
+    """
+
+    def __init__(self, solved: Solution, one: Choices, of: Wiring) -> None:
+        self.one, self.of, self.wiring = one, of, Wiring(prefix="wi_")
+        self.sheet = Sheet("Decision", landscape=False, one_page=True, about="One model and any load, live.")
+        self.sheet.widths, self.sheet.n_printed = dict(WIDTHS), N_COLUMNS
+        self.inputs: dict[str, Ref] = {}  # by defined name
+        catalog = build_lists(solved, one, of)
+        self.picked = self._choices()
+        self.data = build_data(self.picked, of, self.wiring)
+        self._load()
+        self._cases()
+        for sheet in (self.data, self.sheet):
+            name_all(self.wiring, sheet.name)
+        levels = {"asked": "own_confidence_z", EVEN: "own_even_z", SURE: "band_end_z"}
+        contexts = build_latency(
+            self.wiring,
+            CASES,
+            "Decision contexts",
+            pairs=[(context.precision, context.case) for context in CONTEXTS],
+            levels=[self.wiring.inputs[levels[context.level]] for context in CONTEXTS],
+        )
+        loads = [(context.precision, context.case, requests) for context, requests in LOADS]
+        paces = [CONTEXTS.index(context) for context, _ in LOADS]
+        names = [self._called(context, requests) for context, requests in LOADS]
+        workings = build_loads(self.wiring, CASES, loads, "Decision loads", names, paces=paces)
+        self.behind = [catalog, self.data, contexts, workings]
+
+    @staticmethod
+    def _called(context: Context, requests: int) -> str:
+        """A load of Decision, as its row of workings has it."""
+        precision = ("", "as published", "FP8 KV cache", "4 bits")[context.precision]
+        words = precision, f"context {CASES[context.case]}", f"level {context.level}", f"requests {requests + 1}"
+        return ", ".join(word for word in words if word)
+
+    def _choices(self) -> dict[str, Ref]:
+        """The yellow cells, with names in_decision_...."""
+        sheet, picked = self.sheet, dict[str, Ref]()
+        sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "subtitle")
+        sheet.texts(FIRST_ROW - 1, 0, ("The question", ""), "rule")
+        sheet.texts(FIRST_ROW - 1, ANSWER, ("The answer", *[""] * (N_COLUMNS - ANSWER - 1)), "rule")
+        for row, (name, label, display, message, more) in enumerate(CHOICES_SHOWN, FIRST_ROW):
+            kind = None if name in LISTS else BY_NAME[f"decision_{name}"].kind
+            validation = Validation(label, message, source=LISTS.get(name), kind=kind, **more)
+            cell = Cell(self.one.picked[name], "input", display, validation=validation)
+            sheet.text(row, CHOICE - 1, label, "plain")
+            picked[name] = sheet.put(row, CHOICE, cell, f"in_decision_{name}")
+            sheet.heights[row] = 17
+        self.row = FIRST_ROW + len(CHOICES_SHOWN)
+        self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
+        return picked
+
+    def _put(self, name: str, label: str, one: Formula, env: Mapping[str, Source]) -> Ref:
+        """A line of Decision data, read under that name."""
+        row = below(self.data) - 1
+        self.wiring.inputs[name] = ref = self.data.compute(row, 1, one, {**self.wiring.inputs, **env}, label=label)
+        return ref
+
+    def _load(self) -> None:
+        """The class, the confidence and the hours of Decision, and the requests at once of its people."""
+        data, inputs, picked = self.data, self.wiring.inputs, self.picked
+        self._put("own_confidence_z", certainty.confidence_z.label, certainty.confidence_z, picked)
+        inputs["own_even_z"] = data.put(below(data) - 1, 1, Cell(0, "fixed", PLAIN), label="of an even chance")
+        names, committed = Range(self.of.area(LISTS["purchase"]).refs), self.of.lists["committed"]
+        n_classes = constant(1 + len(PURCHASES))
+        place = position_in(names, picked["purchase"], n_classes)
+        inputs["own_purchase_row"] = data.link(below(data) - 1, 1, place, PLAIN, "computed", label="Row of the class")
+        flag = entry_of(committed, names, picked["purchase"], ZERO)
+        hours = cost.paid_hours_per_month
+        self._put("own_paid_hours_per_month", "Hours paid a month", hours, {"is_committed": flag})
+        inputs["own_provider"] = data.link(
+            below(data) - 1, 1, picked["provider"], TEXT, "computed", label="Provider asked for"
+        )
+        for purchase, of_class in zip(PURCHASES, committed.refs, strict=True):
+            env = {"is_committed": of_class}
+            self._put(f"{class_stem(purchase)}_paid_hours", f"Hours paid a month, {purchase}", hours, env)
+        # Of people: as many at once as their questions take where both times are just within their targets.
+        z = self._put("z", rates.first_z.label, rates.first_z, {})
+        for _ in range(rates.Z_STEPS):
+            z = self._put("z", rates.next_z.label, rates.next_z, {"z": z})
+        limits = {
+            f"{figure}_limit_seconds": self._put(f"own_{figure}_limit", f"{figure.upper()} in force, s", one, env)
+            for figure, one, env in (
+                (
+                    figure,
+                    parallelism.limit_seconds,
+                    {"target_ms": derived(_or_none, self.picked[f"{figure}_ms"])},
+                )
+                for figure in ("tpot", "ttft")
+            )
+        }
+        answer = {"output_tokens": picked["answer_tokens"]}
+        turn = self._put(
+            "own_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
+        )
+        env = {**picked, "turn_seconds": turn, "wait_z": z}
+        self.at_once = self._put("own_requests", requests_of_choice.label, requests_of_choice, env)
+
+    def _cases(self) -> None:
+        """The factors of the ends, in yellow cells further down; and what they make of requests and context."""
+        sheet, data, lists, inputs = self.sheet, self.data, self.wiring.lists, self.wiring.inputs
+        self.factors_row = FIRST_ROW + len(CHOICES_SHOWN) + 20
+        factors: dict[str, list[Ref]] = {}
+        for row, (name, label) in enumerate(OF_FACTORS.items(), self.factors_row + 1):
+            check = Validation(label, "A factor above 0.", kind=BY_NAME[f"case_{name}_low"].kind)
+            sheet.text(row, 0, label, "plain")
+            ends = zip((LOW_AT, ANSWER), ENDS, self.one.factors[name], strict=True)
+            factors[name] = [
+                sheet.put(row, column, Cell(f, "input", FACTOR, validation=check), f"in_case_{name}_{end}")
+                for column, end, f in ends
+            ]
+            self.inputs |= {str(ref.name): ref for ref in factors[name]}
+        self.price_factors = factors["price"]
+        one: Source = constant(1)
+        row = below(data)
+        data.texts(row, 1, (*CASES, *("of the chart" for _ in CURVE)))
+        many = [data.put(row + 1, 4 + k, Cell(share, "fixed", FACTOR)) for k, share in enumerate(CURVE)]
+        data.text(row + 2, 0, case_requests.label, "label")
+        tiers = [
+            data.compute(row + 2, 1 + k, case_requests, {"requests": self.at_once, "case_factor": factor})
+            for k, factor in enumerate((one, *factors["users"], *many))
+        ]
+        limit = self.wiring.tables["models"].columns["max_context_tokens"][0]
+        data.text(row + 3, 0, case_context_tokens.label, "label")
+        contexts = [
+            data.compute(
+                row + 3,
+                1 + k,
+                case_context_tokens,
+                {**self.picked, "case_factor": factor, "max_context_tokens": limit},
+            )
+            for k, factor in enumerate((one, *factors["context"]))
+        ]
+        lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(contexts))}
+        answer = self.picked["answer_tokens"]
+        lines: tuple[tuple[str, str, Source], ...] = (
+            ("answers", "Answer, tokens", answer),
+            ("tpot_targets", "Target: time per token, ms", self.picked["tpot_ms"]),
+            ("ttft_targets", "Target: first token, ms", self.picked["ttft_ms"]),
+        )
+        for at, (name, label, what) in enumerate(lines, row + 4):
+            data.text(at, 0, label, "label")
+            cells = (data.formula(at, 1 + k, what.value or 0, what.expr(data.name), WHOLE) for k in range(len(CASES)))
+            lists[name] = Range(tuple(cells))
+        at = row + 4 + len(lines)
+        data.text(at, 0, "Prompt, tokens", "label")
+        lists["prompts"] = Range(
+            tuple(
+                data.compute(at, k, *figures.prompt_of(inputs, context, answer))
+                for k, context in enumerate(contexts, 1)
+            )
+        )
+
+    def answer(self) -> None:
+        """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
+        self.of.names |= self.inputs
+        add_choices(self.wiring, alone=True)
+        self.terms = add_terms(self.wiring, COMMITTED)
+        table = self.wiring.tables["loads"]
+        self.rows = [table.row(i) for i in range(table.n_rows)]
+        self._answer()
+        self._chart_of_people()
+        self._ranges()
+        self._ways()
+        for sheet in self.behind[1:]:
+            for cell in sheet.cells.values():
+                cell.note = ""  # the same as on the workbook's own sheets
+
+    def _in_force(self, name: str) -> Lookup:
+        """What stands of the answer: at the confidence asked for, or at an even chance where nothing is so sure."""
+        asked, even = self.rows[load_of()], self.rows[load_of(Context(level=EVEN))]
+        return held_where(asked["n_instances"], asked[name], even[name])
+
+    def _answer(self) -> None:
+        """Beside the choices: what to rent, how sure, how fast."""
+        sheet, inputs = self.sheet, self.wiring.inputs
+        read = (
+            "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name", "room_words",
+            "chance", "ttft_seconds", "tpot_seconds", "context_words",
+        )  # fmt: skip
+        found: dict[str, Ref] = {}
+        for row, name in enumerate(read, FIRST_ROW):
+            held, last = self._in_force(name), self.wiring.tables["loads"].columns[name][0]
+            display = self.behind[3].cells[last.row, last.column].display
+            found[name] = sheet.link(row, HIDDEN, held, display, "off_page")
+        env: dict[str, Source] = {**inputs, **self.picked, **found, "load_requests": self.at_once}
+        env["choices_state"] = inputs["choices_state"]
+        rent = {**env, "instance": found["type"]}
+        sheet.compute(0, 0, sentences.decision_title, rent, role="title")
+        sheet.heights |= {0: 28, FIRST_ROW: 24}
+        row = FIRST_ROW
+        monthly = sheet.link(row, ANSWER, found["monthly_usd"], USD, "answer_large")
+        env["monthly_usd"] = monthly
+        annual = sheet.compute(row + 1, HIDDEN + 1, cost.annual_usd, env, role="off_page")
+        lines: list[tuple[Formula, Mapping[str, Source], str]] = [
+            (sentences.a_year, {**env, "annual_usd": annual}, "plain"),
+            (sentences.cheapest_answer, rent, "bold"),
+            (sentences.gpus_at, env, "plain"),
+            (sentences.sure_of_answer, env, "plain"),
+            (sentences.at_sure, self._beside(SURE), "plain"),
+            (sentences.at_even, self._beside(EVEN), "plain"),
+            (sentences.in_published, self._of_precision(PUBLISHED), "plain"),
+            (sentences.first_word, env, "plain"),
+            (sentences.pace_of_answer, env, "plain"),
+            (sentences.room_of_answer, env, "plain"),
+            (sentences.asked_in_words, {**env, "requests": self.at_once}, "plain"),
+        ]
+        for at, (one, given, role) in enumerate(lines, row + 1):
+            sheet.compute(at, ANSWER, one, given, role=role)
+        self.monthly, self.found = monthly, found
+        self.of.names |= {
+            "rec_decision_instance": found["instance"],
+            "rec_decision_n_instances": found["n_instances"],
+            "rec_decision_monthly_usd": monthly,
+            "rec_decision_chance": found["chance"],
+        }
+
+    def _of_load(self, at: int) -> dict[str, Source]:
+        row = self.rows[at]
+        return {**self.wiring.inputs, **row, "instance": row["type"], "base_usd": self.found_usd()}
+
+    def found_usd(self) -> Ref:
+        """The month of the answer."""
+        return self.of.ref("rec_decision_monthly_usd") if "rec_decision_monthly_usd" in self.of.names else self._usd()
+
+    def _usd(self) -> Ref:
+        return Ref("Decision", FIRST_ROW, ANSWER, self._in_force("monthly_usd").value)
+
+    def _beside(self, level: str) -> dict[str, Source]:
+        return self._of_load(load_of(Context(level=level)))
+
+    def _of_precision(self, precision: int) -> dict[str, Source]:
+        dtype = self.wiring.tables["models"].columns["weight_dtype"]
+        return {**self._of_load(load_of(Context(precision))), "weight_dtype": dtype[precision]}
+
+    def _chart_of_people(self) -> None:
+        """Columns: what fewer and more requests cost; this load blue."""
+        sheet, top = self.sheet, FIRST_ROW + len(CHOICES_SHOWN) + 1
+        heads, others, this = list[Ref](), list[Ref](), list[Ref]()
+        for k, share in enumerate(CURVE):
+            row = self.rows[load_of(requests=BASE if share == 1 else 1 + HIGH + k)]
+            at = top + k
+            heads.append(sheet.link(at, HIDDEN, self.wiring.lists["tiers"].refs[1 + HIGH + k], WHOLE, "off_page"))
+            usd = row["monthly_usd"]
+            shown = derived(lambda usd: where(is_number(usd), usd, 0), usd)
+            blank = constant(0)
+            others.append(sheet.link(at, HIDDEN + 1, blank if share == 1 else shown, USD, "off_page"))
+            this.append(sheet.link(at, HIDDEN + 2, shown if share == 1 else blank, USD, "off_page"))
+        sheet.charts.append(
+            Chart(
+                top,
+                0,
+                "$ a month by requests at once, this load in blue",
+                "Columns: what a quarter to four times the requests at once cost a month; this load is blue.",
+                (heads[0], heads[-1]),
+                [
+                    ("other loads", others[0], others[-1], "#B8C2CC"),
+                    ("this load", this[0], this[-1], "#1B5A8A"),
+                ],
+                660,
+                330,
+                "$",
+                upright=True,
+            )
+        )
+
+    def _ranges(self) -> None:
+        """What would change the month: the ends of requests, context and prices, in yellow, as bars."""
+        sheet, top = self.sheet, self.factors_row
+        heads = ("What would change it", "low", "", "high", "$ low", "$ now", "$ high")
+        sheet.texts(top, 0, heads[:1], "rule")
+        sheet.texts(top, 1, heads[1:], "rule_head_right")
+        names = ("users", "context", "price")
+        loads = {"users": (load_of(requests=LOW), load_of(requests=HIGH))}
+        loads["context"] = load_of(Context(case=LOW)), load_of(Context(case=HIGH))
+        labels, bars = list[Ref](), [list[Ref](), list[Ref](), list[Ref]()]
+        for row, name in enumerate(names, top + 1):
+            now = sheet.link(row, 5, self.monthly, USD, "computed", lock="column")
+            ends: list[Ref] = []
+            for k, column in enumerate((4, 6)):
+                if name in loads:
+                    found = self.rows[loads[name][k]]["monthly_usd"]
+                    ends.append(sheet.link(row, column, found, USD, "computed", lock="column"))
+                else:
+                    env = {"monthly_usd": self.monthly, "price_factor": self.price_factors[k]}
+                    ends.append(sheet.compute(row, column, figures.case_monthly_usd, env, lock="column"))
+            low, high = ends
+            labels.append(Ref(sheet.name, row, 0, OF_FACTORS[name]))
+            for column, (one, env) in enumerate(
+                (
+                    (figures.bar_start, {"low_usd": low, "now_usd": now}),
+                    (figures.bar_length, {"from_usd": low, "to_usd": now}),
+                    (figures.bar_length, {"from_usd": now, "to_usd": high}),
+                )
+            ):
+                ref = sheet.compute(row, HIDDEN + 1 + column, one, env, role="off_page")
+                bars[column].append(ref)
+            sheet.heights[row] = 17
+            self.of.names |= {f"rec_case_{name}_{end}_monthly_usd": ref for end, ref in zip(ENDS, ends, strict=True)}
+        both = self._of_load(load_of(Context(case=HIGH), HIGH))
+        row = top + 1 + len(names)
+        sheet.compute(row, 0, sentences.both_high, both, role="plain")
+        sheet.charts.append(
+            Chart(
+                row + 1,
+                0,
+                "$ a month, each by itself: black below this month, blue above it",
+                "Bars: from what the low end costs to what the high end costs, around this month.",
+                (labels[0], labels[-1]),
+                [
+                    ("up to there", bars[0][0], bars[0][-1], ""),
+                    ("below this month", bars[1][0], bars[1][-1], "#17212B"),
+                    ("above it", bars[2][0], bars[2][-1], "#1B5A8A"),
+                ],
+                660,
+                200,
+                "$",
+            )
+        )
+        self.row = row + 12
+
+    def _ways(self) -> None:
+        """Ways to pay less, mildest first, with what each commits to and gives up."""
+        sheet, inputs = self.sheet, self.wiring.inputs
+        sheet.texts(self.row, 0, ("Ways to pay less", "", ""), "rule")
+        sheet.texts(self.row, ANSWER, ("rent", "$ a month", "commits to", "we give up"), "rule_head")
+        usd = self.monthly
+        is_by_hour = derived(
+            lambda row: where(row == 1, 1, 0), inputs["own_purchase_row"]
+        )  # on demand, the first class
+        working = self._put(
+            "own_working_usd", "In working hours", figures.working_usd, {"monthly_usd": usd, "is_by_hour": is_by_hour}
+        )
+        ways: list[tuple[str, Mapping[str, Source], int, str]] = [
+            ("An even chance to be fast enough", self._beside(EVEN), 0, "certainty"),
+            ("Working hours only", {**self.found, "instance": self.found["type"], "monthly_usd": working}, 0, "nights"),
+            ("FP8 KV cache", self._of_load(load_of(Context(KV_FP8))), 0, KV_GIVES_UP),
+            ("Weights in 4 bits", self._of_load(load_of(Context(FOUR_BITS))), 0, BITS_GIVE_UP),
+            *(
+                (f"{PURCHASES[purchase].words.capitalize()} term", term, months, "cancelling")
+                for (purchase, term), months in zip(self.terms.items(), (12, 36, 0), strict=False)
+            ),
+        ]
+        for at, (label, way, months, gives_up) in enumerate(ways, self.row + 1):
+            sheet.text(at, 0, label, "plain_last")
+            sheet.texts(at, 1, ("", ""), "plain_last")
+            env: dict[str, Source] = {**inputs, **way, "instance": way["type"], "base_usd": usd}
+            sheet.compute(at, ANSWER, sentences.cheapest_words, env, role="plain_last")
+            month = sheet.compute(at, 4, figures.usd_of_way, env, role="grid_number")
+            n_months = sheet.put(at, HIDDEN, Cell(months, "off_page", PLAIN))
+            sheet.compute(at, 5, figures.commits_usd, {"way_usd": month, "n_months": n_months}, role="grid_number")
+            sheet.text(at, 6, gives_up, "quiet_last")
+            sheet.heights[at] = 16
+        row = self.row + 2 + len(ways)
+        sheet.text(row - 1, 0, "A dash in $: it saves nothing. Owning, hosted prices and months: on Money.", "remark")
+        for column, name in ((0, "Sizing sheet"), (1, "Inputs"), (3, "Money"), (4, "Prices and hardware")):
+            sheet.text(row, column, name, "link_text", url=f"internal:'{name}'!A1")

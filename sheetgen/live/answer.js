@@ -1,0 +1,615 @@
+// A question answered from FACTS by PROGRAMS, as `sheetgen recommend` answers it; FACTS are sheetgen/live/live_facts.py's.
+
+const ON_DEMAND = "on-demand";
+const CHANCES = ["memory", "tpot", "ttft"];
+const BY_DEFAULT = 0, NAMED = 1, WHOLE = 2, OTHER_VENDORS = 3; // the lists of a region and class
+const fromJson = (x) => (x === null ? NaN : x);
+const asColumn = (value) => Float64Array.from(Array.isArray(value) ? value : [value], fromJson);
+const [MACHINE, USD, REGION, READ_ON] = [0, 1, 2, 3]; // of an offer of the market
+const [INSTANCE, PROVIDER, GPU, GPU_COUNT, NETWORK, DOMAIN, LAYOUTS] = [0, 1, 2, 3, 4, 5, 6]; // of a machine
+
+const COLUMNS = FACTS.columns.map(([axes, name, value]) => ({ axes, name, data: asColumn(value) }));
+const VARIANTS = FACTS.variants.map((columns) =>
+  new Map(columns.map(([axes, name, value]) => [`${axes} ${name}`, asColumn(value)])));
+const CONSTANTS = Object.fromEntries(COLUMNS.filter(({ axes }) => !axes.length).map(({ name, data }) => [name, data[0]]));
+const MARKET = FACTS.market;
+const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
+
+class QuestionError extends Error {}
+
+const refuse = (name, values) => {
+  throw new QuestionError(say(name, values));
+};
+
+// Models by every name, in lower case -------------------------------------------------------------------------------
+
+const MODELS = new Map();
+FACTS.models.forEach((model, place) => {
+  model.place = place;
+  for (const name of [model.id, model.name, ...model.names]) {
+    const key = name.toLowerCase();
+    if (!MODELS.has(key)) MODELS.set(key, model);
+  }
+});
+
+// The model of a name. Throws QuestionError with those whose names have the most of its words.
+function modelOf(name) {
+  const asked = String(name).toLowerCase().trim(), found = MODELS.get(asked);
+  if (found) return found;
+  const parts = asked.split(/[^a-z0-9.]+/).filter(Boolean);
+  const shared = (model) => parts.filter((part) => [...model.names, model.id, model.name].some((known) => known.toLowerCase().includes(part))).length;
+  const near = FACTS.models.filter(shared).sort((one, other) => shared(other) - shared(one)).slice(0, 5);
+  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") });
+}
+
+// Tables of one load alone: what a program makes of quantities by name.
+function workOutCase(program, values) {
+  const grid = new Grid({ case: 1 });
+  for (const [name, value] of Object.entries({ ...CONSTANTS, ...values })) grid.put([], name, [fromJson(value)]);
+  grid.workOut(program);
+  return (name) => grid.latest(name).data[0];
+}
+
+// The question with its defaults: the load, the targets, the precisions. Throws QuestionError.
+function completed(asked) {
+  const model = modelOf(asked.model);
+  const input = asked.input_tokens, output = asked.output_tokens, context = input + output;
+  if (context > model.limit) refuse("over", { model: model.name, limit: count(model.limit), context: count(context) });
+  const asks = asked.requests_per_user_per_day ?? FACTS.asks;
+  const workload = { context_tokens: context, input_tokens: input, output_tokens: output, requests_per_user_per_day: asks };
+  const targetOf = workOutCase(PROGRAMS.targets, { ...FACTS.judged, ...workload, history_hit_fraction: 0 });
+  const target = (name) => asked[`${name}_ms`] ?? targetOf(`default_${name}_target_ms`);
+  const ofDay = { users: asked.users ?? 0, requests_per_second: asked.requests_per_second ?? 0, requests_per_day: 0, tokens_per_day: 0 };
+  const rate = workOutCase(PROGRAMS.rate, { ...workload, ...ofDay })("peak_requests_per_second");
+  return {
+    ...asked, model,
+    workload: { ...workload, max_model_len: context, history_hit_fraction: 0,
+      tpot_target_ms: target("tpot"), ttft_target_ms: target("ttft") },
+    users: asked.users ?? 0,
+    isRate: !asked.concurrent_requests,
+    rate, concurrent_requests: asked.concurrent_requests ?? 0,
+    purchase: asked.purchase ?? ON_DEMAND,
+    region: asked.region ?? "",
+    providers: asked.providers ?? [],
+    confidence: asked.confidence ?? FACTS.confidence,
+    kv: asked.kv_cache_dtype === undefined || asked.kv_cache_dtype === "auto" ? model.kv : asked.kv_cache_dtype,
+  };
+}
+
+// Who may be rented -------------------------------------------------------------------------------------------------
+
+const listOf = (place, providers) => {
+  const list = MARKET.lists[place];
+  return providers.length ? list.filter((offer) => providers.includes(machineOf(offer)[PROVIDER])) : list;
+};
+
+// The offers of a question in a purchase class, of those of the class asked for and of the others as they stand there.
+function offersIn(question, purchase) {
+  const lists = MARKET.regions[question.region][question.purchase];
+  return listOf(lists[question.providers.length ? NAMED : BY_DEFAULT][purchase], question.providers);
+}
+
+// By kind of FACTS.beyond the offers that nobody asked for.
+function offersBeyond(question) {
+  const lists = MARKET.regions[question.region][question.purchase];
+  const asked = question.providers.length ? question.providers : FACTS.default_providers;
+  const elsewhere = listOf(lists[WHOLE], []).filter((offer) => !asked.includes(machineOf(offer)[PROVIDER]));
+  const isCloud = (offer) => FACTS.default_providers.includes(machineOf(offer)[PROVIDER]);
+  return {
+    vendor: listOf(lists[OTHER_VENDORS], asked),
+    cloud: elsewhere.filter(isCloud),
+    provider: elsewhere.filter((offer) => !isCloud(offer)),
+  };
+}
+
+// The weights that a precision stands for: recommended, published, or itself.
+function weightsOf(question, offers) {
+  const { model } = question, asked = question.weight_dtype ?? "recommended";
+  if (asked !== "recommended") return asked === "published" ? model.weights : asked;
+  const { lower } = FACTS;
+  const runs = offers.some((offer) => FACTS.gpus[machineOf(offer)[GPU]].deploys);
+  return lower.deploys && model.deploys && runs ? lower.deployed : model.weights;
+}
+
+// The grid ----------------------------------------------------------------------------------------------------------
+
+const PLAIN_PLACES = [...FACTS.layouts.keys()].filter((place) => FACTS.layouts[place][1] === 1);
+
+// The columns of a variant with these GPUs alone; those of the questions before are kept.
+const sliced = new Map();
+function columnsOf(variant, gpus) {
+  const key = `${VARIANTS.indexOf(variant)} ${gpus}`;
+  if (sliced.has(key)) return sliced.get(key);
+  if (sliced.size > 20) sliced.clear();
+  const columns = COLUMNS.map(({ axes, name, data: usual }) => {
+    const whole = variant.get(`${axes} ${name}`) ?? usual;
+    if (axes[0] !== "gpu") return { axes, name, data: whole };
+    const width = whole.length / FACTS.gpus.length, data = new Float64Array(gpus.length * width);
+    gpus.forEach((gpu, i) => data.set(whole.subarray(gpu * width, (gpu + 1) * width), i * width));
+    return { axes, name, data };
+  });
+  sliced.set(key, columns);
+  return columns;
+}
+
+// The facts of a question on their axes, with the GPUs of these offers: nothing is worked out yet.
+function gridOf(question, offers) {
+  const { model, workload, weights, kv, isRate } = question;
+  const gpus = [...new Set(offers.map((offer) => machineOf(offer)[GPU]))];
+  const layouts = model.experts ? [...FACTS.layouts.keys()] : PLAIN_PLACES;
+  const widths = [0, 1].map((side) => [...new Set(layouts.map((place) => FACTS.layouts[place][side]))]);
+  const variant = VARIANTS[model.variants[kv === model.kv ? 0 : 1]];
+  const steps = COLUMNS.find(({ name }) => name === "steps").data.length;
+  let grid = new Grid({
+    weight_dtype: FACTS.precisions.length, kv_dtype: FACTS.precisions.length, kind: FACTS.kinds.length,
+    gpu: gpus.length, tp: widths[0].length, dp: widths[1].length, workload: 1, step: steps, measurement: 0,
+  });
+  grid = grid.along("model", 1, {
+    weight_dtype: [FACTS.precisions.indexOf(weights)], kv_dtype: [FACTS.precisions.indexOf(kv)], kind: [model.kind],
+  });
+  grid = grid.along("layout", layouts.length, {
+    tp: layouts.map((place) => widths[0].indexOf(FACTS.layouts[place][0])),
+    dp: layouts.map((place) => widths[1].indexOf(FACTS.layouts[place][1])),
+  });
+  const profiles = gpus.flatMap((_, gpu) => layouts.map((_, layout) => [gpu, layout]));
+  grid = grid.along("profile", profiles.length, { gpu: profiles.map(([gpu]) => gpu), layout: profiles.map(([, one]) => one) });
+  grid = grid.along("pace", 1, { model: [0], workload: [0] }).along("load", 1, { pace: [0] });
+  const { columns, by_weights } = FACTS.of_models;
+  const ofWeights = Object.entries(by_weights).map(([name, byDtype]) => [name, byDtype[weights]]);
+  for (const [name, values] of [...Object.entries(columns), ...ofWeights])
+    grid.put(["model"], name, asColumn(Array.isArray(values) ? values[model.place] : values));
+  for (const { axes, name, data } of columnsOf(variant, gpus)) grid.put(axes, name, data);
+  const settings = {
+    confidence: question.confidence,
+    utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
+    is_committed: FACTS.purchases[question.purchase].is_committed,
+  };
+  for (const [name, value] of Object.entries(settings)) grid.put([], name, [value]);
+  for (const [name, value] of Object.entries(workload)) grid.put(["workload"], name, [value]);
+  grid.put(["load"], "concurrent_requests", [question.concurrent_requests]);
+  grid.put(["load"], "stated_users", [question.users]);
+  if (isRate) grid.put(["load"], "requests_per_second", [question.rate]);
+  return Object.assign(grid, { gpus, layouts });
+}
+
+// The grid with these offers, each at every layout that it has the GPUs and the links for; places: which offer and
+// layout each position of the axis is.
+function withOffers(grid, gpus, layouts, offers) {
+  const machines = offers.map(machineOf);
+  grid = grid.along("instance", offers.length, {});
+  grid.put(["instance"], "gpu_count", machines.map((machine) => machine[GPU_COUNT]));
+  grid.put(["instance"], "network_gbps", machines.map((machine) => machine[NETWORK]));
+  grid.put(["instance"], "nvlink_domain_gpus", machines.map((machine) => machine[DOMAIN]));
+  grid.put(["instance"], "listed_usd_per_hour", offers.map((offer) => MARKET.offers[offer][USD]));
+  grid.put(["instance"], "discount_fraction", offers.map(() => 0));
+  const places = machines.flatMap((machine, i) =>
+    layouts.flatMap((place, layout) =>
+      machine[LAYOUTS].includes(place) ? [{ offer: offers[i], instance: i, profile: gpus.indexOf(machine[GPU]) * layouts.length + layout }] : []));
+  grid = grid.along("offer", places.length, {
+    instance: places.map((one) => one.instance), profile: places.map((one) => one.profile),
+  });
+  return Object.assign(grid, { gpus, layouts, offers: places });
+}
+
+function readAgain(grid, name, under) {
+  const { under: declared, tables } = PROGRAMS.again.tables[name];
+  const copy = Object.assign(grid.again({ ...declared, ...under }), { gpus: grid.gpus, layouts: grid.layouts, offers: grid.offers });
+  copy.workOut(PROGRAMS.again, tables);
+  return copy;
+}
+
+const isServed = (grid) => grid.values("monthly_usd", ["load", "offer"]).some((usd) => usd > 0);
+
+// Every offer worked out, at an even chance where nothing serves the load at the confidence asked for.
+function tablesOf(question, offers, gpusOf = offers) {
+  const facts = gridOf(question, gpusOf);
+  const grid = withOffers(facts, facts.gpus, facts.layouts, offers);
+  grid.workOut(PROGRAMS.sheet);
+  grid.isEven = false;
+  if (question.confidence <= FACTS.levels.even || isServed(grid) || !isServed(readAgain(grid, "at_even_chance"))) return grid;
+  grid.put(["pace"], "level_z", [0]);
+  return Object.assign(readAgain(grid, "at_levels"), { isEven: true });
+}
+
+// The chosen offer of a load and the very cheapest, each with how many instances and $ a month; null where none is.
+function pick(grid, among) {
+  const copy = Object.assign(grid.again(), { offers: grid.offers });
+  if (among) copy.put(["offer"], "among", among);
+  copy.workOut(PROGRAMS.choice);
+  return picked(copy);
+}
+
+function picked(grid) {
+  const read = (name) => grid.values(name, ["load"])[0];
+  const usd = read("chosen_usd");
+  if (usd !== usd) return null;
+  const least = read("cheapest_position") - 1, months = grid.values("instance_month_usd", ["offer"]);
+  return {
+    ...rentalOf(grid, read("chosen_position") - 1, read("fewest_instances"), usd),
+    cheapest: rentalOf(grid, least, Math.round(read("cheapest_usd") / months[least]), read("cheapest_usd")),
+  };
+}
+
+function rentalOf(grid, position, n_instances, monthly_usd) {
+  const { offer } = grid.offers[position];
+  return { position, offer, instance: machineOf(offer)[INSTANCE], n_instances, monthly_usd };
+}
+
+// A load on what was chosen for it.
+function along(grid, position) {
+  return grid.along("chosen", 1, { load: [0], offer: [position] });
+}
+
+const readChosen = (chosen, name) => chosen.values(name, ["chosen"])[0];
+
+function paced(grid, position) {
+  const chosen = along(grid, position);
+  chosen.workOut(PROGRAMS.chosen);
+  return (name) => readChosen(chosen, name);
+}
+
+// The answer --------------------------------------------------------------------------------------------------------
+
+// A question of one purchase class: its tables, and what is chosen.
+function solve(question) {
+  const offers = offersIn(question, question.purchase);
+  if (!offers.length) refuse("nobody", {});
+  const whole = { ...question, weights: weightsOf(question, offers) };
+  const grid = tablesOf(whole, offers);
+  return { question: whole, grid, best: pick(grid) };
+}
+
+// By purchase class what would be rented by the same rule; none of a commitment that saves nothing on demand.
+function byPurchase({ question, grid, best }) {
+  const byClass = Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]);
+  const offers = byClass.flatMap(([, offers]) => offers);
+  // A class may have GPUs that the class shown has no price for.
+  const isKnown = offers.every((offer) => grid.gpus.includes(machineOf(offer)[GPU]));
+  const known = isKnown ? grid : tablesOf(question, offersIn(question, question.purchase), offers);
+  const rented = Object.fromEntries(byClass.map(([purchase, others]) => {
+    if (purchase === question.purchase) return [purchase, best && rentalOnly(best)];
+    if (!others.length) return [purchase, null];
+    const priced = withOffers(known.again(), known.gpus, known.layouts, others);
+    priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
+    const rental = picked(readAgain(priced, "at_other_prices"));
+    return [purchase, rental && rentalOnly(rental)];
+  }));
+  const onDemand = rented[ON_DEMAND];
+  for (const [purchase, rental] of Object.entries(rented)) {
+    const isBound = purchase !== question.purchase && FACTS.purchases[purchase].is_committed;
+    if (isBound && rental && onDemand && !(rental.monthly_usd < onDemand.monthly_usd)) rented[purchase] = null;
+  }
+  return rented;
+}
+
+const rentalOnly = ({ offer, instance, n_instances, monthly_usd }) => ({ offer, instance, n_instances, monthly_usd });
+
+// The same; of a class that costs no less than on demand, on demand.
+function recommended(question) {
+  const solved = solve(question);
+  if (question.purchase === ON_DEMAND) return solved;
+  const { [question.purchase]: committed, [ON_DEMAND]: onDemand } = byPurchase(solved);
+  if (committed && (!onDemand || committed.monthly_usd < onDemand.monthly_usd)) return solved;
+  const declined = { purchase: question.purchase, monthly_usd: committed?.monthly_usd ?? null };
+  const plain = { ...solve({ ...question, purchase: ON_DEMAND }), declined };
+  if (onDemand) return plain;
+  const even = [plain, solved].filter(({ best }) => best).sort((one, other) => one.best.monthly_usd - other.best.monthly_usd);
+  return even[0] ?? solved;
+}
+
+// By confidence the very cheapest, with how sure it is in fact; null where nothing is.
+function byConfidence({ question, grid, best }) {
+  const { even, sure } = FACTS.levels, asked = question.confidence;
+  return [...new Set([even, asked, sure])].sort((one, other) => one - other).map((confidence) => {
+    let level = grid, rental = grid.isEven ? null : best?.cheapest;
+    if (confidence !== asked) {
+      level = readAgain(grid, confidence === even ? "at_even_chance" : "at_sure_chance");
+      rental = picked(level)?.cheapest;
+    }
+    if (!rental) return null;
+    const read = paced(level, rental.position);
+    return { confidence, ...rentalOnly(rental), chance: read("chance"), limit: limitOf((name) => read(`${name}_chance`)) };
+  });
+}
+
+// What makes an answer no surer: of its chances the least, the first where they are the same.
+const limitOf = (chance) => CHANCES.reduce((least, name) => (chance(name) < chance(least) ? name : least));
+
+function verdictWithout({ grid }) {
+  const isSlow = grid.values("n_instances", ["load", "offer"]).some((n) => n === 0);
+  return isSlow ? FACTS.verdicts.slow : FACTS.verdicts.none;
+}
+
+// What would be rented in other precisions, at the confidence in force there.
+function inPrecision({ question }, precisions) {
+  const offers = offersIn(question, question.purchase);
+  return pick(tablesOf({ ...question, ...precisions }, offers));
+}
+
+// The whole answer but what is rented otherwise: see `waysToPayLess`.
+function answer(asked) {
+  const solved = recommended(completed(asked));
+  const { question, grid, best } = solved;
+  const record = {
+    solved, question,
+    model: question.model.id, weight_dtype: question.weights, kv_cache_dtype: question.kv,
+    purchase: question.purchase, declined: solved.declined ?? null,
+    by_confidence: byConfidence(solved), is_even: grid.isEven,
+    tpot_target_seconds: question.workload.tpot_target_ms / CONSTANTS.milliseconds_per_second || null, // 0 is off
+    ttft_target_seconds: question.workload.ttft_target_ms / CONSTANTS.milliseconds_per_second || null,
+  };
+  if (!best) return { ...record, verdict: verdictWithout(solved), chosen: null };
+  const chosen = along(grid, best.position);
+  chosen.workOut(PROGRAMS.answered);
+  const rented = grid.again();
+  rented.put(["load"], "read_per_second", [readChosen(chosen, "read_per_second")]);
+  rented.workOut(PROGRAMS.peopleRead);
+  const ofLoad = (name) => rented.values(name, ["load"])[0];
+  const read = paced(grid, best.position);
+  const isRate = question.isRate;
+  const sizes = { tensor_parallel_size: read("tensor_parallel_size"), data_parallel_size: read("data_parallel_size") };
+  const stages = read("pipeline_stages"), replicas = read("n_replicas");
+  const gpus = replicas * sizes.tensor_parallel_size * sizes.data_parallel_size * stages;
+  const atOnce = isRate ? read("in_flight_at_peak") : question.concurrent_requests;
+  const [, usd, region, readOn] = MARKET.offers[best.offer], machine = machineOf(best.offer);
+  const units = workOutCase(PROGRAMS.units, {
+    ...question.workload, utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
+    users: ofLoad("users"), monthly_usd: best.monthly_usd,
+    prefill_fraction: read("prefill_fraction"), output_tokens_per_second: read("load_tokens_per_second"),
+  });
+  return {
+    ...record, verdict: "fits", chosen: best, ...rentalOnly(best),
+    provider: machine[PROVIDER], region, price_as_of: readOn, hourly_usd: readChosen(chosen, "hourly_usd"),
+    gpu: FACTS.gpus[machine[GPU]].id, gpu_name: FACTS.gpus[machine[GPU]].name, ...sizes,
+    pipeline_parallel_size: stages, n_replicas: replicas, n_gpus: gpus,
+    users: ofLoad("users"), requests_per_second: ofLoad("load_requests_per_second"),
+    requests_per_hour: ofLoad("requests_per_hour"), concurrent_requests: atOnce,
+    annual_usd: units("annual_usd"), units,
+    chance: read("chance"), chance_of: Object.fromEntries(CHANCES.map((name) => [name, read(`${name}_chance`)])),
+    tpot_seconds: read("tpot_seconds"), ttft_seconds: read("ttft_seconds"),
+    output_tokens_per_second: read("load_tokens_per_second"), bound_by: read("bound_by"), requests_per_replica: read("requests_per_replica"),
+    served_at_target: isRate ? readChosen(chosen, "served_requests_per_second") : readChosen(chosen, "served_at_target"),
+    memory_holds: readChosen(chosen, "memory_holds"),
+    cheapest: rentalOnly(best.cheapest),
+    memory: {
+      weights_bytes: read("weights_bytes") * replicas,
+      kv_bytes: read("steady_bytes") * sizes.tensor_parallel_size * atOnce,
+      overhead_bytes: read("overhead_bytes_per_gpu") * gpus,
+      limit_bytes: read("memory_budget_bytes") * gpus,
+    },
+  };
+}
+
+// Ways to pay less --------------------------------------------------------------------------------------------------
+
+// What would be rented for the published weights; null where these are in use.
+function asPublished({ solved }) {
+  const { question } = solved, dtype = question.model.weights;
+  if (question.weights === dtype) return null;
+  const rental = inPrecision(solved, { weights: dtype });
+  return rental ? { weight_dtype: dtype, ...rentalOnly(rental) } : { weight_dtype: dtype, instance: null, n_instances: null, monthly_usd: null };
+}
+
+// The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found.
+function notAsked({ solved, monthly_usd }) {
+  const { question, grid } = solved, groups = offersBeyond(question);
+  const offers = Object.values(groups).flat();
+  if (!offers.length) return [];
+  const others = tablesOf(question, offers);
+  const maySpan = grid.values("held_inside", ["load"])[0] === 0;
+  const stages = others.values("pipeline_stages", ["load", "offer"]);
+  const starts = Object.values(groups).map((group) => group.length);
+  const firsts = starts.map((_, i) => starts.slice(0, i).reduce((sum, n) => sum + n, 0));
+  return Object.keys(groups).flatMap((kind, i) => {
+    const isIn = ({ instance }) => instance >= firsts[i] && instance < firsts[i] + starts[i];
+    const best = pick(others, others.offers.map((one, k) => Number(isIn(one) && (maySpan || stages[k] === 1))));
+    const clearly = (1 - FACTS.judged.clearly_cheaper_fraction) * monthly_usd;
+    return best && (monthly_usd === undefined || best.monthly_usd < clearly)
+      ? [{ kind, vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor, ...rentalOnly(best) }]
+      : [];
+  });
+}
+
+// What owning the GPUs of the answer takes, at the base price.
+function owned({ solved, chosen, n_gpus }) {
+  const [capex, isModule, kilowatts, watts, isItPower] = FACTS.gpus[machineOf(chosen.offer)[GPU]].own;
+  return workOutCase(PROGRAMS.owning, {
+    ...FACTS.owning, n_gpus, utilization: solved.question.users ? FACTS.mean_over_peak : FACTS.utilization,
+    capex_usd_per_gpu: capex, is_module_price: isModule, stated_kw_per_gpu: kilowatts, rated_watts: watts,
+    is_it_power: isItPower, on_demand_hourly_usd: NaN,
+  });
+}
+
+// The hosts of the model that accept the prompt, each at its lowest price for a month's tokens, the cheapest first.
+function hostsOf({ solved, units }) {
+  const { question } = solved, best = new Map();
+  for (const [host, name, input, cached, output, limit, precision, readOn] of question.model.hosts) {
+    const read = workOutCase(PROGRAMS.hosted, {
+      million_input_tokens_per_month: units("million_input_tokens_per_month"),
+      million_output_tokens_per_month: units("million_output_tokens_per_month"),
+      input_tokens: question.workload.input_tokens, cached_fraction: 0, input_usd_per_million: input,
+      cached_usd_per_million: cached, output_usd_per_million: output, max_input_tokens: limit,
+    });
+    const monthly_usd = read("hosted_monthly_usd"), cents = read("hosted_monthly_cents");
+    if (monthly_usd === monthly_usd && !(best.has(host) && best.get(host).cents <= cents))
+      best.set(host, { host, name, monthly_usd, cents, precision, read_on: readOn });
+  }
+  return [...best.values()].sort((one, other) => one.cents - other.cents || (one.host < other.host ? -1 : 1));
+}
+
+// FP8 weights, an FP8 KV cache, and weights in 4 bits where such a checkpoint is known.
+function* lowerPrecisions(record) {
+  const { solved } = record, { question } = solved, { lower, precisions } = FACTS, { checkpoints } = question.model;
+  const bytesOf = (name, dtype) => COLUMNS.find((column) => column.name === name).data[precisions.indexOf(dtype)];
+  const isFewer = (name, used, dtype) => bytesOf(name, dtype) < bytesOf(name, used);
+  const rental = (precision) => {
+    const found = inPrecision(solved, precision);
+    return found && rentalOnly(found);
+  };
+  const weightsIn = (dtype) =>
+    lower.weights.includes(dtype) && isFewer("linear_bytes", question.weights, dtype) ? rental({ weights: dtype }) : null;
+  const atFp8 = weightsIn(lower.fp8);
+  if (atFp8) yield { kind: "fp8_weights", ...atFp8, detail: checkpoints[lower.fp8] ?? "" };
+  const kept = lower.kv.includes(lower.fp8) && isFewer("kv_dtype_bytes", question.kv, lower.fp8) ? rental({ kv: lower.fp8 }) : null;
+  if (kept) yield { kind: "kv_fp8", ...kept, detail: "" };
+  const held = Object.keys(checkpoints).find((dtype) => bytesOf("linear_bytes", dtype) < 1);
+  if (!held) return;
+  const [least] = lower.fp4.map(weightsIn).filter(Boolean).sort((one, other) => one.monthly_usd - other.monthly_usd);
+  if (least) yield { kind: "four_bits", ...least, detail: checkpoints[held] };
+}
+
+// Every way to pay less for the same load, the mildest first.
+function* everyWay(record) {
+  const { solved, by_confidence, purchase } = record, { judged, levels, purchases } = FACTS;
+  const half = by_confidence.find((level) => level?.confidence === levels.even);
+  if (half && solved.question.confidence > levels.even) yield { kind: "less_sure", ...half, detail: "" };
+  yield* lowerPrecisions(record);
+  const { offer, instance, n_instances } = record.chosen;
+  if (purchase === ON_DEMAND)
+    yield { kind: "hours", offer, instance, n_instances, monthly_usd: record.hourly_usd * judged.working_hours_per_month, detail: "" };
+  const [term] = Object.entries(byPurchase(solved))
+    .filter(([name, rental]) => rental && purchases[name].months)
+    .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
+  if (term && !purchases[purchase].is_committed) {
+    const [name, rental] = term, commits_usd = purchases[name].months * rental.monthly_usd;
+    yield { kind: "term", ...rental, commits_usd, pays_after_months: commits_usd / record.monthly_usd, detail: name };
+  }
+  const elsewhere = [...notAsked(record)].sort((one, other) => one.monthly_usd - other.monthly_usd);
+  if (elsewhere.length) {
+    const [least] = elsewhere, other = elsewhere.find(({ kind }) => kind === "cloud" || kind === "gpu") ?? least;
+    yield { ...other, kind: "provider", detail: other.kind === "vendor" ? other.vendor : other.kind, further: other === least ? null : least };
+  }
+  const own = owned(record);
+  yield { kind: "own", monthly_usd: own("monthly_owned_usd"), commits_usd: own("owned_capex_usd"), detail: `${record.n_gpus} ${record.gpu}` };
+  const [host] = hostsOf(record);
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
+}
+
+// Those that save, none that rents the same as another.
+function waysToPayLess(record) {
+  const rentalKey = ({ instance, n_instances, monthly_usd }) => `${instance} ${n_instances} ${monthly_usd.toFixed(2)}`;
+  const ways = [], taken = new Set([rentalKey(record)]);
+  for (const way of everyWay(record)) {
+    const least = FACTS.judged[way.kind === "less_sure" ? "least_saving_of_chance_fraction" : "least_saving_fraction"];
+    const key = rentalKey(way);
+    if (ways[0]?.kind === "less_sure" && way.kind === "fp8_weights" && key === rentalKey(ways[0])) ways[0] = way;
+    else if (!taken.has(key) && way.monthly_usd <= (1 - least) * record.monthly_usd) {
+      taken.add(key);
+      ways.push(way);
+    }
+  }
+  return ways;
+}
+
+// Why one should measure before renting, by the names of the sentences that say so.
+function measureFirst(record) {
+  if (!record.chosen) return [];
+  const about = 1 + 1e-9, { measure_first: most, levels } = FACTS, asked = record.question.confidence;
+  const usd = (confidence) => record.by_confidence.find((level) => level?.confidence === confidence)?.monthly_usd;
+  const even = usd(levels.even), sure = usd(levels.sure);
+  const reasons = {
+    impossible: record.is_even,
+    asked_dear: usd(asked) > most.asked * even * about,
+    one_each: record.n_instances > most.machines && record.requests_per_replica <= 1 && asked > levels.even && !record.is_even,
+    sure_impossible: sure === undefined,
+    sure_dear: sure > most.sure * even * about,
+  };
+  return Object.keys(reasons).filter((reason) => reasons[reason]);
+}
+
+// In words ----------------------------------------------------------------------------------------------------------
+
+const count = (number) => number.toLocaleString("en-US");
+const dollars = (usd) => "$" + count(Math.round(usd));
+const fixed = (number, decimals) => number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+
+// A sentence with these values; what is not given is none.
+function say(name, values) {
+  const { inputs, say: sentence } = SENTENCES[name];
+  return sentence(...inputs.map((input) => values[input] ?? NaN));
+}
+
+const sureWords = (chance) => say("sure", { chance, chance_step: FACTS.chance_step });
+const rentWords = ({ instance, n_instances }) => say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
+const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
+
+// A way to pay less: what it is, and what it gives up.
+function wayWords(way, record) {
+  const { levels, judged, purchases, gpus } = FACTS;
+  const isEven = way.chance !== undefined && sureWords(way.chance) === sureWords(levels.even);
+  const provider = providerOf(way.instance ?? "");
+  const values = {
+    detail: way.detail, chance: isEven ? levels.even : way.chance, sure: way.chance === undefined ? "" : sureWords(way.chance),
+    owned_gpus: `${record.n_gpus}x ${gpus.find(({ id }) => id === record.gpu).name}`,
+    term: FACTS.terms[way.detail] ?? purchases[way.detail]?.words ?? "",
+    other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
+    further: way.further ? providerOf(way.further.instance) : "",
+    further_usd: way.further ? dollars(way.further.monthly_usd) : "",
+    host: way.host ?? "", hours: String(CONSTANTS.hours_per_month), commits_usd: dollars(way.commits_usd ?? 0),
+    months: fixed(way.pays_after_months ?? 0, 1),
+    working_hours: String(judged.working_hours_per_month), start_minutes: String(judged.start_minutes),
+  };
+  return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
+}
+
+// Why one should measure before renting, in words: the first reason.
+function measureWords(record) {
+  const [reason] = measureFirst(record), levels = record.by_confidence.filter(Boolean);
+  if (!reason) return "";
+  const level = reason === "sure_dear" ? levels.at(-1) : levels[0];
+  const values = level ? { usd: dollars(level.monthly_usd), rent: rentWords(level), sure: sureWords(level.chance) } : {};
+  return say(`measure_${reason}`, { confidence: record.question.confidence, ...values });
+}
+
+// All that the page shows of an answer, in words: texts by the names of its places.
+function answerWords(record) {
+  const { question, purchase } = record, isShown = record.chosen !== null;
+  const declined = record.declined ? say("declined", {
+    term: FACTS.purchases[record.declined.purchase].words, month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
+  }) : "";
+  if (!isShown) return { month: record.verdict, a_month: "", rent: "", year: declined };
+  const months = FACTS.purchases[purchase].months, { memory } = record, gib = (bytes) => fixed(bytes / FACTS.gib, 1);
+  const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
+  const free = Math.max(0, memory.limit_bytes - memory.weights_bytes - memory.kv_bytes - memory.overhead_bytes);
+  const tpot = record.tpot_target_seconds, ttft = record.ttft_target_seconds;
+  return {
+    month: dollars(record.monthly_usd), a_month: "a month",
+    rent: say("rented", { rent: rentWords(record), provider: providerOf(record.instance) }),
+    year: say("year", {
+      year: dollars(record.annual_usd), term: months ? FACTS.terms[purchase] : "",
+      binds: dollars(months * record.monthly_usd), is_on_demand: Number(purchase === ON_DEMAND),
+    }) + (declined && ` ${declined}`),
+    load_words: say("load", {
+      per_hour: question.isRate ? count(Math.round(record.requests_per_hour)) : "",
+      at_once: fixed(record.concurrent_requests, question.isRate ? 1 : 0),
+      people: record.users >= 1 && !question.users ? count(record.users) : "", times: String(question.workload.requests_per_user_per_day),
+    }),
+    sure: say("fast_enough", { sure: sureWords(record.chance) }),
+    measure: measureWords(record),
+    margin: say("margin", { month: sure ? dollars(sure.monthly_usd) : "", rent: sure ? rentWords(sure) : "", sure: sureWords(FACTS.levels.sure) }),
+    wait: question.workload.output_tokens > 1 ? say("wait", {
+      first: fixed(record.ttft_seconds, 1), pace: fixed(1 / record.tpot_seconds, 0),
+      first_target: ttft ? fixed(ttft, 1) : "", pace_target: tpot ? fixed(1 / tpot, 0) : "",
+    }) : "",
+    memory_words: say("memory", { free: gib(free), limit: gib(memory.limit_bytes) }),
+    memory: [["weights", memory.weights_bytes], ["kv", memory.kv_bytes], ["other", memory.overhead_bytes], ["free", free]].map(
+      ([part, bytes]) => ({ part, share: bytes / memory.limit_bytes, words: say("part", { part: FACTS.parts[part], gib: gib(bytes) }) })),
+    hardware: say("hardware", {
+      hardware: say("hardware_words", {
+        n_instances: record.n_instances, n_gpus: record.n_gpus, gpu_name: record.gpu_name, n_replicas: record.n_replicas,
+        tensor_parallel_size: record.tensor_parallel_size, data_parallel_size: record.data_parallel_size, pipeline_stages: record.pipeline_parallel_size,
+      }),
+      weights: record.weight_dtype.toUpperCase(), region: record.region || "", day: record.price_as_of ?? "",
+    }),
+    chance: record.chance,
+  };
+}
+
+// The answer for the published weights in words; nothing where these are in use.
+function publishedWords(published) {
+  if (!published) return "";
+  const { weight_dtype, monthly_usd } = published;
+  return say("published", {
+    dtype: weight_dtype.toUpperCase(), month: monthly_usd === null ? "" : dollars(monthly_usd), rent: monthly_usd === null ? "" : rentWords(published),
+  });
+}

@@ -1,0 +1,349 @@
+"""What the live page knows: every model, GPU, machine and price that a question may name, as its program reads them.
+
+Facts are what `grid_of` makes of a question with all of them. What differs by model is kept by model, what an engine
+makes of a few models apart is kept once for them, and machines are listed by region and purchase class.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy
+
+from sheetgen.answer.confidences import EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
+from sheetgen.answer.levers.changes import FP4, FP8
+from sheetgen.answer.pay_less import JUDGED, MONTHS
+from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
+from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
+from sheetgen.api import question_of
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.engines import MODEL_KINDS, Engine
+from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.stacks import StackFile
+from sheetgen.errors import ScenarioError
+from sheetgen.program.declared import Axes
+from sheetgen.program.grid import Grid
+from sheetgen.question.deployment import model_kind
+from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.market import (
+    BEYOND,
+    DEFAULT_PROVIDERS,
+    Candidate,
+    Filters,
+    OwnedGpu,
+    in_class,
+    of_market,
+    owning_of,
+    vendor_name,
+)
+from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
+from sheetgen.question.sheet_question import Question, SheetModel, models_named
+from sheetgen.question.stated_load import mean_over_peak
+from sheetgen.report.live_words import PARTS
+from sheetgen.report.pay_less_words import JUDGED as SAID
+from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.wording import provider_name
+from sheetgen.sizing import targets
+from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
+
+Json: TypeAlias = Any  # what JSON can say
+Key = tuple[Axes, str]  # of a column: its axes, and its name
+OF_QUESTION = ("workload", "pace", "load", "instance", "offer", "measurement")  # axes whose facts a reader gives
+CLEARLY = "clearly_cheaper_fraction"
+ALL = "all"
+FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
+# What a reader types, by the names that `recommend` has for it.
+TYPED = (
+    "users", "requests_per_user_per_day", "concurrent_requests", "requests_per_second", "input_tokens", "output_tokens",
+    "confidence", "tpot_ms", "ttft_ms",
+)  # fmt: skip
+
+
+def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
+    """All that the page reads, as JSON has it. names: of the models that it answers for; none: all.
+
+    Raises ScenarioError for a name that is none.
+    """
+    plain = question_of({"model": names[0] if names else FIRST, "as_of": as_of}, catalog)
+    models = _models(catalog, plain, names)
+    market = _Market(catalog, plain)
+    gpus = tuple(market.gpus.values())
+    whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=())
+    columns, variants, of_models = _columns(whole, models)
+    reference = plain.reference
+    judged = (*JUDGED, *SAID.values(), CLEARLY, *targets.ASSUMED)
+    settings = plain.settings
+    return {
+        "as_of": plain.as_of.isoformat(),
+        "first": models[0].model.id if names else FIRST,
+        "engine": plain.engine.name,
+        "engine_version": plain.engine.default_version,
+        "precisions": PRECISIONS,
+        "kinds": list(MODEL_KINDS),
+        "layouts": [list(layout) for layout in LAYOUTS],
+        "columns": columns,
+        "variants": variants,
+        "models": [{**_model(one, plain), "variants": own} for one, own in zip(models, of_models, strict=True)],
+        "of_models": _of_models(whole, models),
+        "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(catalog, gpus), strict=True)],
+        "owning": dict(plain.owning.values),
+        "market": market.as_json(),
+        "purchases": {
+            purchase: {"words": paid.words, "is_committed": int(paid.committed), "months": MONTHS.get(purchase, 0)}
+            for purchase, paid in PURCHASES.items()
+        },
+        "default_providers": list(DEFAULT_PROVIDERS),
+        "judged": {name: reference.assumption(name) for name in judged},
+        "asks": BY_NAME["requests_per_user_per_day"].default,
+        "mean_over_peak": mean_over_peak(settings.peak_hour_share, settings.burst_factor),
+        "utilization": settings.utilization,
+        "confidence": settings.confidence,
+        "levels": {"even": EVEN, "sure": SURE},
+        "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES},
+        "lower": {"fp8": FP8, "fp4": list(FP4), "deployed": DEPLOYED, **_run(catalog, plain)},
+        "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
+        "beyond": list(BEYOND),
+        "terms": TERMS,
+        "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
+        "parts": PARTS,
+        "chance_step": CHANCE_STEP,
+        "gib": GIB,
+        "inputs": {name: _limits(name) for name in TYPED},
+        "workloads": [
+            {
+                "id": one.id,
+                "name": one.name,
+                "input_tokens": one.input_tokens,
+                "output_tokens": one.output_tokens,
+                "asks": one.requests_per_user_per_day,
+            }
+            for one in catalog.workloads()
+            if one.is_default
+        ],
+    }
+
+
+def _limits(name: str) -> Json:
+    """What an input may be, and in words."""
+    kind = BY_NAME[name].kind
+    least = 1 if kind.what == "tokens" else kind.low
+    return {"low": least, "high": kind.high, "is_whole": int(kind.what in ("whole", "tokens")), "words": str(kind)}
+
+
+def as_text(facts: Json) -> str:
+    """Facts as JSON that may stand in a script of a page."""
+    return json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
+    """All models but those that serve nothing by themselves, and those that the engine does not load."""
+    for model in catalog.models():
+        with contextlib.suppress(ScenarioError):
+            yield from models_named(catalog, {"models": model.id}, plain.engine)
+
+
+def _models(catalog: Catalog, plain: Question, names: Sequence[str]) -> list[SheetModel]:
+    """The models named, or all, at what is published, each once."""
+    named = (model for name in names for model in models_named(catalog, {"models": name}, plain.engine))
+    models = named if names else _every_model(catalog, plain)
+    return list({sheet_model.model.id: sheet_model for sheet_model in models}.values())
+
+
+def _run(catalog: Catalog, plain: Question) -> Json:
+    """The precisions that the engine loads weights and keeps a cache in."""
+    launcher = next(one for one in catalog.file(StackFile).launchers if one.engine == plain.engine.engine)
+    return {
+        "weights": [dtype for dtype in DTYPES if dtype in launcher.weight_dtypes],
+        "kv": [dtype for dtype in DTYPES if dtype in launcher.kv_cache_dtypes],
+        "deploys": loads_weights(catalog, plain.engine.engine, DEPLOYED),
+    }
+
+
+def _numbers(value: Any) -> Any:
+    """A column as JSON has it: whole numbers without a point, none as null."""
+    flat = [None if math.isnan(one) else int(one) if one == int(one) else one for one in numpy.ravel(value).tolist()]
+    return flat if numpy.ndim(value) else flat[0]
+
+
+def _given(grid: Grid) -> Iterator[tuple[Key, Any]]:
+    """The columns of a grid that are not of a question's loads or machines."""
+    for name, columns in grid.columns.items():
+        for axes, value in columns:
+            if not set(axes) & set(OF_QUESTION):
+                yield (axes, name), _numbers(numpy.asarray(value, float))
+
+
+def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json], list[Json], list[list[int]]]:
+    """What holds for the first model, by axes and name; of each variant the columns in their place; and by model which
+    variant it is with a cache in its own precision, and in FP8."""
+    base: dict[Key, Any] = {}
+    variants = dict[str, int]()
+    of_models = list[list[int]]()
+    engines = list[Engine]()
+    for one in models:
+        own_engine = whole.engine.for_models([one.model.entry_id])
+        if own_engine not in engines:
+            engines.append(own_engine)
+        engine = engines[engines.index(own_engine)]  # the same object: what is worked out of it is kept
+        of_model = list[int]()
+        for kv in dict.fromkeys((one.kv_cache_dtype, FP8)):
+            asked = replace(whole, models=(replace(one, kv_cache_dtype=kv),), engine=engine)
+            given = {key: value for key, value in _given(grid_of(asked, (), ())) if "model" not in key[0]}
+            base = base or given
+            other = [[*key, value] for key, value in given.items() if value != base[key]]
+            of_model.append(variants.setdefault(as_text(other), len(variants)))
+        of_models.append(of_model)
+    return [[*key, value] for key, value in base.items()], [json.loads(text) for text in variants], of_models
+
+
+def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
+    """By name the columns of the models, a single number where all have the same; what depends on the precision of the
+    weights, by it."""
+
+    def columns(dtype: str) -> dict[str, Any]:
+        asked = replace(whole, models=tuple(replace(one, weight_dtype=dtype) for one in models))
+        return {name: value for (axes, name), value in _given(grid_of(asked, (), ())) if axes == ("model",)}
+
+    def short(values: list[Any]) -> Any:
+        return values[0] if len(set(values)) == 1 else values
+
+    by_dtype = {dtype: columns(dtype) for dtype in PRECISIONS}
+    first = by_dtype[PRECISIONS[0]]
+    differ = [name for name in first if any(of[name] != first[name] for of in by_dtype.values())]
+    return {
+        "columns": {name: short(values) for name, values in first.items() if name not in differ},
+        "by_weights": {name: {dtype: short(of[name]) for dtype, of in by_dtype.items()} for name in differ},
+    }
+
+
+def _model(one: SheetModel, plain: Question) -> Json:
+    """A model: its names, its precisions, what is known of its checkpoints and hosts."""
+    model = one.model
+    hosted = plain.reference.hosted
+    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.checkpoints) if known.hf_id}
+    names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
+    return {
+        "id": model.id,
+        "name": model.name,
+        "names": list(names),
+        "kind": MODEL_KINDS.index(model_kind(model)),
+        "weights": one.auto_weight_dtype,
+        "kv": one.auto_kv_cache_dtype,
+        "deploys": int(has_deployed(model, one.auto_weight_dtype)),
+        "experts": int(model.experts is not None),
+        "limit": model.max_context_tokens or 0,
+        "checkpoints": checkpoints,
+        "hosts": [
+            [
+                price.host,
+                hosted.host_name(price.host),
+                price.input_usd_per_million,
+                price.cached_usd_per_million,
+                price.output_usd_per_million,
+                price.max_input_tokens,
+                price.precision,
+                hosted.day_of(price),
+            ]
+            for price in plain.live_hosts(model)
+        ],
+    }
+
+
+def _owned(catalog: Catalog, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
+    owned = owning_of(catalog, {}, gpus).gpus
+    return [owned.get(gpu.id, OwnedGpu()) for gpu in gpus]
+
+
+def _gpu(gpu: Gpu, owned: OwnedGpu) -> Json:
+    return {
+        "id": gpu.id,
+        "name": gpu.short_name,
+        "vendor": gpu.vendor,
+        "deploys": int(DEPLOYED in gpu.weights_run),
+        "memory_bytes": gpu.memory.engine_bytes,
+        "own": [
+            owned.capex_usd[1] if owned.capex_usd else None,
+            owned.is_module_price,
+            owned.stated_kw_per_gpu,
+            owned.rated_watts,
+            owned.is_it_power,
+        ],
+    }
+
+
+class _Market:
+    """Machines and prices, numbered as they come: lists of them by region and purchase class."""
+
+    def __init__(self, catalog: Catalog, plain: Question) -> None:
+        self.gpus = dict[str, Gpu]()
+        self._machines = dict[str, tuple[int, Candidate]]()
+        self._offers = dict[tuple[Any, ...], int]()
+        self._lists = dict[tuple[int, ...], int]()
+        self._regions = {area: self._region(catalog, plain, area) for area in ("", *catalog.regions.areas)}
+
+    def as_json(self) -> Json:
+        """Machines, their prices, the lists of these, and by region and class which list holds."""
+        gpus = list(self.gpus)
+        return {
+            "machines": [
+                [
+                    one.instance,
+                    one.provider,
+                    gpus.index(one.gpu.id),
+                    one.gpu_count,
+                    one.network_gbps,
+                    one.nvlink_domain_gpus,
+                    [
+                        place
+                        for place, layout in enumerate(LAYOUTS)
+                        if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
+                    ],
+                ]
+                for _, one in self._machines.values()
+            ],
+            "offers": [list(offer) for offer in self._offers],
+            "lists": [list(places) for places in self._lists],
+            "regions": self._regions,
+            "providers": {one.provider: provider_name(one.provider) for _, one in self._machines.values()},
+        }
+
+    def _region(self, catalog: Catalog, plain: Question, area: str) -> Json:
+        """By purchase class the lists of a region: who takes part by default and where providers are named, the same
+        in the other classes, whole machines, and whole machines of other vendors."""
+        found = {}
+        for purchase in PURCHASES:
+            filters = Filters(region=area, purchase=purchase)
+            usual, named = (
+                of_market(catalog, plain.engine, replace(filters, providers=providers)) for providers in ((), (ALL,))
+            )
+            found[purchase] = [
+                *(
+                    {
+                        other: self._list(
+                            market.candidates
+                            if other == purchase
+                            else in_class(market.candidates, market.others.get(other, ()), other)
+                        )
+                        for other in PURCHASES
+                    }
+                    for market in (usual, named)
+                ),
+                self._list(named.whole),
+                self._list(named.of_other_vendors),
+            ]
+        return found
+
+    def _list(self, candidates: Iterable[Candidate]) -> int:
+        places = tuple(map(self._offer, candidates))
+        return self._lists.setdefault(places, len(self._lists))
+
+    def _offer(self, one: Candidate) -> int:
+        self.gpus.setdefault(one.gpu.id, one.gpu)
+        place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
+        offer = (place, one.usd_per_hour, one.region, one.price_as_of)
+        return self._offers.setdefault(offer, len(self._offers))

@@ -1,0 +1,44 @@
+"""The file of the live page: program, facts, page and style in one, whose policy allows nothing but these."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from sheetgen.live.live_facts import Json, as_text
+from sheetgen.live.live_program import live_program
+from sheetgen.program.javascript import runtime
+from sheetgen.writers.html import strict_environment, visible
+
+FOLDER = "live"  # of the templates
+
+
+def write_live(facts: Json, templates: Path, version: str) -> bytes:
+    """The page as one HTML document, which answers by these facts."""
+    folder = templates / FOLDER
+    page = (folder / "page.js").read_text(encoding="utf-8")
+    read_facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
+    script = "\n".join((runtime(), read_facts, live_program(), page))
+    style = (folder / "live.css").read_text(encoding="utf-8")
+    document = (
+        strict_environment(folder, visible)
+        .get_template("live.html.j2")
+        .render(
+            version=version,
+            script=Markup(script),
+            script_hash=_hash_of(script),
+            style=Markup(style),
+            style_hash=_hash_of(style),
+            facts=Markup(as_text(facts)),
+        )
+    )
+    return document.encode()
+
+
+def _hash_of(text: str) -> Any:
+    """The name by which a policy of content lets this text be read, and no other."""
+    return Markup(f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}")

@@ -1,0 +1,57 @@
+"""The program of the live page: the tables of an answer, money and load, and the sentences, as JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sheetgen.answer.ways_to_pay import OF_OWNING, UNIT_COSTS
+from sheetgen.formula import Formula
+from sheetgen.program.declared import Program, Table
+from sheetgen.program.javascript import print_function, print_programs
+from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOICE, CHOSEN, PEOPLE_READ, READ, SHEET
+from sheetgen.report.live_words import SENTENCES
+from sheetgen.report.templates import Template
+from sheetgen.sizing import cost, people, rates, speed, targets
+
+ANSWER = Path(__file__).with_name("answer.js")
+CASE = ("case",)  # the axis of what holds for one load alone
+
+
+def _program(*tables: Table) -> Program:
+    return Program(SHEET.axes, tables)
+
+
+def _of_case(name: str, *formulas: Formula) -> Program:
+    return _program(Table(name, CASE, formulas))
+
+
+PROGRAMS: Mapping[str, Program] = {
+    "sheet": SHEET,
+    "choice": _program(CHOICE),
+    "chosen": CHOSEN,
+    "answered": _program(ANSWERED, READ),
+    "peopleRead": _program(PEOPLE_READ),
+    "again": AGAIN,
+    "targets": _of_case("targets", speed.cached_fraction, *targets.DEFAULTS),
+    "rate": _of_case("rate", people.day_requests, rates.peak_requests_per_second),
+    "units": _of_case("units", *UNIT_COSTS),
+    "scope": _program(Table("scope", ("chosen",), (speed.measured_scope,))),
+    "owning": _of_case("owning", *OF_OWNING),
+    "hosted": _of_case("hosted", cost.hosted_monthly_usd, cost.hosted_monthly_cents),
+}
+
+
+def live_program() -> str:
+    """The program and the sentences, and what answers a question by them and the runtime."""
+    answer = ANSWER.read_text(encoding="utf-8")
+    return "\n".join((print_programs(PROGRAMS), _print_sentences(SENTENCES), answer))
+
+
+def _print_sentences(sentences: Mapping[str, Template | Formula]) -> str:
+    """A statement that declares SENTENCES: by name the quantities that a sentence reads, and the function."""
+    entries = []
+    for name, sentence in sentences.items():
+        formula = sentence.formula(name, name) if isinstance(sentence, Template) else sentence
+        entries.append(f"{name}:{{inputs:{list(formula.inputs)!r},say:{print_function(formula)}}}")
+    return "const SENTENCES={\n" + ",\n".join(entries) + "\n};\n"

@@ -1,0 +1,480 @@
+"""The request for approval: the sentence, the boxes to tick, what moves the money, ways to pay less, what is served and
+what could go wrong. Page, mail and Markdown draw the same sentences, which are for who pays: no layout, no precision.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
+from sheetgen.answer.confidences import ABOUT
+from sheetgen.answer.pay_less import committed_usd
+from sheetgen.formula import is_number, is_text
+from sheetgen.question.sheet_question import Question
+from sheetgen.report import notes, sentences, wording
+from sheetgen.report.headline_table import load_asked
+from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
+from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.templates import Template, q, template
+from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
+from sheetgen.sizing import cost
+from sheetgen.units import ON_DEMAND, PERCENT
+
+SPOT = "spot"
+Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
+
+_WORK = template(
+    "{people}[measured?, {measure}]",
+    people=sentences.of_people,
+    measured=is_text(q.measure),
+)
+_WHAT = template("{models} for {work}")
+_RUN = template("Run {what}: {month} a month")
+_SUBJECT = template("For approval: {month} a month to run {models}")
+_CHOOSE = template("Choose one of {what}; do not add their costs")
+_NOTHING = template("Nothing to approve yet: {what}, {verdict}")
+_YEAR = template(
+    "{year} a year[free?, cancel any day][bound?, a {term} commitment[longer?: {binds} in all]]"
+    "[taken?, taken away at any time].[raised? Rent {rent} a month, {contingency}.]",
+    free=q.purchase == ON_DEMAND,
+    bound=is_text(q.term),
+    longer=q.purchase != "reserved-1yr",
+    taken=q.purchase == SPOT,
+    raised=is_text(q.contingency),
+)
+_SURE = template("{sure} to be [short?large and ]fast enough.", short=q.is_short == 1)
+_SURE_APART = "How sure each model's machines are stands below."
+_NO_MARGIN = template("Nothing that we can rent is {sure}.")
+_TEST = template(
+    "{machines} for a day, our own {requests}. [falls?If fast enough: {cheaper} a month.|[rises?Then we know whether "
+    "we need the margin.|[settled?Little money hangs on it.|Then we know whether this is enough.]]]",
+    falls=is_text(q.cheaper),
+    rises=q.rises == 1,
+    settled=q.settled == 1,
+)
+_SPAN = template("{low} to {high}, not {now}")
+_PRICES = template("{less} less to {more} more")
+_FINDING = template(
+    "[moved?{name} [several?move|moves] the cost most: [open?nothing serves {end}|{usd} [saved?less|more] at {end}]|"
+    "Neither load nor price moves the cost]",
+    moved=q.usd > 0,
+    several=q.several == 1,
+    open=q.is_open == 1,
+    saved=q.is_saved == 1,
+)
+_ASKING = template(
+    "{users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour, {at_once} "
+    "of them at once."
+)
+_ENOUGH = template(
+    "At least {users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour."
+)
+_SPEED = template(
+    "The first word comes after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
+    "[paced? (target {pace_target})].",
+    aimed=is_text(q.first_target),
+    paced=is_text(q.pace_target),
+)
+_PER_PERSON = template("{usd} a person a month.")
+_TOO_SLOW = template(
+    "It proves too [short?small or ]slow: [surer?the margin costs {usd} more a month|nothing is surer].",
+    short=q.is_short == 1,
+    surer=is_number(q.usd),
+)
+_FAILS = template(
+    "[several?One of {machines} fails: too few are left|The machine fails: the service stops]. A spare costs {usd} a "
+    "month.",
+    several=q.n_instances > 1,
+)
+_SURVIVED = template("A {lost} fails: its spare is in the price.")
+_AT_THE_SAME_MOMENT = template("All {users} ask at the same moment: {usd} a month would serve them in time.")
+_QUALITY = template(
+    "The compressed model answers worse: uncompressed[served? costs {usd} more a month|, nothing serves it].",
+    served=is_number(q.usd),
+)
+_NEVER_MEASURED = template(
+    "We never measured this hardware: [other?the cheapest that we did costs {usd} a month|a day of it costs {usd}].",
+    other=q.is_other == 1,
+)
+_RESERVE = template("{machines} must be reserved first: we may not get them.")
+_BOUND = template("We stop early: up to {usd} stay due.")
+_EXCLUDED = "tax, storage, network, staff"
+_SPARE = template("a spare machine ({usd} a month)")
+_BASIS = template(
+    "Prices, {prices}: {lists}.[exchanged? {exchange}.][others? Other models: {models}.]",
+    others=is_text(q.models),
+    exchanged=is_text(q.exchange),
+)
+_UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
+SOME_QUALITY = template("quality: test it first")
+# By kind: what is changed, and what we give up, in as few words as a table has room for.
+WAYS: dict[str, tuple[Template, Template]] = {
+    "less_sure": (template("only {less}"), template("certainty: {few}, not {many}")),
+    "fp8_weights": (template("the model in 8 bits"), SOME_QUALITY),
+    "kv_fp8": (template("conversations in 8 bits"), SOME_QUALITY),
+    "four_bits": (template("the model in 4 bits"), template("more quality: test it first")),
+    "hours": (template("{what}"), template("answers at night")),
+    "term": (template("a {term} term"), template("cancelling; pays off in {months:whole} months")),
+    "provider": (template("{what} instead"), template("nothing, if allowed")),
+    "own": (template("owning the machines"), template("cash up front; staff and space")),
+    "hosted": (template("hosted by {host}"), template("our data leaves the company")),
+}
+
+
+def request_of(record: Record, question: Question, cards: Sequence[Card], total: Total | None) -> Request:
+    """The request of a sheet: for one model where one is asked for, all together, or one of several."""
+    asked = 0 if len(cards) == 1 else question.ask
+    if total is not None:
+        return _together(record, question, cards, total)
+    if asked is None:
+        return _choice(record, question, cards)
+    return _request(record, question, cards, asked)
+
+
+def _request(record: Record, question: Question, cards: Sequence[Card], asked: int) -> Request:
+    cell, name = record.headline_cells[asked], cards[asked].model
+    what = _WHAT.fill(models=name, work=work_of(question, cell))
+    if cell.chosen is None:
+        return _nothing(what, cell.verdict)
+    month = _approved(question, cell.answer.monthly_usd)
+    movers = tuple(_movers(question, cell))
+    margin = _margin(cell)
+    return Request(
+        what=what,
+        sentence=_RUN.fill(what=what, month=month),
+        subject=_SUBJECT.fill(models=name, month=month),
+        options=tuple(_options(question, cell)),
+        warnings=tuple(wording.measure_words(cell, question.settings.confidence))[:1],
+        sized=full_money(cell.answer.monthly_usd),
+        margin=full_money(margin.monthly_usd) if margin else NONE,
+        finding=_finding(cell, movers),
+        movers=movers,
+        ways=tuple(_way(cell, way) for way in cell.pay_less),
+        serves=tuple(_serves(question, cell)),
+        risks=tuple(_risks(question, cell)),
+        excluded=_EXCLUDED,
+        spare=_spare(question, cell),
+        basis=_basis(question, [cell.answer.instance, *([margin.instance] if margin else [])], cards, asked, month),
+    )
+
+
+def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Request:
+    """One of several models is to be chosen: an option each."""
+    cells = record.headline_cells
+    options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True) if cell.chosen]
+    what = _WHAT.fill(models=plural(len(options) or len(cards), "model"), work=work_of(question, _fewest(cells)))
+    if not options:
+        return _nothing(what, cells[0].verdict)
+    return Request(
+        what=what,
+        sentence=_CHOOSE.fill(what=what),
+        options=tuple(options),
+        excluded=_EXCLUDED,
+        basis=_basis(question, [cell.answer.instance for cell in cells if cell.chosen], (), 0, NONE),
+    )
+
+
+def _together(record: Record, question: Question, cards: Sequence[Card], total: Total) -> Request:
+    """All models together are to be approved: one option, and what each takes of it."""
+    cells = record.headline_cells
+    names = total.model
+    what = _WHAT.fill(models=names, work=work_of(question, _fewest(cells)))
+    if not total.monthly:
+        return _nothing(what, next(cell.verdict for cell in cells if cell.chosen is None))
+    month, year = total.approve or (total.monthly, total.per_year)
+    options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True)]
+    return Request(
+        what=what,
+        sentence=_RUN.fill(what=what, month=month),
+        subject=_SUBJECT.fill(models=names, month=month),
+        options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
+        serves=tuple(words("{}: {} a month. {}", one.name, one.price, one.facts[-1]) for one in options),
+        excluded=_EXCLUDED,
+        basis=_basis(question, [cell.answer.instance for cell in cells], (), 0, month),
+    )
+
+
+def _nothing(what: Text, verdict: str) -> Request:
+    sentence = _NOTHING.fill(what=what, verdict=verdict)
+    return Request(what=what, sentence=sentence, subject=sentence)
+
+
+def _of_model(question: Question, cell: CellRecord, card: Card) -> Option:
+    """One model of several, which its name chooses."""
+    first, *_ = _options(question, cell)
+    return first._replace(name=card.model, reply=card.model)
+
+
+def _fewest(cells: Sequence[CellRecord]) -> CellRecord:
+    """The model whose machines are enough for the fewest people."""
+    return min(cells, key=lambda cell: cell.users if cell.users >= 1 else math.inf)
+
+
+def work_of(question: Question, cell: CellRecord) -> Cell:
+    """Whose work is served: 640 people's document questions; 460 people's document questions, 32 at once."""
+    stated = question.loads[cell.row].users
+    users = stated or (cell.users if cell.users >= 1 else 0)
+    if not users:
+        return load_asked(question)
+    measure: Text = ""
+    if not stated:
+        measure = (
+            words("{} a second", rate_number(cell.requests_per_second))
+            if cell.is_rate
+            else words("{} at once", wording.whole(cell.requests))
+        )
+    return _WORK.fill(users=int(users), name=_requests(question, cell), measure=measure, measured=bool(measure))
+
+
+def _requests(question: Question, cell: CellRecord) -> str:
+    return f"{question.workload_of(cell.row).request_name}s"
+
+
+def _approved(question: Question, usd: float) -> Cell:
+    """What is to be approved of a rent: with contingency, where there is one."""
+    fraction = question.settings.contingency_fraction
+    return money(float(cost.total_usd(usd, cost.contingency_usd(usd, fraction))) if fraction else usd)
+
+
+def _margin(cell: CellRecord) -> AtConfidence | None:
+    """What is surer than the answer; None where nothing is, or the answer is as sure for its price."""
+    margin = cell.at_level(MARGIN)
+    return None if margin is None or _is_sure(cell, margin) else margin
+
+
+def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
+    """Whether the answer needs no margin: it is sure itself, or the same machines are in another layout."""
+    is_same = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT
+    return cell.answer.chance >= MARGIN or is_same
+
+
+def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
+    """The boxes to tick: as sized, with a margin where that is more, measure first."""
+    answer, margin = cell.answer, cell.at_level(MARGIN)
+    year = cell.units.annual_usd
+    yield _rental(question, answer, "Approve as sized", "approved", wording.is_short(answer), year)
+    if margin is None:
+        yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
+    elif not _is_sure(cell, margin):
+        year = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
+        yield _rental(question, margin, "Approve with a margin", "with margin", margin.limit == wording.MEMORY, year)
+    if cell.measure is not None:
+        run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
+        facts = _TEST.fill(
+            machines="One machine" if run.n_instances == 1 else plural(run.n_instances, "machine"),
+            requests=_requests(question, cell),
+            cheaper=full_money(cheaper.monthly_usd) if cheaper else NONE,
+            falls=cheaper is not None,
+            rises=margin is not None and not _is_sure(cell, margin),
+            settled=margin is not None and _is_sure(cell, margin),
+        )
+        rented = _place(run.n_instances, run.instance)
+        is_advised = "impossible" in cell.measure_first
+        yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
+
+
+def _rental(
+    question: Question, rental: AtConfidence | ChosenRecord, name: str, reply: str, is_short: bool, year_usd: float
+) -> Option:
+    usd, purchase = rental.monthly_usd, question.settings.purchase
+    contingency = wording.contingency_words(question.settings.contingency_fraction)
+    year = _YEAR.fill(
+        year=_approved(question, year_usd),
+        term=TERMS.get(purchase, ""),
+        binds=full_money(committed_usd(purchase, usd)),
+        rent=full_money(usd),
+        contingency=contingency,
+        purchase=purchase,
+        bound=purchase in TERMS,
+        raised=bool(contingency),
+    )
+    certainty = capital(str(_SURE.fill(sure=sure(rental.chance), short=is_short)))
+    price = _approved(question, usd)
+    return Option(name, reply, price, "a month", (year, certainty), _place(rental.n_instances, rental.instance))
+
+
+def _place(n_instances: int, instance: str) -> Cell:
+    return words("{}, {}", rent(n_instances, instance), provider_of(instance))
+
+
+def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
+    """What moves the month, each from what to what."""
+    for move in cell.moves:
+        name, span, ends = _MOVES[move.input](question, cell, move)
+        yield Mover(name, span, full_money(move.low_usd), full_money(move.high_usd), ends)
+
+
+def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+    people = question.loads[cell.row].users
+    if not people:
+        name = f"{_requests(question, cell).capitalize()} a second"
+        return _moved(name, rate_number, (move.low, move.high, cell.requests_per_second), "{} a second")
+    each = people / cell.requests_per_second
+    return _moved("People who ask", wording.whole, (each * move.low, each * move.high, people), "{} people")
+
+
+def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+    name = f"{_requests(question, cell).capitalize()} at once"
+    return _moved(name, wording.whole, (move.low, move.high, cell.concurrent_requests or 0), "{} at once")
+
+
+def _length_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+    a_page, request = question.reference.assumption("tokens_per_page"), question.workload_of(cell.row).request_name
+    a_unit, unit = (1.0, "tokens") if move.low < a_page else (a_page, "pages")
+    amounts = tuple(tokens / a_unit for tokens in (move.low, move.high, cell.context_tokens))
+    return _moved(f"{unit.capitalize()} per {request}", wording.whole, amounts, f"{{}} {unit}")
+
+
+def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+    return "Speed", Cell("faster to slower than predicted"), (sure(move.low), sure(move.high))
+
+
+def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
+    less, more = (Cell(abs(1 - factor), PERCENT) for factor in (move.low, move.high))
+    return "List prices", _PRICES.fill(less=less, more=more), (words("{} less", less), words("{} more", more))
+
+
+def _moved(name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str) -> Moved:
+    """What moves by a number: from what to what, not what it is now."""
+    low, high, now = map(shown, amounts)
+    return name, _SPAN.fill(low, high, now), (words(pattern, low), words(pattern, high))
+
+
+_MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
+    "requests_per_second": _rate_moved,
+    "concurrent_requests": _requests_moved,
+    "context_tokens": _length_moved,
+    "confidence": _speed_moved,
+    "price_factor": _prices_moved,
+}
+
+
+def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
+    """What moves the month most: the widest bar, and what its longer half is."""
+    usd, open_end = cell.answer.monthly_usd, math.inf
+
+    def halves(mover: Mover) -> tuple[float, float]:
+        """How far the month falls, and how far it rises; without end where nothing serves it."""
+        ends = [usd if is_low else open_end for is_low in (True, False)]
+        low, high = (end.value if end else none for end, none in zip((mover.low, mover.high), ends, strict=True))
+        return usd - low, high - usd
+
+    widest = max(movers, key=lambda mover: sum(halves(mover)))
+    saved, added = halves(widest)
+    return _FINDING.fill(
+        name=_UNIT.split(widest.name)[0],
+        end=widest.ends[0 if saved > added else 1],
+        usd=NONE if added == open_end else full_money(max(saved, added)),
+        moved=max(saved, added) > 0,
+        several=widest.name != "Speed",
+        open=added == open_end,
+        saved=saved > added,
+    )
+
+
+def _way(cell: CellRecord, way: PayLess) -> WayRow:
+    change, gives_up = WAYS[way.kind]
+    values = {
+        "what": way.what.removesuffix(", not requested").replace(" only", ""),
+        "less": sure(way.chance or 0),
+        **{name: _percent(chance) for name, chance in (("few", way.chance or 0), ("many", cell.answer.chance))},
+        "host": way.what.partition(" of ")[2],
+        "term": TERMS.get(way.detail, way.detail),
+        "months": math.ceil(way.pays_after_months or 0),
+    }
+    rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
+    commits = full_money(way.commits_usd) if way.commits_usd else "nothing"
+    return WayRow(
+        str(change.fill(**values)), rented, full_money(way.monthly_usd), commits, str(gives_up.fill(**values))
+    )
+
+
+def _percent(chance: float) -> str:
+    return str(sure(chance)).removesuffix(" sure")
+
+
+def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
+    """The load, how fast it is answered, and what a person costs."""
+    answer, workload = cell.answer, question.workload_of(cell.row)
+    users, times = question.loads[cell.row].users or cell.users, f"{workload.requests_per_user_per_day:g}"
+    if users >= 1:
+        yield (_ASKING if question.loads[cell.row].users else _ENOUGH).fill(
+            users=int(users),
+            times=times,
+            per_hour=wording.whole(math.floor(cell.requests_per_hour)),
+            requests=_requests(question, cell),
+            at_once=cell.requests,
+        )
+    if workload.output_tokens > 1:
+        aimed = question.settings.speed_targets
+        first, pace = workload.ttft_target_ms, workload.tpot_target_ms
+        yield _SPEED.fill(
+            first=seconds(answer.ttft_seconds),
+            first_target=seconds((first or 0) / 1000),
+            pace=wording.pace(1 / answer.tpot_seconds),
+            pace_target=wording.pace(1000 / (pace or 1000)),
+            aimed=bool(first and aimed),
+            paced=bool(pace and aimed),
+        )
+    if users >= 1:
+        yield _PER_PERSON.fill(usd=wording.dollars(answer.monthly_usd / users))
+
+
+def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
+    """What could go wrong, each with what it costs."""
+    answer, margin, usd = cell.answer, cell.at_level(MARGIN), cell.answer.monthly_usd
+    if not _is_sure(cell, margin):
+        more = full_money(margin.monthly_usd - usd) if margin else NONE
+        yield _TOO_SLOW.fill(usd=more, surer=margin is not None, short=wording.is_short(answer))
+    if question.settings.survive:
+        yield _SURVIVED.fill(lost=wording.lost(question))
+    else:
+        machines, spare = plural(answer.n_instances, "machine"), full_money(usd / answer.n_instances)
+        yield _FAILS.fill(machines=machines, usd=spare, several=answer.n_instances > 1)
+    if (every := cell.all_at_once) and every.monthly_usd > usd:
+        yield _AT_THE_SAME_MOMENT.fill(
+            users=wording.whole(every.concurrent_requests), usd=full_money(every.monthly_usd)
+        )
+    if (published := cell.as_published) and (published.monthly_usd is None or published.monthly_usd > usd):
+        more = full_money(published.monthly_usd - usd) if published.monthly_usd else NONE
+        yield _QUALITY.fill(usd=more, served=published.monthly_usd is not None)
+    if not answer.measured and cell.measure is not None:
+        other = cell.measured_hardware
+        price = full_money(other.monthly_usd) if other else money(cell.measure.usd)
+        yield _NEVER_MEASURED.fill(usd=price, other=other is not None)
+    if question.settings.purchase in TERMS:
+        yield _BOUND.fill(usd=full_money(committed_usd(question.settings.purchase, usd)))
+    if cell.needs_reservation:
+        yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
+
+
+def _spare(question: Question, cell: CellRecord) -> Text:
+    if question.settings.survive:
+        return ""
+    return _SPARE.fill(usd=full_money(cell.answer.monthly_usd / cell.answer.n_instances))
+
+
+def _basis(question: Question, rented: Sequence[str], cards: Sequence[Card], asked: int, month: Text) -> Cell:
+    """The prices' kind and days, of what is to be rented; the other models; dollars beside another currency."""
+    settings = question.settings
+    days: dict[str, list[str]] = {}
+    for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
+        days.setdefault(wording.provider_name(candidate.provider), []).append(
+            wording.day_words(notes.price_date(candidate))
+        )
+    others = [words("{} {}", card.model, card.monthly) for i, card in enumerate(cards) if i != asked]
+    exchange = ""
+    if settings.currency != "USD":
+        dollars = f": {month} a month" if month else ""  # a text, which stays in dollars
+        exchange = f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}{dollars}"
+    return _BASIS.fill(
+        prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
+        lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(found))}" for provider, found in days.items()),
+        models=joined(", ", others),
+        others=bool(others),
+        exchange=exchange,
+        exchanged=bool(exchange),
+    )

@@ -1,0 +1,70 @@
+"""The sentences of the live page: those of every answer, and its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sheetgen.formula import Formula, is_text
+from sheetgen.report import sentences
+from sheetgen.report.pay_less_words import WAYS
+from sheetgen.report.templates import Template, q, template
+
+PARTS = {"weights": "weights", "kv": "KV cache", "other": "other", "free": "free"}  # of memory
+SENTENCES: Mapping[str, Template | Formula] = {
+    "sure": sentences.sure,
+    "rent": sentences.rent,
+    "hardware_words": sentences.hardware_words,
+    **{f"measure_{name}": sentence for name, sentence in sentences.MEASURE_FIRST.items()},
+    **{f"way_{kind}": way.what for kind, way in WAYS.items()},
+    # A number of months comes as it is shown.
+    **{f"gives_up_{kind}": way.gives_up.saying(pays_after_months="{months}") for kind, way in WAYS.items()},
+    "rented": template("{rent}, {provider}"),
+    "year": template(
+        "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",
+        bound=is_text(q.term),
+        cancelled=q.is_on_demand == 1,
+    ),
+    "declined": template(
+        "{term} was requested and is no answer: [held?{month} a month, no less than on demand|nothing holds the load].",
+        held=is_text(q.month),
+    ),
+    "load": template(
+        "[arriving?{per_hour} requests an hour at the peak: ]{at_once} at once"
+        "[many?, enough for at least {people} people who ask {times} times a day]",
+        arriving=is_text(q.per_hour),
+        many=is_text(q.people),
+    ),
+    "fast_enough": template("{sure} to be fast enough"),
+    "margin": template(
+        "[held?{sure}: {month} a month on {rent}.|Nothing is {sure}.] Sure that these machines are fast enough for "
+        "this load; not that the load is right, nor that no machine fails.",
+        held=is_text(q.month),
+    ),
+    "wait": template(
+        "First word after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
+        "[paced? (target {pace_target})].",
+        aimed=is_text(q.first_target),
+        paced=is_text(q.pace_target),
+    ),
+    "memory": template("Memory: {free} of {limit} GiB are free"),
+    "part": template("{part}, {gib} GiB"),
+    "hardware": template(
+        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}].",
+        placed=is_text(q.region),
+        dated=is_text(q.day),
+    ),
+    "published": template(
+        "[held?In {dtype}: {month} a month on {rent}.|In {dtype}: nothing serves it within the targets.]",
+        held=is_text(q.month),
+    ),
+    "no_ways": template("None that saves more than 2 %."),
+    "about": template(
+        "Worked out in this page; nothing is sent. {engine} {version}, prices as of {day}. Not in them: tax, storage, "
+        "network, staff. A month has {hours} hours."
+    ),
+    "over": template("{model} reads at most {limit} tokens; prompt and answer are {context}."),
+    "no_model": template("No model is called {name}.[near? Near it: {near}.]", near=is_text(q.near)),
+    "wrong": template("{label} is {value}. Write {kind}."),
+    "unknown": template("The address has {name}, which the page does not know."),
+    "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
+}

@@ -1,0 +1,146 @@
+"""Decision: any model, load, precision, class, provider and confidence typed there gives what Python gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import books
+import pytest
+from amounts import IN_LONG, amount
+from cells_of import FEW
+from recalculation import compare, poison, recalculate_with_formualizer, values_after
+from workbook_cells import values
+
+from sheetgen.answer.recording import record_of
+from sheetgen.answer.solve import solve
+from sheetgen.book.decision_choices import decision, requests_of_choice
+from sheetgen.question.sheet_question import Load, Question, ask
+from sheetgen.units import COMMITTED, PLAIN_LAYOUTS
+
+OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
+N_CHOICES = amount(3, 40)
+DTYPES = ("recommended", "published", "bf16", "fp8", "int8", "int4")
+PROVIDERS = ("any", "any", "any", *sorted({one.partition("/")[0] for one in books.INSTANCES.split(",")}))
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return books.build(tmp_path_factory.mktemp("decision"), "one", OPTIONS)[0]
+
+
+def picks(rng: random.Random) -> dict[str, Any]:
+    """Choices on the page, from usual to odd."""
+    served = [m for m in books.catalog().models() if m.kind != "draft"]
+    return {
+        "model": rng.choice(served).name,
+        "weight_dtype": rng.choice(DTYPES),
+        "kv_cache_dtype": rng.choice(("auto", "auto", "fp8")),
+        "purchase": rng.choice(("on-demand", "on-demand", "reserved-1yr", "reserved-3yr", "spot")),
+        "provider": rng.choice(PROVIDERS),
+        "confidence": rng.choice((0.5, 0.7, 0.7, 0.85)),
+        "users": rng.choice((None, None, 3, 200, 9000)),
+        "requests_per_user_per_day": rng.choice((5, 20)),
+        "concurrent_requests": rng.choice((1, 3, 32, 200, 5000)),
+        "context_tokens": rng.choice((500, 4096, 16_384, 32_768, 131_072, 1_000_000)),
+        "answer_tokens": rng.choice((1, 100, 400)),
+        "tpot_ms": rng.choice((None, 30, 50, 100)),
+        "ttft_ms": rng.choice((None, 3000, 60_000)),
+    }
+
+
+def requests_of(question: Question, picked: Mapping[str, Any]) -> int:
+    """Requests at once of what is asked: those stated, or of people by Little's law at the targets."""
+    if not picked["users"]:
+        return int(picked["concurrent_requests"])
+    settings = question.settings
+    per_hour = picked["users"] * picked["requests_per_user_per_day"] * settings.peak_hour_share * settings.burst_factor
+    off = 1e6 * 1000  # what a target that is off lasts
+    ttft, tpot = (picked[f"{figure}_ms"] or off for figure in ("ttft", "tpot"))
+    seconds = (ttft + (picked["answer_tokens"] - 1) * tpot) / 1000
+    mean = per_hour / 3600 * seconds
+    return max(1, -int(-(mean + 1.7417 * mean**0.5) // 1))
+
+
+def asked(picked: Mapping[str, Any]) -> Question:
+    """The question of the page, for `solve`: of the workbook's own candidates and layouts."""
+    own = ask(books.catalog(), OPTIONS)
+    model = next(m for m in decision(solve(own)).models if m.name == picked["model"])
+    names = ("weight_dtype", "kv_cache_dtype", "purchase", "confidence")
+    question = ask(books.catalog(), {**OPTIONS, "models": model.id, **{name: str(picked[name]) for name in names}})
+    requests = requests_of(question, picked)
+    context, answer = picked["context_tokens"], picked["answer_tokens"]
+    workload = question.workloads[0].model_copy(
+        update={
+            "input_tokens": context - answer,
+            "output_tokens": answer,
+            "tpot_target_ms": picked["tpot_ms"],
+            "ttft_target_ms": picked["ttft_ms"],
+        }
+    )
+    has_ranks = len(own.layouts) > len(PLAIN_LAYOUTS)
+    over = context > (question.models[0].model.max_context_tokens or 0)
+    return replace(
+        question,
+        workloads=(workload,),
+        tiers=(requests,),
+        loads=(Load(0, 0, 0, context, context - answer, requests, over),),
+        headline=(0, 0),
+        candidates=tuple(
+            replace(one, tries_ranks=one.tries_ranks and has_ranks)
+            for one in question.candidates
+            if picked["provider"] in ("any", one.provider)
+        ),
+    )
+
+
+@pytest.mark.parametrize("seed", range(N_CHOICES))
+def test_random_choices_give_what_solve_gives(book: Path, seed: int) -> None:
+    picked = picks(random.Random(seed))
+    if picked["users"] and None in (picked["tpot_ms"], picked["ttft_ms"]):
+        picked["users"] = None  # of people without a target nobody knows how long they take
+    question = asked(picked)
+    cell = record_of(solve(question)).cells[0] if question.candidates else None
+    found = values_after(book, {f"in_decision_{name}": value for name, value in picked.items()})
+    if cell is None or cell.chosen is None:
+        assert (found["rec_decision_n_instances"], found["rec_decision_monthly_usd"]) == ("-", "-"), picked
+        return
+    answer = cell.answer
+    assert (found["rec_decision_instance"], found["rec_decision_n_instances"]) == (answer.instance, answer.n_instances)
+    assert found["rec_decision_monthly_usd"] == pytest.approx(answer.monthly_usd, rel=1e-9), picked
+    assert found["rec_decision_chance"] == pytest.approx(answer.chance, abs=1e-9), picked
+    shown = {key[1]: value for key, value in found.items() if key[0] == "Decision"}
+    for line, level in (("D10", 0.9), ("D11", 0.5)):
+        at_level = cell.at_level(level)
+        assert (f"${at_level.monthly_usd:,.0f} on {at_level.n_instances} × " if at_level else "n") in str(shown[line])
+
+
+def test_what_is_built_is_what_the_record_says(default_book: Path) -> None:
+    """The levels, the published weights and both terms beside the answer of the first model's headline."""
+    shown = {key[1]: value for key, value in values(default_book).items() if key[0] == "Decision"}
+    solved = solve(ask(books.catalog(), books.USUAL if IN_LONG else {**books.USUAL, "instances": FEW}))
+    record = record_of(solved)
+    cell = record.headline_cells[0]
+    assert shown["D5"] == pytest.approx(cell.answer.monthly_usd)
+    published = cell.as_published
+    assert published is not None and f"${published.monthly_usd:,.0f} on" in shown["D12"]
+    rows = {value: int(place[1:]) for place, value in shown.items() if place[0] == "A"}
+    for purchase, label in zip(COMMITTED, ("1 yr term", "3 yr term"), strict=False):
+        term = cell.by_purchase[purchase]
+        if term is not None and term.monthly_usd < 0.98 * cell.answer.monthly_usd:
+            assert shown[f"E{rows[label]}"] == pytest.approx(term.monthly_usd, rel=1e-9)
+
+
+def test_people_are_so_many_at_once_as_their_targets_allow() -> None:
+    """460 people who ask 20 times a day are 32 at once: what the first sheet says of RAG."""
+    given = (460, 20, 0.12, 1.3, 3600, 7.144 + 1023 * 0.05, 1.7417, 1)
+    assert requests_of_choice.function(*given) == 32
+
+
+def test_every_cell_is_worked_out(book: Path, tmp_path: Path) -> None:
+    poison(book, tmp_path / "poisoned.xlsx")
+    found = compare(book, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "recalculated.xlsx"))
+    assert not found.mismatches and found.n_compared > 10_000, found.mismatches[:5]

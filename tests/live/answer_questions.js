@@ -1,0 +1,21 @@
+// node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
+const fs = require("fs");
+const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
+const { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, byPurchase, waysToPayLess, asPublished, measureFirst, QuestionError }})()`);
+
+function record(question) {
+  const start = performance.now();
+  try {
+    const found = answer(question), first = performance.now() - start;
+    const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
+    Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
+    const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };
+    return { ...plain, milliseconds: [first, performance.now() - start] };
+  } catch (error) {
+    if (!(error instanceof QuestionError)) return { error: String(error.stack), milliseconds: [0, 0] };
+    return { refused: error.message, milliseconds: [0, 0] };
+  }
+}
+
+console.log(JSON.stringify(JSON.parse(given).map(record)));

@@ -1,0 +1,186 @@
+"""The page in a headless Chromium: it shows what Python answers, whatever its address says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from browser import BROWSER, REQUIRED, Browser
+from live_questions import Question, catalog, facts, options_of, random_questions
+
+from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.api import recommended, sheet_record
+from sheetgen.errors import SheetgenError
+from sheetgen.live.live_page import write_live
+from sheetgen.report.wording import provider_of, rent, sure
+from sheetgen.writers.formats import templates_folder
+
+pytestmark = pytest.mark.skipif(BROWSER is None and not REQUIRED, reason="no Chromium is installed")
+
+SHOWN: list[Question] = [
+    {"model": "70b", "users": 640, "input_tokens": 15_360, "output_tokens": 1024},
+    {"model": "deepseek-ai/DeepSeek-V3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
+    {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256, "purchase": "spot"},
+]
+READ = """({
+  texts: Object.fromEntries(
+    ["month", "rent", "year", "sure", "message"].map((id) => [id, document.getElementById(id).textContent])),
+  ways: [...document.querySelectorAll("#ways tr")].map((row) =>
+    [row.querySelector("th").firstChild.textContent, row.querySelector("td").textContent]),
+})"""
+VIOLATE = """new Promise((done) => {
+  document.addEventListener("securitypolicyviolation", (violation) => done(violation.effectiveDirective));
+  document.body.append(Object.assign(document.createElement("script"), { textContent: "document.title = 1" }));
+})"""
+# Addresses that are no question, or want to be more than one: each is answered by a message, and shown as text.
+HOSTILE = (
+    "model=<img src=x onerror=document.title='taken'>",
+    "model=<script>document.title='taken'</script>&users=1",
+    "model=70b&users=1e999",
+    "model=70b&users=-1",
+    "model=70b&users=99999999999999999999",
+    "model=70b&providers=__proto__",
+    "model=70b&region=constructor",
+    "model=__proto__",
+    "__proto__=1&constructor=2",
+    "model=70b&purchase=%3Cb%3E",
+    "model=70b&tpot_ms=javascript:alert(1)",
+    "%E0%A4%A",
+    "model=70b&input_tokens=100000000&output_tokens=100000000",
+)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("live") / "live.html"
+    file.write_bytes(write_live(facts(), templates_folder(), "0"))
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    yield browser
+    browser.close()
+
+
+def address_of(question: Question) -> str:
+    words = {name: "off" if name.endswith("_ms") and value == 0 else value for name, value in question.items()}
+    return urlencode({name: ",".join(value) if isinstance(value, list) else value for name, value in words.items()})
+
+
+def in_words(question: Question) -> dict[str, object] | None:
+    """What Python's record says in the places of the page; nothing where the question is refused."""
+    try:
+        solved = recommended(options_of(question), catalog())
+    except SheetgenError:
+        return None
+    [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
+    if cell.chosen is None:
+        return {"month": cell.verdict}
+    answer = cell.answer
+    return {
+        "month": f"${answer.monthly_usd:,.0f}",
+        "rent": f"{rent(answer.n_instances, answer.instance)}, {provider_of(answer.instance)}",
+        "year": f"${cell.units.annual_usd:,.0f} a year",
+        "sure": f"{sure(answer.chance)} to be fast enough",
+        "ways": [[way.what, f"${way.monthly_usd:,.0f}"] for way in cell.pay_less],
+    }
+
+
+def compare(page: Browser, address: str, questions: list[Question]) -> int:
+    """How many answers are shown as Python says them; any other fails."""
+    n_answers = 0
+    for question in questions:
+        page.open(f"{address}#{address_of(question)}")
+        shown, words = page.evaluate(READ), in_words(question)
+        texts = shown["texts"]
+        if words is None:
+            assert texts["message"] and not texts["rent"], (question, texts)
+            continue
+        assert texts["message"] == "", (question, texts)
+        assert texts["month"] == words["month"], question
+        if "rent" in words:
+            n_answers += 1
+            assert (texts["rent"], texts["sure"]) == (words["rent"], words["sure"]), question
+            assert texts["year"].startswith(str(words["year"])), question
+            assert shown["ways"] == words["ways"], question
+    return n_answers
+
+
+def test_shows_what_python_answers(page: Browser, address: str) -> None:
+    assert compare(page, address, SHOWN) == len(SHOWN)
+    assert page.problems == []
+
+
+@pytest.mark.long
+def test_shows_what_python_answers_to_random_questions(page: Browser, address: str) -> None:
+    assert compare(page, address, list(random_questions(7, 60))) > 40
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("hash_", HOSTILE)
+def test_a_hostile_address_is_text(page: Browser, address: str, hash_: str) -> None:
+    page.open(f"{address}#{hash_}")
+    assert page.evaluate("document.title") == "What does it take to serve this model?"
+    assert page.evaluate("document.querySelectorAll('main img, main script').length") == 0
+    assert page.evaluate("document.getElementById('message').textContent.length") > 10
+    assert page.problems == []
+
+
+def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    before = page.evaluate("document.getElementById('month').textContent")
+    page.evaluate(
+        "delete document.documentElement.dataset.complete; const users = document.querySelector('[name=users]');"
+        "users.value = '64,000'; users.dispatchEvent(new Event('input', {bubbles: true}))"
+    )
+    page.wait_for("document.documentElement.dataset.complete")
+    after, link = page.evaluate("document.getElementById('month').textContent"), page.evaluate("location.href")
+    assert after != before
+    page.open(f"{address}#model=8b")
+    page.open(link)
+    assert page.evaluate("document.getElementById('month').textContent") == after
+    command = page.evaluate("document.getElementById('command').value")
+    assert "--users 64000" in command and "--model 70b" in command
+
+
+def test_the_policy_lets_nothing_else_run(page: Browser, address: str) -> None:
+    page.open(f"{address}#model=8b")
+    assert page.evaluate(VIOLATE).startswith("script-src")
+    assert page.evaluate("document.title") == "What does it take to serve this model?"
+    page.problems.clear()
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_nothing_is_cut(page: Browser, address: str, width: int) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    page.look(width, "light")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    small = page.evaluate(
+        "[...document.querySelectorAll('form input:not([type=radio]), select, button')].filter((one) => "
+        "one.offsetParent && one.type !== 'checkbox' && one.offsetHeight < 44).map((one) => one.name || one.id)"
+    )
+    assert small == []
+
+
+def test_every_field_has_a_label(page: Browser, address: str) -> None:
+    page.open(f"{address}#model=8b")
+    bare = "[...document.querySelectorAll('input, select')].filter((one) => !one.labels?.[0]?.textContent.trim())"
+    assert page.evaluate(f"{bare}.map((one) => one.name)") == []
+
+
+def test_the_file_is_small(address: str) -> None:
+    import gzip
+
+    data = Path(address.removeprefix("file://")).read_bytes()
+    assert len(data) <= 800_000
+    assert len(gzip.compress(data)) <= 250_000
+    assert not re.search(
+        rb"https?://(?!huggingface)", re.sub(rb'(?s)<script type="application/json".*?</script>', b"", data)
+    )
+    json.loads(re.findall(rb'(?s)id="facts">(.*?)</script>', data)[0])

@@ -1,0 +1,132 @@
+"""The request: its figures are the record's, an option that cannot be had has no box, and a title is a finding."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+from answers import record_for
+
+from sheetgen.answer.answer_record import CellRecord
+from sheetgen.answer.solve import solve
+from sheetgen.catalog import Catalog
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+from sheetgen.report.page import Cell, Request
+
+ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
+
+
+@functools.cache
+def requested(**more: Any) -> tuple[Request, CellRecord]:
+    """The request, and the load of the record that it is made from."""
+    question = ask(Catalog(), {name: value for name, value in (ASKED | more).items() if value})
+    solved = solve(question)
+    record = record_for(solved)
+    return build_page(record, question).request, record.headline_cells[question.ask or 0]
+
+
+def amount(text: object) -> float:
+    assert isinstance(text, Cell) and isinstance(text.value, int | float)
+    return float(text.value)
+
+
+LOADS: dict[str, dict[str, str]] = {
+    "at once": {},
+    "people": {"users": "640", "tiers": ""},
+    "a rate": {"requests_per_second": "4", "tiers": ""},
+    "a commitment": {"purchase": "reserved-1yr"},
+    "uncertain": {"tpot_ms": "8"},
+}
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("load", LOADS)
+def test_every_price_is_the_records(load: str) -> None:
+    asked, cell = requested(**LOADS[load])
+    options = {option.name: option for option in asked.options}
+    assert amount(options["Approve as sized"].price) == cell.answer.monthly_usd
+    assert amount(options["Measure first"].price) == (cell.measure.decider or cell.measure).usd  # type: ignore[union-attr]
+    margin, at_margin = options.get("Approve with a margin"), cell.at_level(0.9)
+    if at_margin is None:
+        assert margin is not None and not margin.price and not margin.reply  # no box to tick
+    elif margin is not None:
+        assert amount(margin.price) == at_margin.monthly_usd > cell.answer.monthly_usd
+    else:
+        assert cell.answer.chance >= 0.9 or at_margin.monthly_usd == pytest.approx(cell.answer.monthly_usd)
+    assert [amount(way.monthly) for way in asked.ways] == pytest.approx([way.monthly_usd for way in cell.pay_less])
+    assert [(mover.low.value, mover.high.value) for mover in asked.movers] == [
+        (move.low_usd, move.high_usd) for move in cell.moves
+    ]
+
+
+def test_what_goes_wrong_costs_what_the_record_says() -> None:
+    asked, cell = requested()
+    said = " ".join(map(str, asked.risks))
+    assert cell.as_published is not None and cell.as_published.monthly_usd is not None
+    usd, margin = cell.answer.monthly_usd, cell.at_level(0.9)
+    assert margin is not None
+    for more in (margin.monthly_usd - usd, usd / cell.answer.n_instances, cell.as_published.monthly_usd - usd):
+        assert f"${more:,.0f}" in said
+    survived = " ".join(map(str, requested(survive="machine")[0].risks))
+    assert "A spare costs" not in survived and "its spare is in the price" in survived
+    bound = requested(purchase="reserved-1yr")
+    assert f"up to ${12 * bound[1].answer.monthly_usd:,.0f} stay due" in " ".join(map(str, bound[0].risks))
+
+
+def test_the_title_of_the_bars_is_the_widest_of_them() -> None:
+    for more in LOADS.values():
+        asked, cell = requested(**more)
+        usd = cell.answer.monthly_usd
+        swings = {m.name: amount(m.high) - amount(m.low) for m in asked.movers if m.high and m.low}
+        widest = max(swings, key=lambda name: swings[name])
+        ends = {m.name: (usd - amount(m.low), amount(m.high) - usd) for m in asked.movers if m.high and m.low}
+        title = str(asked.finding)
+        assert title.startswith(widest.split(" ")[0]) and " the cost most: " in title
+        assert isinstance(asked.finding, Cell)
+        figures = [part for part in asked.finding.parts if isinstance(part, Cell) and isinstance(part.value, float)]
+        assert amount(figures[0]) == pytest.approx(max(ends[widest]))
+        assert ("less at" in title) == (ends[widest][0] > ends[widest][1])
+
+
+def test_contingency_is_in_what_is_approved_and_the_rent_stands_beside() -> None:
+    (rent, cell), (asked, _) = requested(), requested(contingency_fraction="0.1", currency="EUR", fx_rate="0.5")
+    for before, after in zip(rent.options[:2], asked.options[:2], strict=True):
+        assert amount(after.price) == pytest.approx(0.55 * amount(before.price))
+        assert f"Rent €{amount(before.price) / 2:,.0f} a month, with 10% contingency." in str(after.facts[0])
+    assert amount(asked.options[2].price) == pytest.approx(0.5 * amount(rent.options[2].price))  # a day is a rent
+    assert f"1 US dollar is 0.5 EUR: ${1.1 * cell.answer.monthly_usd:,.0f} a month." in str(asked.basis)
+    assert str(asked.sentence).endswith(f": {asked.options[0].price} a month")
+
+
+def test_people_stand_in_the_sentence_as_they_were_stated() -> None:
+    people, _ = requested(**LOADS["people"])
+    assert str(people.what) == "Llama 3.1 70B for 640 people's document questions"
+    at_once, cell = requested()
+    assert str(at_once.what) == f"Llama 3.1 70B for {cell.users:.0f} people's document questions, 32 at once"
+    rate, cell = requested(**LOADS["a rate"])
+    assert str(rate.what) == f"Llama 3.1 70B for {cell.users:,.0f} people's document questions, 4 a second"
+    targetless, _ = requested(tpot_ms="off", ttft_ms="off")  # which says nothing of people
+    assert str(targetless.what) == "Llama 3.1 70B for 32 document questions at once"
+
+
+def test_several_models_are_a_choice_and_together_a_sum() -> None:
+    choice, _ = requested(ask="")
+    assert [option.reply for option in choice.options] == ["Llama 3.1 8B", "Llama 3.1 70B"] and not choice.subject
+    assert "do not add their costs" in str(choice.sentence)
+    total, _ = requested(ask="", together="yes")
+    (only,) = total.options
+    assert amount(only.price) == pytest.approx(sum(amount(option.price) for option in choice.options))
+
+
+def test_where_nothing_serves_it_nothing_is_to_be_approved() -> None:
+    asked, _ = requested(gpus="l4", models="405b", ask="405b")
+    assert str(asked.sentence).startswith("Nothing to approve yet: Llama 3.1 405B for ") and not asked.options
+
+
+def test_measuring_is_advised_where_nothing_is_as_sure_as_was_asked() -> None:
+    asked, cell = requested(models="405b", ask="405b", confidence="0.97", tpot_ms="20")
+    assert "impossible" in cell.measure_first
+    assert [option.name for option in asked.options if option.is_advised] == ["Measure first"]
+    assert not any(option.is_advised for option in requested()[0].options)

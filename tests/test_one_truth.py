@@ -1,0 +1,187 @@
+"""One truth: a figure or a risk of the record stands on every output that speaks of it, and is drawn from its key.
+
+A key of the record is changed, and every output drawn anew. Which of them change, and say the new figure, is written
+down here by key: an output that has the figure from elsewhere, or a new one that forgets it, fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from answers import record_for
+
+from sheetgen.answer.answer_record import CellRecord, Record, as_json
+from sheetgen.answer.solve import solve
+from sheetgen.catalog import Catalog
+from sheetgen.mail.message import Letter, bodies
+from sheetgen.question.sheet_question import Question, ask
+from sheetgen.report.answer_lines import answer_lines, answer_words
+from sheetgen.report.build_page import build_page
+from sheetgen.writers.csv import write_loads
+from sheetgen.writers.formats import Options, templates_folder
+from sheetgen.writers.html import render_html, write_web
+from sheetgen.writers.markdown import write_brief
+
+ASKED = {"models": "70b", "ask": "70b", "users": "320", "as_of": "2026-11-20"}  # an answer whose risks are many
+REQUEST, SHEET, ENGINEERS, WEB, MAIL, MARKDOWN, CSV, JSON, TERMINAL = OUTPUTS = (
+    *("request", "sheet", "engineers", "web", "mail", "markdown", "csv", "json", "terminal"),
+)
+ALL = {*OUTPUTS}
+PAPERS = {REQUEST, SHEET, WEB, MAIL, MARKDOWN}
+FACTOR = 1.0371  # which no other figure of the answer is of another
+
+
+@functools.cache
+def answered() -> tuple[Record, Question]:
+    question = ask(Catalog(), ASKED)
+    return record_for(solve(question)), question
+
+
+def seen(text: str) -> str:
+    """What a reader sees of HTML, in one line."""
+    return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL)).split())
+
+
+def drawn(record: Record, question: Question) -> dict[str, str]:
+    """Every output of a record as text."""
+    page, options = build_page(record, question), Options(templates_folder())
+    (cell,) = record.headline_cells
+    printed = render_html(page, templates=options.templates)
+    request, sheet, engineers = re.split(r'<main class="first">|<aside class="engineers">', printed)
+    return {
+        REQUEST: seen(request.partition('<section class="request"')[2]),
+        SHEET: seen(sheet),
+        ENGINEERS: seen(engineers),
+        WEB: seen(write_web(page, options).decode()),
+        MAIL: bodies(Letter(page, "sheet"), options.templates)[0],
+        MARKDOWN: write_brief(page, options).decode().replace("\\", ""),
+        CSV: write_loads(record, options).decode(),
+        JSON: json.dumps(as_json(cell)),
+        TERMINAL: "\n".join(
+            (answer_words(question, cell), *(line.text for line in answer_lines(question, cell, n_ways=9)))
+        ),
+    }
+
+
+def changed(part: Any, path: tuple[str | int, ...], change: Callable[[Any], Any]) -> Any:
+    """A part of the record with the value at a path of its keys changed."""
+    key, *rest = path
+    inside = part[key] if isinstance(key, int) else getattr(part, key)
+    value = changed(inside, tuple(rest), change) if rest else change(inside)
+    if isinstance(key, int):
+        return (*part[:key], value, *part[key + 1 :])
+    return replace(part, **{key: value})
+
+
+def said_by(path: tuple[str | int, ...], change: Callable[[Any], Any]) -> dict[str, tuple[str, str]]:
+    """The outputs that differ where a key of the asked load does: before and after."""
+    record, question = answered()
+    (row,) = record.headline
+    other = changed(record, ("cells", row, *path), change)
+    before, after = drawn(record, question), drawn(other, question)
+    return {name: (before[name], after[name]) for name in OUTPUTS if before[name] != after[name]}
+
+
+def cell_now() -> CellRecord:
+    (cell,) = answered()[0].headline_cells
+    return cell
+
+
+def at(kind: str) -> int:
+    """Where in the record a way to pay less stands."""
+    return [way.kind for way in cell_now().pay_less].index(kind)
+
+
+def figures_of(usd: float) -> set[str]:
+    """How outputs write an amount."""
+    return {f"${usd:,.0f}", f"{usd:.10g}"[:9]}
+
+
+FIGURES: dict[str, tuple[tuple[str | int, ...], set[str]]] = {  # a key, and who says it
+    "a year": (("units", "annual_usd"), {*PAPERS, CSV, JSON, TERMINAL}),
+    "with a margin": (("by_confidence", -1, "monthly_usd"), {*PAPERS, JSON, TERMINAL}),
+    "a day of measuring": (("measure", "decider", "usd"), {*PAPERS, JSON, TERMINAL}),
+    "as published": (("as_published", "monthly_usd"), {REQUEST, SHEET, WEB, MARKDOWN, JSON, TERMINAL}),
+    "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, WEB, MARKDOWN, JSON, TERMINAL}),
+    "all at once": (("all_at_once", "monthly_usd"), {REQUEST, WEB, MARKDOWN, JSON, TERMINAL}),
+    "a term": (("pay_less", "term", "monthly_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON, TERMINAL}),
+    "what it binds": (("pay_less", "term", "commits_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON}),
+}
+
+
+def path_of(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """A path with the places that are named in it."""
+    (first, *rest) = path
+    if first == "pay_less":
+        return (first, at(str(rest[0])), *rest[1:])
+    return tuple(len(cell_now().by_confidence) - 1 if step == -1 else step for step in path)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_stands_on_all_that_speak_of_it(name: str) -> None:
+    named, speaks = FIGURES[name]
+    path = path_of(named)
+    usd = functools.reduce(
+        lambda part, key: part[key] if isinstance(key, int) else getattr(part, key), path, cell_now()
+    )
+    assert isinstance(usd, float)
+    differs = said_by(path, lambda value: value * FACTOR)
+    assert {*differs} == speaks
+    answer = cell_now().answer.monthly_usd
+    new = figures_of(usd * FACTOR) | figures_of(usd * FACTOR - answer)  # a risk says how much more it is
+    assert [output for output, (_, after) in differs.items() if not any(figure in after for figure in new)] == []
+    assert all(figure not in before for before, _ in differs.values() for figure in figures_of(usd * FACTOR))
+
+
+def test_the_month_and_how_sure_it_is_stand_everywhere() -> None:
+    month = said_by(("chosen", "monthly_usd"), lambda usd: usd * FACTOR)
+    usd = cell_now().answer.monthly_usd * FACTOR
+    assert {*month} == ALL
+    silent = {name for name, (_, after) in month.items() if not any(one in after for one in figures_of(usd))}
+    assert silent == {ENGINEERS}  # which has the months of purchase classes, and of a machine to spare
+    sure = said_by(("chosen", "chance"), lambda chance: 0.6123)
+    shown = {name for name, (_, after) in sure.items() if "60%" in after or "0.6123" in after}
+    assert shown == {*sure} == ALL - {ENGINEERS}
+
+
+RISKS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any], str, set[str]]] = {  # a key, its other value, a word
+    "a reservation": (
+        ("needs_reservation",),
+        lambda _: True,
+        "reserv|ask the provider",
+        {REQUEST, SHEET, ENGINEERS, WEB, MARKDOWN, JSON, TERMINAL},
+    ),
+    "measure first": (
+        ("measure_first",),
+        lambda _: ("impossible",),
+        "measure first: nothing is|impossible",
+        {*PAPERS, JSON, TERMINAL},
+    ),
+    "never measured": (
+        ("chosen", "measured"),
+        lambda measured: not measured,
+        "",
+        {REQUEST, WEB, MARKDOWN, JSON, TERMINAL},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RISKS)
+def test_a_risk_stands_on_all_that_speak_of_it(name: str) -> None:
+    path, change, word, speaks = RISKS[name]
+    differs = said_by(path, change)
+    told = re.compile(word, re.IGNORECASE)
+    assert {output for output, (_, after) in differs.items() if told.search(after)} == speaks
+    assert {*differs} - speaks <= {CSV}  # which has it as a value
+
+
+def test_a_figure_that_is_not_the_records_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sheetgen.report.approval.sure", lambda chance: "80% sure")
+    assert not {REQUEST, MAIL, MARKDOWN} & {*said_by(("chosen", "chance"), lambda chance: 0.6123)}
