@@ -79,7 +79,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "cards" and "row" in rest:
         return _of_row(built, built.headline(numbers[0]), field)
     if part == "cards" and "ways" in rest:
-        return _of_way(built, built.headline(numbers[0]), numbers[1])
+        row = built.headline(numbers[0])
+        return _gpus_of_way(built, row, numbers[1]) if field == "gpus" else _of_way(built, row, numbers[1])
+    if part == "level":
+        return Place((built.solved.question.settings.confidence,))
     if part == "matrix" and field in ("load", "people"):
         row = built.load(0, *numbers[:2])
         if field == "load":
@@ -258,6 +261,15 @@ def _of_way(built: Built, row: int, n: int) -> Place:
     return Place(
         (*numbers, *(float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up)))
     )
+
+
+def _gpus_of_way(built: Built, row: int, n: int) -> Place:
+    """How many GPUs a way rents, and the figures of their name."""
+    way = built.record.cells[row].pay_less[n]
+    if way.instance is None:  # a host, or GPUs of one's own
+        return Place()
+    candidate = built.solved.question.instances[way.instance]
+    return Place((candidate.gpu_count * float(way.n_instances or 0),), (candidate.gpu.short_name,))
 
 
 def _targets(book: Book) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import re
+from datetime import date
 from html.parser import HTMLParser
 from typing import Any
 
@@ -356,7 +357,12 @@ def test_every_number_of_the_markdown(built: Built) -> None:
 
 
 def test_every_number_of_the_pdf(built: Built) -> None:
-    assert amiss_in_print(built.shown, {"": text_of(built.files["pdf"])}) == []
+    """The age of the oldest price is counted from its date."""
+    page = built.shown
+    days = [date.fromisoformat(text) for text in re.findall(r"\d{4}-\d\d-\d\d", page.price_lists)]
+    age = (date.fromisoformat(page.as_of) - min(days)).days
+    assert f"the oldest {age} days old" in page.price_lists
+    assert set(amiss_in_print(page, {"": text_of(built.files["pdf"])})) <= {f": {age}"}
 
 
 # Told from among all candidates, by a name, or beside other numbers of the load: a wrong digit may be another's, as

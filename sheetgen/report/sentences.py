@@ -66,7 +66,7 @@ hour_of_people = template(
 )
 hour_of_rate = template("{per_hour:whole} requests an hour at the peak.")
 weights_of_group = template(
-    "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|licence not known here]]",
+    "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|check its licence]]",
     several=is_text(q.models),
     published=is_text(q.publisher),
     licensed=is_text(q.license),
@@ -197,7 +197,7 @@ runner_up_words = template(
 # Precision of the weights -------------------------------------------------------------------------------------------
 
 checkpoint_words = template(
-    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|licence not known here]|no checkpoint is known here]",
+    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|check its licence]|no checkpoint is known here]",
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )

@@ -25,6 +25,7 @@ from sheetgen.writers.layout import (
     MOST_ON_A_PAGE,
     REQUEST_SPACINGS,
     SPACINGS,
+    STEPS,
     Spacing,
     usual,
     usual_of_engineers,
@@ -88,8 +89,9 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     """The page with as much white as leaves its first part on one page.
 
     A layout takes most of a second, so it begins where pages of this size usually end. Where there is no such white
-    the machines to rent stand in the part for engineers alone, and then the first part goes on overleaf, as that of
-    more than five models always does: the print never shrinks. Raises PageError where something leaves its place.
+    the machines to rent stand in the part for engineers alone, then the ways to pay less of several models are left
+    out, and then the first part goes on overleaf, as that of more than five models always does: the print never
+    shrinks. Raises PageError where something leaves its place.
     """
     n_models = len(page.models)
     n_characters = sum(len(text) for _, text in _texts(page, ""))
@@ -97,16 +99,17 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
-    most, sheet, engineers = len(SPACINGS), usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    sheet, engineers = usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
     is_full = False
     while not is_full:
-        spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
-        white = SPACINGS[engineers]
-        how = {"of_request": request, "engineers": white, "has_machines": has_machines}
-        found = _lay_out(page, templates, spacing, brand, **how)
-        steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
-        is_full = n_models > MOST_ON_A_PAGE or not any(steps)
-        sheet, engineers = sheet + steps[0], engineers + steps[1]
+        step = STEPS[sheet]
+        how = {"of_request": request, "engineers": SPACINGS[engineers]}
+        how |= {"has_machines": step.has_machines, "has_ways": step.has_ways}
+        found = _lay_out(page, templates, step.spacing, brand, **how)
+        sheet_goes_on = not found.is_whole and sheet < len(STEPS) - 1
+        engineers_go_on = not found.is_engineers_whole and engineers < len(SPACINGS) - 1
+        is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
+        sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
     return found
