@@ -103,9 +103,8 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     is_full = False
     while not is_full:
         step = STEPS[sheet]
-        how = {"of_request": request, "engineers": SPACINGS[engineers]}
-        how |= {"has_machines": step.has_machines, "has_ways": step.has_ways}
-        found = _lay_out(page, templates, step.spacing, brand, **how)
+        how = {"has_machines": step.has_machines, "has_ways": step.has_ways, "engineers": SPACINGS[engineers]}
+        found = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
         sheet_goes_on = not found.is_whole and sheet < len(STEPS) - 1
         engineers_go_on = not found.is_engineers_whole and engineers < len(SPACINGS) - 1
         is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
