@@ -147,17 +147,18 @@ def size_columns(
     catalog: Catalog,
     named: NamedRows | None = None,
     measured: Sequence[Reading] = (),
+    longest: bool = True,
 ) -> Sized:
     """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`.
 
     `named` are the rows of a frame by their names, see `complete`. `measured`: points that set the times of the rows
-    whose deployment they are of.
+    whose deployment they are of. longest: whether the longest context that fits is searched for.
     """
     points = complete(given, n_rows, catalog, named)
     measurements = _measurements(measured, given, points, catalog)
     inputs, results = dict(points.inputs), dict[str, Any]()
     good = points.good if len(points.good) < n_rows else slice(None)
-    grid, in_flight = _at_rates(points.grid) if len(points.good) else (points.grid, None)
+    grid, in_flight = _at_rates(points.grid, longest) if len(points.good) else (points.grid, None)
     if in_flight is not None:
         inputs["concurrent_requests"] = numpy.array(inputs["concurrent_requests"], float)
         inputs["concurrent_requests"][good] = in_flight
@@ -220,7 +221,7 @@ def _put_names(grid: Grid, points: Points) -> None:
     grid.combine("band_scope", numpy.where, scopes, ROW)
 
 
-def _at_rates(facts: Grid) -> tuple[Grid, Any]:
+def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
     """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
@@ -230,12 +231,12 @@ def _at_rates(facts: Grid) -> tuple[Grid, Any]:
     asked = numpy.asarray(facts.spread("concurrent_requests", ROW), float)
     follows = numpy.isnan(asked)
     if not follows.any():
-        evaluate_deployments(grid)
+        evaluate_deployments(grid, longest)
         return grid, None
     whole = asked.copy()
     whole[follows] = requests_at_rate(grid.restricted({"row": numpy.flatnonzero(follows)}))
     grid.put(ROW, {"concurrent_requests": whole})
-    evaluate_deployments(grid)
+    evaluate_deployments(grid, longest)
     grid.evaluate((in_flight_at_peak,), ROW)
     on_average = _as_result("requests_per_second", grid.spread("in_flight_at_peak", ROW))
     in_flight = numpy.where(follows & (grid.spread("grows", ROW) == 0), on_average, whole)

@@ -5,13 +5,11 @@ Lets the helpers explain a failed assert (pyproject.toml puts their folders on t
 
 from __future__ import annotations
 
-import atexit
 import functools
 import gc
 import os
 import random
-import shutil
-import tempfile
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -142,10 +140,9 @@ def _laid_out_once(html: str, templates: Path, spacing: Spacing, brand: Brand | 
 
 pdf.laid_out = plan_page.laid_out = _laid_out_once
 
-# Commands that run in processes of their own need not compile the sources each time.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-    os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="sheetgen-bytecode-")
-    atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
+# Neither the processes of a run nor the commands that they start compile the sources each time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # `diff` reads the workbook that all tests of a file edit again and again, and an edited one for each form of output.
 compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_workbook_bytes)

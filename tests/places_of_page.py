@@ -79,7 +79,10 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
     if part == "cards" and "row" in rest:
         return _of_row(built, built.headline(numbers[0]), field)
     if part == "cards" and "ways" in rest:
-        return _of_way(built, built.headline(numbers[0]), numbers[1])
+        row = built.headline(numbers[0])
+        return _gpus_of_way(built, row, numbers[1]) if field == "gpus" else _of_way(built, row, numbers[1])
+    if part == "level":
+        return Place((built.solved.question.settings.confidence,))
     if part == "matrix" and field in ("load", "people"):
         row = built.load(0, *numbers[:2])
         if field == "load":
@@ -112,14 +115,6 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         return Place((month / count,))
     if part == "fp8_quality":
         return book.sheet("Sources and checks")
-    if part == "cards" and field == "committed":  # the longest term that has a price
-        on_demand, *terms = (_of_class(built, numbers[0], n, True).numbers for n in (0, 1, 2))
-        total = 36 * terms[1][0] if terms[1] else 12 * terms[0][0]
-        return Place((total, total / on_demand[0]))
-    if part == "cards" and field == "targets":
-        of_load = book.rows["Contexts"][4 + question.headline[0]]
-        token, first = float(of_load["TPOT target, ms"]), float(of_load["TTFT target, ms"]) / 1000
-        return Place((token, first))
     if part == "assumed":
         n = built.solved.question.numbers[question.headline[1]]
         return Place((10.0 * n,) if n else ()) + book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")
@@ -266,6 +261,15 @@ def _of_way(built: Built, row: int, n: int) -> Place:
     return Place(
         (*numbers, *(float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up)))
     )
+
+
+def _gpus_of_way(built: Built, row: int, n: int) -> Place:
+    """How many GPUs a way rents, and the figures of their name."""
+    way = built.record.cells[row].pay_less[n]
+    if way.instance is None:  # a host, or GPUs of one's own
+        return Place()
+    candidate = built.solved.question.instances[way.instance]
+    return Place((candidate.gpu_count * float(way.n_instances or 0),), (candidate.gpu.short_name,))
 
 
 def _targets(book: Book) -> tuple[float, ...]:

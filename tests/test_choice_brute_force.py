@@ -470,6 +470,34 @@ def test_a_class_that_is_no_answer_says_why(
         assert "term" not in [way["kind"] for way in cell["pay_less"]]
 
 
+def test_weights_that_were_named_name_the_recommended_ones_where_these_are_surer(catalog: Catalog) -> None:
+    """405B in 4 bits has no answer at 0.9, and in FP8 one; at 0.5 FP8 is cheaper, as its arithmetic is faster. Of one
+    request at a time 4 bits are."""
+    for confidence in (0.9, 0.5):
+        cell = sheetgen.recommend(**FOUR_BITS, confidence=confidence, catalogs=catalog)["cells"][0]
+        load = Load("llama-3.1-405b", 32768, 0, "fp8", "bf16", True, rate=0.5, confidence=confidence)
+        best, other = answer_in_class(load, "0"), cell["as_recommended"]
+        assert isinstance(best, Answer) and told(other) == rented(best.best)
+        assert (other["weight_dtype"], best.load.confidence) == ("fp8", confidence) and other["chance"] >= confidence
+        assert ("impossible" in cell["measure_first"]) is (confidence == 0.9)
+        assert confidence == 0.9 or other["monthly_usd"] < cell["monthly_usd"]
+    lone = {"model": "llama-3.1-70b", "context": 4096, "concurrent_requests": 1, "weight_dtype": "int4"}
+    assert sheetgen.recommend(**lone, catalogs=catalog)["cells"][0]["as_recommended"] is None
+
+
+def test_very_many_machines_name_the_cheapest_on_a_quarter_of_them(catalog: Catalog) -> None:
+    load = {"model": "qwen3-embedding-8b", "context": 4096, "output_tokens": 1, "providers": "gcp"}
+    few, many = (
+        sheetgen.recommend(**load, requests_per_second=rate, catalogs=catalog)["cells"][0] for rate in (40, 400)
+    )
+    assert few["n_instances"] <= 64 and few["fewer_machines"] is None
+    assert (many["instance"], many["n_instances"] > 500) == ("gcp/g2-standard-4", True)
+    other = many["fewer_machines"]
+    assert other["instance"] == "gcp/g2-standard-96" and other["n_instances"] <= many["n_instances"] / 4
+    months = {one["instance"]: one["reason"] for one in many["why_not"]}
+    assert months[other["instance"]].startswith(f"${other['monthly_usd']:,.0f} a month")
+
+
 CLEARLY, LEAST = (
     Decimal("0.25"),
     Decimal("0.1"),

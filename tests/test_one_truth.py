@@ -22,7 +22,7 @@ from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.report.answer_lines import answer_lines, answer_words
+from sheetgen.report.answer_lines import Shown, answer_lines, answer_words
 from sheetgen.report.build_page import build_page
 from sheetgen.writers.csv import write_loads
 from sheetgen.writers.formats import Options, templates_folder
@@ -54,7 +54,7 @@ def drawn(record: Record, question: Question) -> dict[str, str]:
     page, options = build_page(record, question), Options(templates_folder())
     (cell,) = record.headline_cells
     printed = render_html(page, templates=options.templates)
-    request, sheet, engineers = re.split(r'<main class="first">|<aside class="engineers">', printed)
+    request, sheet, engineers = re.split(r'<main class="first">|<aside class="engineers"[^>]*>', printed)
     return {
         REQUEST: seen(request.partition('<section class="request"')[2]),
         SHEET: seen(sheet),
@@ -65,7 +65,7 @@ def drawn(record: Record, question: Question) -> dict[str, str]:
         CSV: write_loads(record, options).decode(),
         JSON: json.dumps(as_json(cell)),
         TERMINAL: "\n".join(
-            (answer_words(question, cell), *(line.text for line in answer_lines(question, cell, n_ways=9)))
+            (answer_words(question, cell), *(line.text for line in answer_lines(question, cell, Shown(n_ways=9))))
         ),
     }
 
@@ -107,7 +107,7 @@ def figures_of(usd: float) -> set[str]:
 FIGURES: dict[str, tuple[tuple[str | int, ...], set[str]]] = {  # a key, and who says it
     "a year": (("units", "annual_usd"), {*PAPERS, CSV, JSON, TERMINAL}),
     "with a margin": (("by_confidence", -1, "monthly_usd"), {*PAPERS, JSON, TERMINAL}),
-    "a day of measuring": (("measure", "decider", "usd"), {*PAPERS, JSON, TERMINAL}),
+    "a day of measuring": (("measure", "usd"), {*PAPERS, JSON, TERMINAL}),
     "as published": (("as_published", "monthly_usd"), {REQUEST, SHEET, WEB, MARKDOWN, JSON, TERMINAL}),
     "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, WEB, MARKDOWN, JSON, TERMINAL}),
     "all at once": (("all_at_once", "monthly_usd"), {REQUEST, WEB, MARKDOWN, JSON, TERMINAL}),
@@ -155,7 +155,7 @@ RISKS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any], str, set[str]]] = 
     "a reservation": (
         ("needs_reservation",),
         lambda _: True,
-        "reserv|ask the provider",
+        "reserv|ask the provider|ask for capacity",
         {REQUEST, SHEET, ENGINEERS, WEB, MARKDOWN, JSON, TERMINAL},
     ),
     "measure first": (

@@ -53,6 +53,19 @@ class PublishedRecord:
 
 
 @dataclass(frozen=True)
+class OtherWeights:
+    """What is rented in the recommended precision of weights, where another one was named and this one is cheaper, or
+    surer: at the confidence asked for where the one named is an even chance."""
+
+    weight_dtype: str
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
+    is_surer: bool = field(default=False, metadata=UNPRINTED)
+
+
+@dataclass(frozen=True)
 class StartupLog:
     """What the engine prints of its pool when a replica starts, for requests of the longest length that it takes."""
 
@@ -479,6 +492,7 @@ class CellRecord:
     checkpoint: str | None  # the Hugging Face id that a launch names
     kv_bytes_by_dtype: Mapping[str, int]
     as_published: PublishedRecord | None  # None where the published weights are in use
+    as_recommended: OtherWeights | None
     log: StartupLog | None
     verdict: str
     chosen: ChosenRecord | None = field(metadata={"flat": ChosenRecord})
@@ -493,6 +507,7 @@ class CellRecord:
     without_ttft: RentalRecord | None
     without_survival: RentalRecord | None
     needs_reservation: bool
+    fewer_machines: RentalRecord | None  # of very many machines: the cheapest on far fewer
     not_asked: tuple[NotAskedRecord, ...]
     hosted: tuple[HostedRecord, ...]
     units: UnitCosts = field(metadata={"flat": UnitCosts})

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy
 
-from sheetgen.answer.answer_record import MeasuredHardware, NotAskedRecord
+from sheetgen.answer.answer_record import MeasuredHardware, NotAskedRecord, RentalRecord
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import chance_of, tables, was_measured
@@ -19,6 +19,22 @@ def needs_reservation(solved: Solution, row: int) -> bool:
     """Whether a load's answer is of more machines than one may expect to find free."""
     most = solved.question.reference.assumption("reservation_above_instances")
     return solved.choices[row].n_instances > most
+
+
+def fewer_machines(solved: Solution) -> list[RentalRecord | None]:
+    """By load, where its answer is of very many machines, the cheapest on at most a share of them."""
+    question = solved.question
+    many, share = (question.reference.assumption(name) for name in ("many_instances", "few_of_many_fraction"))
+    counts = numpy.array([choice.n_instances or 0 for choice in solved.choices])
+    found: list[RentalRecord | None] = [None] * len(counts)
+    if (counts > many).any():
+        n_instances = solved.costs["n_instances"]
+        few = (n_instances > 0) & (n_instances <= share * counts[:, None])
+        for row, picked in enumerate(pick(solved.grid, few)):
+            if counts[row] > many and picked is not None:
+                best = picked[1]
+                found[row] = RentalRecord(solved.candidate(best.offer).instance, best.n_instances, best.usd)
+    return found
 
 
 def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:

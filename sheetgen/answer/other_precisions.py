@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sheetgen.answer.answer_record import CheckpointRecord, ModelRecord, PublishedRecord
+from sheetgen.answer.answer_record import CheckpointRecord, ModelRecord, OtherWeights, PublishedRecord
+from sheetgen.answer.confidences import is_fallback
 from sheetgen.answer.picks import pick
 from sheetgen.answer.sheet_facts import grid_of
 from sheetgen.answer.solution import Solution
@@ -40,6 +41,35 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
             offer, n_instances, usd = picked[0]
             chance = chance_of(others, again, offer)
             found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chance)
+    return tuple(found)
+
+
+def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
+    """By load what would be rented in the recommended precision of weights, where another one was named that is neither
+    this nor the published one, and it is clearly cheaper or surer."""
+    question = solved.question
+    models = {
+        m: replace(one, weight_dtype=one.recommended_weight_dtype)
+        for m, one in enumerate(question.models)
+        if one.weight_dtype not in (one.recommended_weight_dtype, one.auto_weight_dtype)
+    }
+    loads = {row: load for row, load in enumerate(question.loads) if load.model in models and not load.over_limit}
+    found: list[OtherWeights | None] = [None] * len(question.loads)
+    if not loads:
+        return tuple(found)
+    others = tables(_asked_again(question, list(models.values()), loads.values()))
+    most = 1 - question.reference.assumption("least_saving_fraction")
+    for again, ((row, load), picked) in enumerate(zip(loads.items(), pick(others.grid), strict=True)):
+        usd = solved.choices[row].monthly_usd
+        if picked is None or usd is None:
+            continue
+        is_surer = is_fallback(solved, row) and not is_fallback(others, again)
+        is_less_sure = is_fallback(others, again) and not is_fallback(solved, row)
+        if is_surer or (picked[0].usd <= most * usd and not is_less_sure):
+            offer, n_instances, other_usd = picked[0]
+            dtype, chance = models[load.model].weight_dtype, chance_of(others, again, offer)
+            instance = others.candidate(offer).instance
+            found[row] = OtherWeights(dtype, instance, n_instances, other_usd, chance, is_surer)
     return tuple(found)
 
 

@@ -22,6 +22,7 @@ from sheetgen.answer.answer_record import (
     MemoryRecord,
     NotAskedRecord,
     NotChosen,
+    OtherWeights,
     OwnedRecord,
     ProviderCost,
     PublishedRecord,
@@ -37,9 +38,9 @@ from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
 from sheetgen.answer.longer_contexts import cheaper_longer
-from sheetgen.answer.market_notes import measured_hardware, needs_reservation, not_asked
+from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
-from sheetgen.answer.other_precisions import as_published, kv_bytes_by_dtype, model_records
+from sheetgen.answer.other_precisions import as_published, as_recommended, kv_bytes_by_dtype, model_records
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
@@ -75,7 +76,11 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     of_levers = levers or [()] * len(question.loads)
     otherwise, published, caches = asking_otherwise(solved), as_published(solved), kv_bytes_by_dtype(solved)
     cheaper = less_sure(solved, confidences) if levers else (None,) * len(question.loads)
-    parts = zip(confidences, cheaper, others, providers, published, caches, otherwise, of_levers, strict=True)
+    few, recommended = fewer_machines(solved), as_recommended(solved)
+    parts = zip(
+        *(confidences, cheaper, few, others, providers, published, recommended, caches, otherwise, of_levers),
+        strict=True,
+    )
     cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
         loads, longer = Loads(solved), cheaper_longer(solved, headline)
@@ -170,9 +175,11 @@ def _cell(
     chosen: ChosenRecord | None,
     confidences: tuple[AtConfidence | None, ...],
     cheaper: AtConfidence | None,
+    few: RentalRecord | None,
     others: tuple[NotAskedRecord, ...],
     providers: tuple[ProviderCost, ...],
     published: PublishedRecord | None,
+    recommended: OtherWeights | None,
     kv_bytes_by_dtype: Mapping[str, int],
     people: Otherwise,
     levers: Sequence[Lever],
@@ -203,6 +210,7 @@ def _cell(
         checkpoint=model.served_as,
         kv_bytes_by_dtype=kv_bytes_by_dtype,
         as_published=published,
+        as_recommended=recommended,
         log=startup_log(solved, row),
         verdict=choice.verdict,
         chosen=chosen,
@@ -217,6 +225,7 @@ def _cell(
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),
         needs_reservation=needs_reservation(solved, row),
+        fewer_machines=few,
         not_asked=others,
         hosted=hosts_of(solved, row),
         units=UnitCosts(**{name: units[name] for name in keys_of(UnitCosts)}),

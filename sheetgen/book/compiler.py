@@ -167,7 +167,7 @@ class Compiler:
         if name in self.head.columns or name in gpus.columns:
             if name not in self._shared:
                 places = self.head.columns["gpu_row"]
-                own = self.head.columns.get(name) or [lookup(gpus.with_below(name), place) for place in places]
+                own = self.head.columns.get(name) or [lookup(gpus.range(name), place) for place in places]
                 self._shared[name] = RowValues.of(own)
             return self._shared[name]
         for key in (down, *self.down):
@@ -211,7 +211,7 @@ class Compiler:
     def _side_by_side(self, wiring: Wiring, name: str) -> list[RowLookup]:
         """By model, what that one of some columns of GPUs holds whose place is the model's, for each column's GPU."""
         names, key = SIDE_BY_SIDE[name]
-        columns = [wiring.tables["gpus"].with_below(of_place).refs for of_place in names]
+        columns = [wiring.tables["gpus"].range(of_place).refs for of_place in names]
         places = self.head.columns["gpu_row"]
         by_place = [[column[int(place.value) - 1].value for place in places] for column in columns]
         read = wiring.side_by_side(name), places[0]

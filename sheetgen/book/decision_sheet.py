@@ -66,7 +66,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Requests at once, times", "context": "Tokens of each, times", "price": "Prices, times"}
-KV_GIVES_UP, BITS_GIVE_UP = "some quality: test it", "more quality: test it"
+KV_GIVES_UP, BITS_GIVE_UP = "quality: test", "quality: test"
 
 
 def _or_none(target_ms: Any) -> Any:
@@ -284,11 +284,11 @@ class DecisionSheets:
             (sentences.in_published, self._of_precision(PUBLISHED), "plain"),
             (sentences.first_word, env, "plain"),
             (sentences.pace_of_answer, env, "plain"),
-            (sentences.room_of_answer, env, "plain"),
             (sentences.asked_in_words, {**env, "requests": self.at_once}, "plain"),
         ]
         for at, (one, given, role) in enumerate(lines, row + 1):
             sheet.compute(at, ANSWER, one, given, role=role)
+        sheet.link(row + 1 + len(lines), ANSWER, found["room_words"], TEXT, "plain")
         self.monthly, self.found = monthly, found
         self.of.names |= {
             "rec_decision_instance": found["instance"],

@@ -147,7 +147,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
     ranks = list(dict.fromkeys(one.data_parallel_size for one in question.layouts))
     plain = {of: at for at, of in enumerate(profiles) if of[1] in PLAIN_LAYOUTS}
     head.given("gpu_row", "GPU row", [gpu + 1 for gpu, _ in profiles], PLAIN, role="fixed")
-    head.picked("gpu_name", "GPU", gpus.with_below("gpu_name"), "gpu_row", TEXT)
+    head.picked("gpu_name", "GPU", gpus.range("gpu_name"), "gpu_row", TEXT)
     for name, label, places in (
         ("tp_position", "TP row", [TENSOR_PARALLEL_SIZES.index(one.tensor_parallel_size) for _, one in profiles]),
         ("rank_position", "DP row", [ranks.index(layout.data_parallel_size) for _, layout in profiles]),
@@ -222,7 +222,7 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
         (g.value, c.value or 0, 0 if p.value == NONE else p.value)
         for g, c, p in zip(names.refs, counts.refs, prices.refs, strict=True)
     ]
-    gpu_names = wiring.tables["gpus"].with_below("gpu")
+    gpu_names = wiring.tables["gpus"].range("gpu")
     of_profile = (head.columns[n] for n in ("gpu_row", "tensor_parallel_size", "data_parallel_size"))
     for at, tp, dp in zip(*of_profile, strict=True):
         gpu = lookup(gpu_names, at)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sheetgen.errors import PageError
-from sheetgen.formula import Expr, Formula, function
+from sheetgen.formula import Expr, Formula, Later, function
 from sheetgen.question.parse import MOST, MOST_TEXT, Kind
 from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
 
@@ -385,7 +385,7 @@ class Sheet:
         if missing:
             raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
         found = worked_out(one, env)
-        cell = Cell(found.value, role, display or one.display, formula=found.expr(self.name))
+        cell = Cell(found.value, role, display or one.display, formula=Later(lambda: found.expr(self.name)))
         return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
@@ -407,7 +407,7 @@ class Sheet:
 
     def link(self, row: int, column: int, what: Ref | Lookup, display: Display, role: str = "link", **more: Any) -> Ref:
         """Place what another cell holds, or what a look-up gives."""
-        return self.formula(row, column, what.value, what.expr(self.name), display, role, **more)
+        return self.formula(row, column, what.value, Later(lambda: what.expr(self.name)), display, role, **more)
 
     def formula(
         self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any

@@ -108,7 +108,6 @@ class Table:
     overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
     columns: dict[str, list[Any]] = field(default_factory=dict)
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
-    below: dict[str, Ref] = field(default_factory=dict)  # a row below that Decision alone reads, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
     n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
@@ -270,13 +269,6 @@ class Table:
         whole = name in self.given_columns and name not in self.spare  # cat_... takes the spare rows in
         return named(self.wiring.names, f"{'cat' if whole else 'tbl'}_{self.key}_{name}", refs)
 
-    def with_below(self, name: str) -> Range:
-        """A whole column with the row below it, where there is one."""
-        if name not in self.below:
-            return self.range(name)
-        refs = (*self.columns[name], self.below[name])
-        return named(self.wiring.names, f"tbl_{self.key}_and_decision_{name}", refs)
-
 
 class Head(Table):
     """Rows above a matrix, each of which says one thing of every column: a table that lies on its side."""
@@ -362,7 +354,7 @@ class Wiring:
         """The columns of GPUs that stand side by side, of which a model's place picks one."""
         first, *_, last = SIDE_BY_SIDE[name][0]
         gpus = self.tables["gpus"]
-        ends = gpus.with_below(first).refs[0], gpus.with_below(last).refs[-1]
+        ends = gpus.range(first).refs[0], gpus.range(last).refs[-1]
         return named(self.names, f"tbl_gpus_from_{first}", ends)
 
     def first_name(self, dtype: Ref) -> Lookup:
@@ -379,10 +371,10 @@ class Wiring:
             dtype = lookup(self.tables["models"].range(key), places["models"])
             value = NONE
             if gpu.value != NONE:
-                value = self.tables["gpus"].with_below(columns[int(dtype.value) - 1]).refs[int(gpu.value) - 1].value
+                value = self.tables["gpus"].range(columns[int(dtype.value) - 1]).refs[int(gpu.value) - 1].value
             return element(value, self.side_by_side(name), gpu, dtype)
         key = self.key_of(name, places)
-        return lookup(self.tables[key].with_below(name), self._gpu(places) if key == "gpus" else places[key])
+        return lookup(self.tables[key].range(name), self._gpu(places) if key == "gpus" else places[key])
 
     def _gpu(self, places: Mapping[str, Ref]) -> Ref | Lookup:
         """The row of GPUs: as said, or the profile's."""

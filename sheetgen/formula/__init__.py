@@ -47,12 +47,13 @@ from sheetgen.formula.operations import (
     whole_text,
 )
 from sheetgen.formula.quantity import Formula, formula
-from sheetgen.formula.tree import OPERATIONS, Expr, Quantity, function, literal
+from sheetgen.formula.tree import OPERATIONS, Expr, Later, Quantity, function, literal
 
 __all__ = [
     "OPERATIONS",
     "Expr",
     "Formula",
+    "Later",
     "Quantity",
     "at_most",
     "both",

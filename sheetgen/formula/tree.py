@@ -183,6 +183,22 @@ class Expr:
     __gt__, __ge__ = _left(GREATER), _left(GREATER_OR_EQUAL)
 
 
+class Later(Expr):
+    """A reference whose text is made when it is read: most books are asked for values alone."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Expr]) -> None:
+        self.operation, self.arguments, self.options = REFERENCE, (), NO_OPTIONS
+        self._printed, self.make = None, make
+
+    @property
+    def printed(self) -> Text:
+        if self._printed is None:
+            self._printed = self.make().printed
+        return self._printed
+
+
 # What a formula reads and gives: a number, a column of them, or a tree that is to be written.
 Quantity: TypeAlias = "float | numpy.ndarray[Any, Any] | Expr"
 

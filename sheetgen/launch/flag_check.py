@@ -111,12 +111,17 @@ class Trial:
 
 
 def trials(
-    rows: Sequence[Mapping[str, Any]], launchers: Sequence[Launcher], catalog: Catalog, needed: Sequence[int] = (0,)
+    rows: Sequence[Mapping[str, Any]],
+    launchers: Sequence[Launcher],
+    catalog: Catalog,
+    needed: Sequence[int] = (0,),
+    longest: bool = False,
 ) -> list[Trial | None]:
     """Every row of inputs sized for its launcher; None for one that cannot be. Raises ScenarioError where one of those
-    needed cannot be. All in one go: to size one row takes about as long as to size a hundred."""
+    needed cannot be. All in one go: to size one row takes about as long as to size a hundred. longest: with the longest
+    context that fits."""
     columns = {name: [row.get(name) for row in rows] for name in DEFAULTS}
-    sized = size_columns(columns, len(rows), catalog)
+    sized = size_columns(columns, len(rows), catalog, longest=longest)
     for error in (sized.points.errors[row] for row in needed):
         if error is not None:
             raise ScenarioError(*error.splitlines())
@@ -182,7 +187,7 @@ def checks(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], Launcher]
     rows = [_given(*one) for one in asked]
     pairs = [row for given in rows for row in (given, {**given, "weight_dtype": PUBLISHED})]
     launchers = [launcher for *_, launcher in asked for _ in range(2)]
-    tried = trials(pairs, launchers, catalog, range(0, len(pairs), 2))
+    tried = trials(pairs, launchers, catalog, range(0, len(pairs), 2), longest=True)
     return [
         _checked(tried[2 * i], tried[2 * i + 1], rows[i], launcher, catalog) for i, (*_, launcher) in enumerate(asked)
     ]

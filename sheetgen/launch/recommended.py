@@ -51,7 +51,7 @@ def launches(answer: Record, question: Question, engines: tuple[str, ...], catal
         return {}
     columns = {name: [point.get(name) for point in points.values()] for name in DEFAULTS}
     columns |= {name: [point[name] for point in points.values()] for name in ("model", "gpu")}
-    sized = size_columns(columns, len(points), catalog)
+    sized = size_columns(columns, len(points), catalog, longest=False)
     if errors := [line for error in sized.points.errors if error is not None for line in error.splitlines()]:
         raise ScenarioError(*errors)
     pairs = [(point, record(sized, place)) for place, point in enumerate(points.values())]

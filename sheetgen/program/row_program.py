@@ -183,10 +183,12 @@ DEPLOYMENT = Program(
 OF_MEMORY = "fit"  # the last of the tables that say what memory holds
 
 
-def evaluate_deployments(grid: Grid) -> None:
-    """Put every quantity of the deployments into their grid, which holds what the rows give."""
+def evaluate_deployments(grid: Grid, longest: bool = True) -> None:
+    """Put every quantity of the deployments into their grid, which holds what the rows give; without the longest
+    context that fits where that is not read."""
     evaluate_tables(grid)
-    _put_longest_context(grid)
+    if longest:
+        _put_longest_context(grid)
     _put_fewest_gpus(grid)
 
 

@@ -28,10 +28,8 @@ _TOKEN = re.compile(rf"""("(?:[^"]|"")*"|(?<![\w.$])(?:{_SHEET})?\$?[A-Z]{{1,3}}
 _CELL = re.compile(rf"({_SHEET})?(\$?)([A-Z]+)(\$?)(\d+)")
 _BLANKS = re.compile(r"\s+")
 _LOGICAL = re.compile(r"\b(true|false)\(\)")  # as LibreOffice writes TRUE and FALSE
-# Columns of Workings that hold what was worked out when the sheet was built: what reads them does not follow an edit.
-AS_BUILT = re.compile(
-    r"tbl_loads_(?:sized_words|band_words|not_asked_words|rent_\w+|usd_\w+)|calc_built_\w+", re.IGNORECASE
-)
+# The load of the first sheet as built, which stands where a yellow cell names none.
+AS_BUILT = re.compile(r"calc_built_\w+", re.IGNORECASE)
 MARK = "\0"
 
 

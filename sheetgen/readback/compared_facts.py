@@ -40,17 +40,15 @@ MORE_OF_ANSWER = {  # figures of an answer that JSON has and a workbook's names 
 OF_MODELS = {"weights_bytes": "weights, bytes", "weight_dtype": "weights' precision", "kv_cache_dtype": "KV precision"}
 # Results beside the loads, whose own row on the sheet says only part of what they are.
 _LABELS = {
-    "decision_hardware_monthly_usd": "$ per month on the hardware chosen",
-    "decision_hardware_gpus": "GPUs for all requests on the hardware chosen",
     "decision_monthly_usd": "$ per month of the cheapest hardware", "decision_instance": "cheapest hardware",
-    "decision_n_instances": "how many of the cheapest hardware",
+    "decision_n_instances": "how many of the cheapest hardware", "decision_chance": "how sure it is",
 }  # fmt: skip
-_OF_CASES = {**{what: f"{what} multiplier" for what in ("users", "context", "price")}, "monthly_usd": "$ per month"}
-_LABELS |= {  # inputs are case_users_low, results case_low_monthly_usd
-    name: f"{case} case, {label}"
-    for case in ("low", "base", "high")
-    for what, label in _OF_CASES.items()
-    for name in (f"case_{what}_{case}", f"case_{case}_{what}")
+_OF_CASES = {"users": "requests at once", "context": "tokens of each", "price": "prices"}
+_LABELS |= {  # inputs are case_users_low, results case_users_low_monthly_usd
+    f"case_{name}_{end}{figure}": f"{words} at their {end} end, {label}"
+    for name, words in _OF_CASES.items()
+    for end in ("low", "high")
+    for figure, label in (("", "factor"), ("_monthly_usd", "$ per month"))
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

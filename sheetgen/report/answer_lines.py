@@ -85,9 +85,12 @@ _HARDWARE = template(
     brought=is_text(q.origin),
     doubted=is_text(q.doubt),
 )
-_RESERVE = template("Ask for capacity: {machines} at once.")
+_RESERVE = template("Ask for capacity: {machines} at once.[fewer? On {rent} it is {month}.]", fewer=is_text(q.rent))
+_RECOMMENDED = template(
+    "in {dtype}, as recommended, it is {chance}, [surer?for {month}|and costs {month}]: {rent}.", surer=q.is_surer == 1
+)
 _NEVER_MEASURED = template(
-    "Never measured by us[drafted?: {what}][other?; the cheapest that was: {month}, {rent}].",
+    "Never measured by us[drafted?: {what}][other?; the cheapest that was: {month}, {rent}, {chance}].",
     drafted=is_text(q.what),
     other=is_text(q.rent),
 )
@@ -243,6 +246,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
         ("longer", _longer(question, cell)),
+        ("weights", _recommended(question, cell)),
         ("published", _published(question, cell) if shown.has_published else ()),
         ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
         ("measure", _measure(question, cell) if shown.has_measure else ()),
@@ -322,7 +326,9 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
     )
     told = [str(sentence)]
     if cell.needs_reservation:
-        told.append(str(_RESERVE.fill(machines=f"{answer.n_instances:,} machines")))
+        fewer, machines = cell.fewer_machines, f"{answer.n_instances:,} machines"
+        rent, month = (rented(fewer), amounts_of(question.settings)(fewer.monthly_usd)) if fewer else ("", "")
+        told.append(str(_RESERVE.fill(machines=machines, rent=rent, month=month, fewer=fewer is not None)))
     if candidate.purchase == SPOT:
         told.append(str(_INTERRUPTED.fill()))
     if question.draft is not None:
@@ -334,6 +340,7 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
             drafted=False,
             rent=rented(other) if other else "",
             month=amounts_of(question.settings)(other.monthly_usd) if other else "",
+            chance=str(wording.sure(other.chance)) if other else "",
             other=other is not None,
         )
         told.append(str(sentence))
@@ -415,6 +422,14 @@ def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
             targets=" ".join(f"{option} {math.ceil(ms) if ms else 'off'}" for option, ms in allowed.items()),
         )
         yield str(sentence)
+
+
+def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What the recommended weights cost, where others were named and these are cheaper or surer."""
+    if other := cell.as_recommended:
+        chance, month = str(wording.sure(other.chance)), amounts_of(question.settings)(other.monthly_usd)
+        dtype = other.weight_dtype.upper()
+        yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other), surer=other.is_surer))
 
 
 def _published(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -150,7 +150,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         warnings=tuple(wording.measure_words(cell, question.settings.confidence))[:1],
         sized=full_money(cell.answer.monthly_usd),
         margin=full_money(margin.monthly_usd) if margin else NONE,
-        finding=_finding(cell, movers),
+        finding=_finding(cell, movers) if movers else NONE,
         movers=movers,
         ways=tuple(_way(cell, way) for way in cell.pay_less),
         serves=tuple(_serves(question, cell)),

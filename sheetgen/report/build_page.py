@@ -91,6 +91,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         subject=str(record.of_replica.get("model_name", "")) if prints else "",
         left_out=notes.left_out(question),
         assumptions=tuple(notes.assumption_lines(question)),
+        level=share(question.settings.confidence),
         sources=notes.sources(record, question),
         sources_in_use=notes.sources_in_use(record, question),
         purchase=notes.price_classes(question)[question.settings.purchase],
@@ -224,7 +225,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         spare_machine="" if survives else money(chosen.monthly_usd / chosen.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
         row=headline_table.headline_row(question, cell),
-        ways=headline_table.way_rows(cell),
+        ways=headline_table.way_rows(question, cell),
     )
 
 
@@ -304,8 +305,8 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
 
 def _people(cells: Iterable[CellRecord]) -> Text:
     """Whom every model's hardware for a load is enough for; nothing where that is not known."""
-    users = [cell.users for cell in cells if cell.chosen]
-    return str(sentences.people.fill(users=int(min(users)))) if users and min(users) >= 1 else ""
+    users = headline_table.least(cell.users for cell in cells if cell.chosen)
+    return str(sentences.people.fill(users=int(users))) if users >= 1 else ""
 
 
 def _cell(question: Question, cell: CellRecord) -> page.MatrixCell:

@@ -4,14 +4,15 @@ model, the load in people, the weights in use, and the ways to pay less."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
 from sheetgen.answer.confidences import EVEN
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
-from sheetgen.report.wording import money, plural, rent
+from sheetgen.report.pay_less_words import way_words
+from sheetgen.report.wording import money, plural, rent, rented_gpus
 from sheetgen.units import USD_CENTS
 
 THE_SAME = "the same"
@@ -104,7 +105,7 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         return ()
     times = f"{question.workloads[question.headline[0]].requests_per_user_per_day:g}"
     said: list[Text] = []
-    users, per_hour = min(cell.users for cell in cells), min(cell.requests_per_hour for cell in cells)
+    users, per_hour = (least(getattr(cell, name) for cell in cells) for name in ("users", "requests_per_hour"))
     if not cells[0].is_rate and users >= 1:
         said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=math.floor(per_hour)))
     elif cells[0].is_rate and per_hour == per_hour:
@@ -114,6 +115,11 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
         said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
     return tuple(said)
+
+
+def least(amounts: Iterable[float]) -> float:
+    """The least amount that is known; NaN where none is."""
+    return min((amount for amount in amounts if not math.isnan(amount)), default=math.nan)
 
 
 def weights_in_short(record: Record, question: Question) -> Text:
@@ -127,9 +133,11 @@ def weights_in_short(record: Record, question: Question) -> Text:
         groups.setdefault((cell.weight_dtype.upper(), publisher, license_name), []).append(model.name)
     if len(groups) == 1 and not next(iter(groups))[1]:
         return ""
+    most = max(groups.values(), key=len)
+    has_others = len(groups) > 1 and len(most) > 1
     said = [
         sentences.weights_of_group.fill(
-            models=", ".join(names) if len(groups) > 1 else "",
+            models="all others" if has_others and names is most else ", ".join(names) if len(groups) > 1 else "",
             dtype=dtype,
             publisher=publisher,
             license=license_name,
@@ -137,18 +145,30 @@ def weights_in_short(record: Record, question: Question) -> Text:
             published=bool(publisher),
             licensed=bool(license_name),
         )
-        for (dtype, publisher, license_name), names in groups.items()
+        for (dtype, publisher, license_name), names in sorted(groups.items(), key=lambda one: one[1] is most)
     ]
     return words("Weights: {}.", joined("; ", said))
 
 
-def way_rows(cell: CellRecord) -> tuple[WayRow, ...]:
+def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
     """The ways to pay less, mildest first."""
-    return tuple(map(_way_row, cell.pay_less))
+    return tuple(_way_row(question, way) for way in cell.pay_less)
 
 
-def _way_row(way: PayLess) -> WayRow:
-    what = f"{way.what[:1].upper()}{way.what[1:]}"
+def _way_row(question: Question, way: PayLess) -> WayRow:
+    *_, short = way_words(way, question)
+    candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
+    gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE
     commits = wording.full_money(way.commits_usd) if way.commits_usd else "nothing"
-    return WayRow(what, rented, wording.full_money(way.monthly_usd), commits, way.gives_up)
+    monthly = wording.full_money(way.monthly_usd)
+    return WayRow(
+        f"{way.what[:1].upper()}{way.what[1:]}",
+        rented,
+        monthly,
+        commits,
+        way.gives_up,
+        gpus,
+        words("{} {}", short, monthly),
+        way.kind,
+    )

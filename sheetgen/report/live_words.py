@@ -15,9 +15,9 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "rent": sentences.rent,
     "hardware_words": sentences.hardware_words,
     **{f"measure_{name}": sentence for name, sentence in sentences.MEASURE_FIRST.items()},
-    **{f"way_{kind}": what for kind, (what, _) in WAYS.items()},
+    **{f"way_{kind}": way.what for kind, way in WAYS.items()},
     # A number of months comes as it is shown.
-    **{f"gives_up_{kind}": lost.saying(pays_after_months="{months}") for kind, (_, lost) in WAYS.items()},
+    **{f"gives_up_{kind}": way.gives_up.saying(pays_after_months="{months}") for kind, way in WAYS.items()},
     "rented": template("{rent}, {provider}"),
     "year": template(
         "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",

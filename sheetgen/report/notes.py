@@ -267,8 +267,7 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
     else:
         yield f"{wording.share(active)} of the people wait for an answer at the same moment."
     yield f"Every request fills {wording.share(settings.average_context_fraction)} of its context."
-    rule = wording.sizing_rule(question)
-    yield f"{rule[0].upper()}{rule[1:]}."
+    yield wording.targets_of_readers(question)
     share = wording.share(settings.gpu_memory_utilization)
     taken = (
         "gives its KV cache {} of the GPU memory that is free after loading"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import date
+from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -55,6 +57,10 @@ COMMON_DEATHS = (
     "concurrency_spike",
     "prefill_long_prompt",
 )
+# Ways to pay less, those that are asked for most first.
+ASKED_FOR_MOST = (
+    "term", "hosted", "less_sure", "kv_fp8", "provider", "own", "fp8_weights", "four_bits", "hours",
+)  # fmt: skip
 MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
 
@@ -184,6 +190,9 @@ class WayRow:
     monthly: Text
     commits: Text
     gives_up: str
+    gpus: Text = NONE  # "4× H100 NVL"
+    short: Text = NONE  # "one-year term $33,960"
+    kind: str = ""
 
     @property
     def binds(self) -> bool:
@@ -223,6 +232,17 @@ class Card(MoneyFacts, HostedFacts, Rented):
     @property
     def provider_name(self) -> str:
         return self.provider.partition(",")[0]
+
+    @property
+    def place(self) -> str:
+        """The provider and its region: "AWS us-east-1"."""
+        return self.provider.replace(",", "")
+
+    def cheaper(self, most: int) -> Cell:
+        """The ways to pay less in a line, the mildest first, of many those that are asked for most: "at an even chance
+        $20,382, one-year term $33,960"."""
+        kept = sorted(self.ways, key=lambda way: ASKED_FOR_MOST.index(way.kind))[:most]
+        return joined(", ", [way.short for way in self.ways if way in kept])
 
     @property
     def gpus(self) -> Text:
@@ -475,6 +495,7 @@ class Band(NamedTuple):
     high: float
     target: float | None
     text: Text  # "43 (31 to 71)"
+    aim: str  # the target: "50"
 
 
 class GpuParts(NamedTuple):
@@ -504,6 +525,7 @@ class ReplicaRow:
     token: Band | None  # milliseconds; None without tokens after the first
     first_token: Band  # seconds
     breaks: Text  # "16; too slow from 26, memory for 42"
+    lengths: Text  # "16,384 of 43,120"
     stack: str  # which one suits, and why
 
 
@@ -550,6 +572,7 @@ class Page:
     subject: str  # the model whose numbers the fingerprints have
     left_out: str
     assumptions: tuple[str, ...]
+    level: str  # "70%": how sure every answer is at least
     sources: tuple[Source, ...]
     sources_in_use: tuple[Source, ...]  # those of the models, the engine, and the prices of the machines rented
     purchase: str = ""  # that of the answers, among price_classes
@@ -609,11 +632,21 @@ class Page:
 
     @property
     def price_lists(self) -> str:
-        """Where and of which day the prices of the machines are, by provider: "AWS us-east-1 of 2026-07-20"."""
+        """Where and of which day the prices of the machines are, by provider, and how old the oldest is: "AWS us-east-1
+        of 2026-07-20, the oldest 132 days old"."""
         days: dict[str, list[str]] = {}
         for one in self.instances:
             days.setdefault(f"{one.provider} {one.region}".strip(), []).append(one.price_date)
-        return ", ".join(f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items())
+        places = [f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items()]
+        dated = [age for day in chain.from_iterable(days.values()) if (age := self._age(day)) is not None]
+        return ", ".join([*places, *([f"the oldest {max(dated)} days old"] if dated else [])])
+
+    def _age(self, day: str) -> int | None:
+        """The days since that day; None where it is none, as of a price that was typed in."""
+        try:
+            return (date.fromisoformat(self.as_of) - date.fromisoformat(day)).days
+        except ValueError:
+            return None
 
     @property
     def case(self) -> MatrixBlock:

@@ -3,42 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
+from sheetgen.report.page import Cell
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import provider_name, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
 TEST_QUALITY = "test the quality on your own questions"
-# By kind: what it is, and what is given up.
-WAYS: dict[str, tuple[Template, Template]] = {
+
+
+class Way(NamedTuple):
+    """The words of one kind: what it is, what is given up, and what it is in short."""
+
+    what: Template
+    gives_up: Template
+    short: Template
+
+
+_NAMES: dict[str, tuple[Template, Template, Template]] = {
     "less_sure": (
         template("being only {sure}"),
         template("certainty: measure one machine first"),
+        template("{sure}"),
     ),
     "fp8_weights": (
         template("FP8 weights[known?, {detail}]", known=_KNOWN),
         template(
             f"[known?some quality: |quantize it, or load with the engine's own FP8; ]{TEST_QUALITY}", known=_KNOWN
         ),
+        template("FP8 weights"),
     ),
-    "kv_fp8": (template("an FP8 KV cache"), template(f"a little quality: calibrate its scales, and {TEST_QUALITY}")),
+    "kv_fp8": (
+        template("an FP8 KV cache"),
+        template(f"a little quality: calibrate its scales, and {TEST_QUALITY}"),
+        template("FP8 KV cache"),
+    ),
     "four_bits": (
         template("weights in 4 bits[known?, {detail}]", known=_KNOWN),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
+        template("4 bits"),
     ),
     "hours": (
         template("working hours only ({working_hours} of {hours})"),
         template("answers at night; every start takes some {start_minutes} minutes"),
+        template("working hours"),
     ),
     "term": (
         template("a {term} commitment to {commits_usd}"),
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
+        template("{term} term"),
     ),
     "provider": (
         template("{other}, not requested[doubted?, {sure}]", doubted=is_text(q.sure)),
@@ -46,10 +66,20 @@ WAYS: dict[str, tuple[Template, Template]] = {
             "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
             cheaper_still=is_text(q.further),
         ),
+        template("{other}"),
     ),
-    "own": (template("owning {owned_gpus}"), template("{commits_usd} up front; staff, network and space are yours")),
-    "hosted": (template("the hosted API of {host}"), template("your data leaves the company; the precision is theirs")),
+    "own": (
+        template("owning {owned_gpus}"),
+        template("{commits_usd} up front; staff, network and space are yours"),
+        template("owned"),
+    ),
+    "hosted": (
+        template("the hosted API of {host}"),
+        template("your data leaves the company; the precision is theirs"),
+        template("hosted by {host}"),
+    ),
 }
+WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
@@ -75,8 +105,9 @@ def _provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
-def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
-    """A way in words. is_asked: whether the answer is as sure as was requested, so that what is not says how sure."""
+def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[Cell, Cell, Cell]:
+    """What a way is, what is given up, and what it is in short. is_asked: whether the answer is as sure as was
+    requested, so that what is not says how sure."""
     n_gpus, _, gpu = way.detail.partition(" ")
     names = {one.id: one.short_name for one in question.gpus}
     amount, is_told = amounts_of(question.settings), way.kind == "less_sure" or not is_asked
@@ -96,5 +127,10 @@ def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
-    what, gives_up = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
-    return replace(way, what=what, gives_up=gives_up)
+    what, gives_up, short = (sentence.fill(**slots) for sentence in WAYS[way.kind])
+    return what, gives_up, short
+
+
+def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
+    what, gives_up, _ = way_words(way, question, is_asked)
+    return replace(way, what=str(what), gives_up=str(gives_up))

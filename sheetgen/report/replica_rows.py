@@ -10,7 +10,7 @@ from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import Band, Cell, GpuParts, ReplicaRow, Text, words
-from sheetgen.report.wording import milliseconds, seconds, size, whole
+from sheetgen.report.wording import milliseconds, seconds, size, three_digits, whole
 from sheetgen.units import PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
 
 
@@ -46,6 +46,7 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
         token=_band(cell, "tpot", milliseconds, 1000) if cell.output_tokens > 1 else None,
         first_token=_band(cell, "ttft", seconds, 1),
         breaks=sentences.replica_breaks.fill(requests=chosen.requests_per_replica, in_target=most, held=held),
+        lengths=words("{} of {}", whole(cell.context_tokens), whole(min(longest, limit))),
         stack=stack,
     )
 
@@ -70,7 +71,8 @@ def _band(cell: CellRecord, figure: str, shown: Callable[[float], Cell], factor:
     values = [getattr(cell.answer, f"{figure}_seconds{end}") for end in ("", "_low", "_high")]
     target = getattr(cell, f"{figure}_target_seconds")
     time, low, high = (value * factor for value in values)
-    return Band(time, low, high, target and target * factor, words("{} ({} to {})", *map(shown, values)))
+    text = words("{} ({} to {})", *map(shown, values))
+    return Band(time, low, high, target and target * factor, text, three_digits((target or 0) * factor))
 
 
 def memory_finding(rows: Sequence[ReplicaRow]) -> Cell:

@@ -25,8 +25,6 @@ from sheetgen.formula import (
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
 
-RESERVE = "○"  # after what takes more machines than one may expect to find free
-CASE = "◆ "  # before the load of the case
 OK, CHECK = "OK", "CHECK"
 
 
@@ -68,7 +66,7 @@ hour_of_people = template(
 )
 hour_of_rate = template("{per_hour:whole} requests an hour at the peak.")
 weights_of_group = template(
-    "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|licence not known here]]",
+    "[several?{models} in ]{dtype}[published? by {publisher}, [licensed?licence {license}|check its licence]]",
     several=is_text(q.models),
     published=is_text(q.publisher),
     licensed=is_text(q.license),
@@ -112,12 +110,6 @@ decision_model = template("Decision: {model}").formula("decision_model", "Model"
 RENT = "{n_instances} × {instance:type}"
 rent = template(RENT, when=is_number(q.n_instances), otherwise="{instance}")
 rent_words = rent.formula("rent_words", "What to rent")
-rent_or_reserve = template(
-    f"{RENT}[many? {RESERVE}]",
-    when=is_number(q.n_instances),
-    otherwise="{instance}",
-    many=q.n_instances > q.reservation_above_instances,
-).formula("rent_or_reserve", "What to rent, and whether to reserve it")
 why_nothing = first_of(
     (Unless(q.within_limit == 1), "over the model's {limit_words}"),
     (q.n_held > 0, TOO_SLOW),
@@ -205,7 +197,7 @@ runner_up_words = template(
 # Precision of the weights -------------------------------------------------------------------------------------------
 
 checkpoint_words = template(
-    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|licence not known here]|no checkpoint is known here]",
+    "[listed?{hf_id}, by {publisher}, [licensed?licence {license}|check its licence]|no checkpoint is known here]",
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
@@ -425,7 +417,6 @@ pace_of_answer = template(
     ms=q.tpot_seconds * q.milliseconds_per_second,
     aimed=is_number(q.tpot_ms),
 ).formula("pace_of_answer", "Pace")
-room_of_answer = template("{room_words}").formula("room_of_answer", "Room")
 asked_in_words = template(
     "[people?{users:grouped} people who ask {requests_per_user_per_day} times a day are {requests:grouped} at once|"
     "{requests:grouped} at once, as typed]",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
@@ -46,6 +46,8 @@ from sheetgen.units import (
 
 MINUS = "−"
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
+MEMORY_ALONE = "Sized by memory, not by speed."
+MS = 1000  # milliseconds in a second
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 PROVIDERS = {
     "aws": "AWS", "azure": "Azure", "gcp": "GCP", "oci": "OCI", "ovhcloud": "OVHcloud", "coreweave": "CoreWeave",
@@ -450,11 +452,18 @@ def served_count(cell: CellRecord) -> Cell:
 
 
 def target_words(workload: Workload) -> str:
-    """The targets in force for a load: 50 ms a token; nothing where there are none."""
-    return _targets([workload])
+    """The targets in force for a load: 50 ms a token, first token in 7.14 s; nothing where there are none."""
+    said = [f"{three_digits(workload.token_target_ms)} ms a token"] if workload.token_target_ms else []
+    if first := workload.ttft_target_ms:
+        said.append(
+            f"first token in {three_digits(first / 1000)} s"
+            if first >= MS
+            else f"first token in {three_digits(first)} ms"
+        )
+    return ", ".join(said)
 
 
-def _three_digits(value: float) -> str:
+def three_digits(value: float) -> str:
     """A target in three digits, as one that follows from a load has many: 7.14, 52.6, 50."""
     return plain(float(f"{value:.3g}"))
 
@@ -472,21 +481,30 @@ def draft_words(model: Model | None) -> str:
 
 def sizing_rule(question: Question) -> str:
     """What sets the sizes of the sheet, for the line under its title."""
-    said = _targets(question.workloads)
-    if not question.settings.speed_targets or not said:
-        return "size set by memory, not by speed"
-    return f"size set by memory and speed ({said})"
+    said = _by_workload(question, target_words)
+    return f"size set by memory and speed ({said})" if said else "size set by memory, not by speed"
 
 
-def _targets(workloads: Sequence[Workload]) -> str:
-    """The targets of all workloads: 50/100 ms a token, first token in 2.23/7.14/52.6 s; nothing for none."""
-    said = []
-    for figure, pattern in (("tpot", "{} ms a token"), ("ttft", "first token in {} {}")):
-        targets = [ms for workload in workloads if (ms := getattr(workload, f"{figure}_target_ms"))]
-        in_seconds = figure == "ttft" and all(ms >= 1000 for ms in targets)
-        if found := "/".join(dict.fromkeys(_three_digits(ms / 1000 if in_seconds else ms) for ms in targets)):
-            said.append(pattern.format(found, "s" if in_seconds else "ms"))
-    return ", ".join(said)
+def targets_of_readers(question: Question) -> str:
+    """The same as its readers see it: "first word and tokens a second: Chat 2.2 s, 20"."""
+    said = _by_workload(question, _as_seen)
+    return f"Sized for memory and for speed (first word, tokens a second each): {said}." if said else MEMORY_ALONE
+
+
+def _as_seen(workload: Workload) -> str:
+    first, token = workload.ttft_target_ms, workload.token_target_ms
+    said = [f"{seconds(first / MS)} s"] if first else []
+    return ", ".join([*said, *([f"{pace(MS / token)} a second"] if token else [])])
+
+
+def _by_workload(question: Question, said_of: Callable[[Workload], str]) -> str:
+    """What is said of each workload's targets, once where they agree; nothing without targets."""
+    if not question.settings.speed_targets:
+        return ""
+    said = {one.name: said_of(one) for one in question.workloads}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return "; ".join(f"{name} {words}" for name, words in said.items() if words)
 
 
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:

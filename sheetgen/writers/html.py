@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height, points
 MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
+TITLE_SIZES = (13.0, 16.5)  # points
+GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
+GRID_PAD, GRID_TIGHT = 1.06, 0.025  # em: before a cell, and less between letters, as in one_page.css
 COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
 REQUEST_X, REQUEST_Y = 51.0, {"a4": 40.0, "letter": 32.0}  # of the request
 
@@ -45,12 +48,14 @@ def render_html(
     of_request: Spacing = REQUEST_SPACINGS[0],
     brand: Brand | None = None,
     has_machines: bool = True,
+    has_ways: bool = True,
     has_sheet: bool = True,
 ) -> str:
     """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
 
     of_request: how much white the request before the sheet has; engineers: the page for engineers, which lists the
-    machines to rent where the sizing sheet does not: has_machines. has_sheet: else the request alone is drawn.
+    machines to rent where the sizing sheet does not: has_machines. has_ways: with a line a model of what is cheaper.
+    has_sheet: else the request alone is drawn.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
@@ -66,6 +71,9 @@ def render_html(
             day=_day(page.as_of),
             grid_loads=page.grid_loads,
             has_machines=has_machines,
+            has_ways=has_ways,
+            h1=_title_size(str(page.finding), content, templates / "fonts" / FONTS[700]),
+            load_ems=(content - GRID_HEAD) / max(len(page.grid_loads), LEAST_LOADS) / layout.SMALL - GRID_PAD,
             e=engineers,
             command_ems=(content - 2 * COMMAND_PAD) / layout.SMALL,
             has_sheet=has_sheet,
@@ -74,7 +82,7 @@ def render_html(
             request={"x": REQUEST_X, "y": REQUEST_Y[page.paper], "s": of_request},
             ranges=(
                 pictures.range_bars(page.request, of_request.pad, colors["accent"], layout.FAMILY)
-                if page.request.movers
+                if page.has_request and page.request.movers
                 else None
             ),
         )
@@ -104,7 +112,7 @@ def print_environment(templates: Path) -> Environment:
     """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
-    bold = templates / "fonts" / FONTS[700]
+    medium, bold = (templates / "fonts" / FONTS[weight] for weight in (600, 700))
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
@@ -112,6 +120,7 @@ def print_environment(templates: Path) -> Environment:
         "commands": lambda lines, ems: Markup("\n").join(
             _continued(drawable(line), ems, templates / "fonts" / FONTS[400]) for line in lines
         ),
+        "widths": lambda texts: sum(width_em(f"{text} ", medium) - GRID_TIGHT * len(str(text)) for text in texts),
         "day": day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
@@ -126,6 +135,12 @@ def _day(as_of: str) -> str | None:
         return datetime.date.fromisoformat(as_of).isoformat()
     except ValueError:
         return None
+
+
+def _title_size(title: str, content: float, font: Path) -> float:
+    """The size of the title in points, at which it has one line where that can be."""
+    least, most = TITLE_SIZES
+    return round(max(least, min(most, 0.98 * content / width_em(title, font))), 1)
 
 
 def _within(text: str, ems: float, font: Path) -> str:

@@ -71,6 +71,17 @@ SPACINGS = (
     Spacing(0.4, 5.0, 11.0),
     Spacing(0.0, 3.0, 10.0),
 )
+
+
+class Step(NamedTuple):
+    """How a sizing sheet is set; has_ways: with the ways to pay less of several models."""
+
+    spacing: Spacing
+    has_machines: bool = True
+    has_ways: bool = True
+
+
+STEPS = (*map(Step, SPACINGS), Step(SPACINGS[-1], has_machines=False), Step(SPACINGS[-1], False, False))
 REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(4.0, 19.0, 28.0),
     Spacing(3.0, 15.0, 27.0),
@@ -78,11 +89,11 @@ REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(1.2, 8.0, 22.0),
     Spacing(0.4, 5.0, 18.0),
 )
-_TRIED_FIRST = {"a4": (1, 1, 2, 3, 3, 1, 1, 1), "letter": (2, 2, 3, 4, 4, 1, 1, 1)}  # by models
+_TRIED_FIRST = {"a4": (2, 2, 3, 4, 5, 1, 1, 1), "letter": (3, 3, 4, 5, 6, 1, 1, 1)}  # by models
 
 
 def usual(n_models: int, paper: str) -> int:
-    """The index in SPACINGS to try first: a right guess saves a layout."""
+    """The index in STEPS to try first: a right guess saves a layout."""
     return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
 
 

@@ -25,6 +25,7 @@ from sheetgen.writers.layout import (
     MOST_ON_A_PAGE,
     REQUEST_SPACINGS,
     SPACINGS,
+    STEPS,
     Spacing,
     usual,
     usual_of_engineers,
@@ -88,8 +89,9 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     """The page with as much white as leaves its first part on one page.
 
     A layout takes most of a second, so it begins where pages of this size usually end. Where there is no such white
-    the machines to rent stand in the part for engineers alone, and then the first part goes on overleaf, as that of
-    more than five models always does: the print never shrinks. Raises PageError where something leaves its place.
+    the machines to rent stand in the part for engineers alone, then the ways to pay less of several models are left
+    out, and then the first part goes on overleaf, as that of more than five models always does: the print never
+    shrinks. Raises PageError where something leaves its place.
     """
     n_models = len(page.models)
     n_characters = sum(len(text) for _, text in _texts(page, ""))
@@ -97,52 +99,35 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
         limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
-    most, sheet, engineers = len(SPACINGS), usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
+    sheet, engineers = usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)
     is_full = False
     while not is_full:
-        spacing, has_machines = SPACINGS[min(sheet, most - 1)], sheet < most
-        white = SPACINGS[engineers]
-        found = _lay_out(page, templates, spacing, brand, request, engineers=white, has_machines=has_machines)
-        steps = (not found.is_whole and sheet < most, not found.is_engineers_whole and engineers < most - 1)
-        is_full = n_models > MOST_ON_A_PAGE or not any(steps)
-        sheet, engineers = sheet + steps[0], engineers + steps[1]
+        step = STEPS[sheet]
+        how = {"has_machines": step.has_machines, "has_ways": step.has_ways, "engineers": SPACINGS[engineers]}
+        found = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
+        sheet_goes_on = not found.is_whole and sheet < len(STEPS) - 1
+        engineers_go_on = not found.is_engineers_whole and engineers < len(SPACINGS) - 1
+        is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
+        sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
     if found.problems:
         raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
     return found
+
+
+def _lay_out(page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, **how: Any) -> Layout:
+    """The page with so much white; how: what else `render_html` takes."""
+    html = render_html(page, templates=templates, spacing=spacing, brand=brand, **how)
+    return laid_out(html, templates, spacing, brand)
 
 
 def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacing:
     """As much white as leaves the request on one page: laid out alone, which takes a fraction of the sheet's time."""
     if page.has_request:
         for spacing in REQUEST_SPACINGS:
-            html = render_html(page, templates=templates, of_request=spacing, brand=brand, has_sheet=False)
-            if len(laid_out(html, templates, spacing, brand).document.pages) == 1:
+            alone = _lay_out(page, templates, SPACINGS[0], brand, of_request=spacing, has_sheet=False)
+            if len(alone.document.pages) == 1:
                 return spacing
     return REQUEST_SPACINGS[-1]
-
-
-def _lay_out(
-    page: Page,
-    templates: Path,
-    spacing: Spacing,
-    brand: Brand | None = None,
-    request: Spacing = REQUEST_SPACINGS[-1],
-    *,
-    engineers: Spacing = SPACINGS[-1],
-    has_machines: bool = True,
-) -> Layout:
-    """The page with so much white on the sizing sheet, on the request and on the page for engineers; has_machines:
-    with the machines to rent on the sizing sheet."""
-    html = render_html(
-        page,
-        templates=templates,
-        spacing=spacing,
-        of_request=request,
-        engineers=engineers,
-        brand=brand,
-        has_machines=has_machines,
-    )
-    return laid_out(html, templates, spacing, brand)
 
 
 def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:
@@ -152,7 +137,7 @@ def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) 
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
     problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
     parts = [part_of(one) for one in document.pages]
-    return Layout(spacing, document, problems, parts[1:].count("first") == 0, parts.count("engineers") <= 1)
+    return Layout(spacing, document, problems, parts.count("first") <= 1, parts.count("engineers") <= 1)
 
 
 def assets_only(templates: Path, logo: bytes | None = None) -> Any:

@@ -61,7 +61,7 @@ def _bands(name: str, bands: Sequence[Band | None]) -> list[Any]:
         if band.target:
             drawn.append(rect(2 + (width - 5) * band.target / right, 0, LINE, height, LIMIT))
         drawn.append(dot(time, height / 2, 2.7, ANSWER, "#ffffff", 0.9))
-        target = f", target {band.target:.3g}" if band.target else ""
+        target = f", target {band.aim}" if band.target else ""
         found.append(picture(f"{name}: {band.text}{target}", drawn, width, height))
     return found
 

@@ -411,7 +411,7 @@ def budgeted(book: Path) -> dict[Any, Any]:
         "in_fx_rate": 0.92,
         "in_case_users_high": 3,
         "in_decision_users": 99,
-        "in_decision_tensor_parallel_size": 2,
+        "in_decision_provider": "aws",
         "in_log_1_what": "x",
     }
 
@@ -498,8 +498,8 @@ def test_no_name_of_a_program_is_told(sheetgen: Any, whole: Path, edited: Edited
     b = edited(budgeted(whole), whole)
     told = sheetgen("diff", whole, b, "--all").out
     assert not re.search(r"\b(decision|case (low|base|high)|monthly usd|n instances|Decision loads)\b", told), told
-    assert "  Decision, high case, users multiplier: 2 -> 3 (+50 %)\n" in told
-    assert re.search(r"\n  Decision, high case, \$ per month: \$[\d,]+ -> \$[\d,]+ \(", told)
+    assert "  Decision, requests at once at their high end, factor: 2 -> 3 (+50 %)\n" in told
+    assert re.search(r"\n  Decision, requests at once at their high end, \$ per month: \$[\d,]+ -> \$[\d,]+ \(", told)
     assert "  Change log, line 1, what: blank -> x\n" in told
 
 

@@ -131,13 +131,13 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
 @pytest.mark.parametrize(
     ("name", "typed", "problem"),
     [
-        ("headline_workload", "banana", "'Sizing sheet'!B5: Workload is 'banana'. Allowed: Chat, Long document."),
-        ("headline_workload", None, "'Sizing sheet'!B5: Workload is blank. Allowed: Chat, Long document."),
-        ("headline_tier", None, "'Sizing sheet'!B6: At once is empty. Type a whole number from 1."),
-        ("money_model", "Llama 8B", "Cash of is 'Llama 8B'. Allowed: Llama 3.1 8B,"),
+        ("headline_workload", "banana", "'Sizing sheet'!B4: Workload is 'banana'. Allowed: Chat, Long document."),
+        ("headline_workload", None, "'Sizing sheet'!B4: Workload is blank. Allowed: Chat, Long document."),
+        ("headline_tier", None, "'Sizing sheet'!D4: At once is empty. Type a whole number from 1."),
+        ("money_model", "Llama 8B", "Model is 'Llama 8B'. Allowed: Llama 3.1 8B,"),
         ("decision_model", "Llama 3.1 80B", " more in its list. Did you mean Llama 3.1 8"),
-        ("decision_hardware", "banana", "Hardware to compare with is 'banana'. Allowed: "),
-        ("decision_tensor_parallel_size", 3, "Tensor-parallel size is '3'. Allowed: auto, 1, 2, 4, 8."),
+        ("decision_provider", "banana", "Provider is 'banana'. Allowed: any, "),
+        ("decision_purchase", "rent", "Pay is 'rent'. Allowed: on-demand, "),
         ("speed_pace", "banana", "Model and workload is 'banana'. Allowed: Llama 3.1 8B"),
         ("currency", "EUR", "is EUR, and its rate in Inputs!B"),
     ],
@@ -153,7 +153,7 @@ def test_what_no_dropdown_offers_is_refused_with_what_is_allowed(
 
 @pytest.mark.parametrize("typed", [0, 2.5])
 def test_a_headline_of_no_whole_number_is_an_error_with_its_cell(book: Path, tmp_path: Path, typed: Any) -> None:
-    with pytest.raises(SheetgenError, match=r"'Sizing sheet'!B6: headline tier is .* must be a whole number from 1"):
+    with pytest.raises(SheetgenError, match=r"'Sizing sheet'!D4: headline tier is .* must be a whole number from 1"):
         pull(edit(book, tmp_path / "edited.xlsx", {"in_headline_tier": typed}), books.catalog())
 
 

@@ -105,7 +105,8 @@ def outside(pdf: bytes, paper: str) -> list[str]:
         f"{thing.get('text', 'a drawing')!r} at {thing['x0']:.0f}, {thing['top']:.0f}"
         for page in read(pdf)
         for thing in [*page.chars, *page.boxes]
-        if thing["x0"] < left or thing["x1"] > right or thing["top"] < top or thing["bottom"] > bottom
+        if thing.get("text") != " "  # which shows nothing
+        and (thing["x0"] < left or thing["x1"] > right or thing["top"] < top or thing["bottom"] > bottom)
     ]
 
 

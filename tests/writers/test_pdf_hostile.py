@@ -42,7 +42,13 @@ def everywhere(value: Any, evil: str) -> Any:
         return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
     if isinstance(value, Cell):
         parts = tuple(everywhere(part, evil) for part in value.parts)
-        return dataclasses.replace(value, parts=parts) if parts else Cell(f"{evil} {value}") if value else value
+        return (
+            dataclasses.replace(value, parts=parts)
+            if parts
+            else Cell(f"{evil} {value}")
+            if isinstance(value.value, str)
+            else value
+        )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kept = {"status", "paper", "as_of", "url", "monthly", "kv", "unit", "why"}
         return dataclasses.replace(
@@ -83,8 +89,9 @@ def drawn(page: Page) -> bytes:
 @pytest.mark.parametrize("evil", EVIL)
 def test_markup_is_text(evil: str) -> None:
     plain, attacked = Tags(), Tags()
-    plain.feed(render_html(page_of(1), templates=TEMPLATES))
-    attacked.feed(render_html(everywhere(page_of(1), evil), templates=TEMPLATES))
+    page = page_of(1, ask="llama-3.1-8b")
+    plain.feed(render_html(page, templates=TEMPLATES))
+    attacked.feed(render_html(everywhere(page, evil), templates=TEMPLATES))
     assert attacked.seen <= plain.seen
 
 
