@@ -281,7 +281,7 @@ class Origins:
             engine = self.names.engine.engine
             end = name.rsplit("_", 1)[-1]
             band = speed.band(cast(Figure, figure), end, cast(Scope, self.scope), model_kind(model), engine, gpu)
-            of = band.gpu or " ".join(filter(None, (band.generation, band.kind)))
+            of = band.gpu or " ".join(filter(None, (band.generation, band.engine, band.kind)))
             words = f", 80 % of {band.n_rows:,} runs ({band.scope}, {of})"
             return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
         if "_share_of_" in name:  # of the layers on a stage

@@ -147,6 +147,7 @@ def all_bands(runs: Runs, results: Results, outside: pandas.DataFrame) -> list[S
     n_rows = Counter(own["key"].tolist())
     n_rows.update("generation " + of_gpus["generation"] + " " + of_gpus["kind"])
     n_rows.update("other " + own["kind"])
+    n_rows.update("other " + own["engine"] + " " + own["kind"])
     for kind in MODEL_KINDS:
         part = tried[(tried["kind"] == kind) & (tried["key"] != RANKS)]
         of_points[f"anchored {kind}"] = {figure: holding(numpy.exp(part[figure])) for figure in FIGURES}
@@ -271,9 +272,10 @@ def write_catalog(runs: Runs, results: Results, bands: list[SpeedBand]) -> None:
         "bands:",
         "  # Factors of the prediction, of both times together (docs/speed.md), n_rows of the fit. fitted: a GPU's",
         "  # own runs, whole configurations held out. other with a generation: those of a generation and kind; without",
-        "  # one: whole cells held out, at least as wide. ranks: data-parallel attention, at least as wide as any",
-        "  # GPU's; stages: the widest. All but the first hold 80 % of the runs outside the fit. anchored: held out",
-        "  # but for one run of the configuration. On a GPU with a band of its own no other but that is narrower.",
+        "  # one: whole cells held out, at least as wide; with an engine: its own cells alone, where it has 20",
+        "  # configurations of the kind. ranks: data-parallel attention, at least as wide as any GPU's; stages: the",
+        "  # widest. All but the first hold 80 % of the configurations outside the fit. anchored: held out but for one",
+        "  # run of the configuration. On a GPU with a band of its own no other but that is narrower.",
     ]
     for band in bands:
         stated = {name: of for name, of in band.model_dump().items() if of is not None}

@@ -66,7 +66,8 @@ def keys_of(runs: Runs) -> list[Key]:
     is_measured = rows.assign(cell=runs.cell).groupby(["cell", "kind"])["id"].transform("size") >= MANY_RUNS
     ranks = (rows["data_parallel_size"] > 1) & rows["is_moe"]
     keys: list[Key] = []
-    for i, (gpu, generation, kind) in enumerate(zip(rows["gpu_id"], rows["generation"], rows["kind"], strict=True)):
+    names = zip(*(rows[name] for name in ("engine", "gpu_id", "generation", "kind")), strict=True)
+    for i, (engine, gpu, generation, kind) in enumerate(names):
         if ranks[i]:
             keys.append("ranks any")
         elif is_measured[i] and of_gpu[i]:
@@ -74,18 +75,35 @@ def keys_of(runs: Runs) -> list[Key]:
         elif is_measured[i] and of_kind[i]:
             keys.append(f"generation {generation} {kind}")
         else:
-            keys.append(f"other {kind}")
+            keys.append(f"other {engine} {kind}")
     return keys
 
 
+def are_superseded(runs: Runs) -> Any:
+    """Which runs say nothing of a build that is deployed today: no release is stated, and the same configuration and
+    layout were measured with a stated one. Of the first builds of InferenceX the first tokens wait for kernels that
+    are compiled: 8.6 s at 32 at once of DeepSeek-R1 on 8 B200, and 0.5 s under SGLang 0.5.9."""
+    of_layout = runs.rows.assign(is_stated=runs.rows["engine_version"].notna()).groupby(
+        ["configuration", "tensor_parallel_size", "data_parallel_size"]
+    )
+    return (runs.rows["engine_version"].isna() & of_layout["is_stated"].transform("any")).to_numpy()
+
+
 def error_table(runs: Runs, predicted: Mapping[str, Any]) -> pandas.DataFrame:
-    """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted."""
+    """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted; what it counts
+    (nothing where it is superseded)."""
     seen = measured(runs)
-    table = runs.rows[["configuration", "generation", "kind", "gpu_id"]].copy()
+    table = runs.rows[["configuration", "engine", "generation", "kind", "gpu_id"]].copy()
     table["key"], table["counts"] = keys_of(runs), numpy.where(by_other_hands(runs), OTHERS_WEIGHT, 1)
+    table.loc[are_superseded(runs), "counts"] = 0
     for figure, (name, _) in FIGURES.items():
         table[figure] = numpy.log(seen[name] / predicted[name])
     return table
+
+
+def counted(table: pandas.DataFrame) -> pandas.DataFrame:
+    """The runs that draw bands and by which a chance is judged."""
+    return table.dropna(subset=list(FIGURES)).query("counts > 0")
 
 
 def weights_of(table: pandas.DataFrame) -> Any:
@@ -155,10 +173,14 @@ def within(errors: Sequence[Any], ends: Sequence[tuple[Any, Any]]) -> Any:
     return held
 
 
-def holding(ratios: pandas.Series) -> tuple[float, float]:
-    """The ends, logarithms, between which at least 80 % lie, a tenth on each side."""
-    low, high = ratios.quantile(TENTH[0], "lower"), ratios.quantile(TENTH[1], "higher")
-    return math.log(low), math.log(high)
+def holding(ratios: pandas.Series, configurations: pandas.Series | None = None) -> tuple[float, float]:
+    """The ends, logarithms, between which at least 80 % lie, a tenth on each side; each configuration weighs one, where
+    they are given: of 53 public runs of hybrids 15 are of one model on one machine."""
+    weights = numpy.ones(len(ratios))
+    if configurations is not None:
+        weights /= configurations.groupby(configurations).transform("size").to_numpy()
+    low, high = (quantile(sign * ratios.to_numpy(), weights, TENTH[1]) for sign in (-1, 1))
+    return math.log(-low), math.log(high)
 
 
 def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.DataFrame) -> Bands:
@@ -167,8 +189,9 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
     own: errors of runs predicted without their configuration; of_cells: without their engine and generation of GPUs.
     outside: lines of runs that took no part in the fit, with figure, band and ratio.
     """
-    of_outside = {of: part for of, part in outside.groupby(["figure", "band"])["ratio"]}
-    own, of_cells = (table.dropna(subset=list(FIGURES)) for table in (own, of_cells))
+    of_outside = {of: part for of, part in outside.groupby(["figure", "band"])}
+    none_outside = outside.head(0)
+    own, of_cells = counted(own), counted(of_cells)
 
     def as_wide(key: Key, parts: Sequence[pandas.DataFrame], more: pandas.DataFrame, others: Iterable[Ends]) -> Ends:
         """The ends of both times together, of some runs or, where these have few configurations, of `more`; those that
@@ -177,10 +200,12 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
         drawn = [*others, *map(ends_of, many)]
         wide: Ends = {}
         for figure, (_, label) in FIGURES.items():
-            public = of_outside.get((label, key), pandas.Series(dtype=float))
+            public = of_outside.get((label, key), none_outside)
             few = 1 if key == STAGES else FEW_RUNS
-            ratios = [*(numpy.exp(part[figure]) for part in parts), *([public] if len(public) >= few else [])]
-            ends = [ends[figure] for ends in drawn] + [holding(ratio) for ratio in ratios]
+            held = [holding(numpy.exp(part[figure])) for part in parts]
+            if len(public) >= few:
+                held.append(holding(public["ratio"], public["configuration"]))
+            ends = [ends[figure] for ends in drawn] + held
             lows, highs = zip(*ends, *REPORTED.get((figure, key), ()), strict=True)
             wide[figure] = min(0.0, *lows), max(0.0, *highs)
         return wide
@@ -193,12 +218,20 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
         if len(part) >= RUNS_OF_BAND:
             key = " ".join(("generation", *of))
             bands[key] = as_wide(key, [part], measured_gpus[measured_gpus["generation"] == of[0]], [])
+
+    def of_generations(kind: str) -> list[Ends]:
+        return [ends for of, ends in bands.items() if of.startswith("generation ") and of.endswith(f" {kind}")]
+
     for kind in MODEL_KINDS:
         key, part = f"other {kind}", of_cells[of_cells["kind"] == kind]
-        of_kind = [ends for of, ends in bands.items() if of.startswith("generation ") and of.endswith(f" {kind}")]
-        bands[key] = as_wide(key, [part], of_cells, of_kind)
+        bands[key] = as_wide(key, [part], of_cells, of_generations(kind))
+    of_all = list(bands.values())
+    for names, part in of_cells.groupby(["engine", "kind"]):
+        key = " ".join(("other", *cast(tuple[str, str], names)))
+        if part["configuration"].nunique() >= MANY_CONFIGURATIONS:
+            bands[key] = as_wide(key, [part], part, of_generations(key.split()[-1]))
     bands[RANKS] = as_wide(RANKS, [own[own["key"] == RANKS]], own, of_gpus)
-    bands[STAGES] = as_wide(STAGES, [], own, list(bands.values()))
+    bands[STAGES] = as_wide(STAGES, [], own, [*of_all, bands[RANKS]])
     return bands
 
 
@@ -208,6 +241,8 @@ def catalog_rows(bands: Bands, of_points: Bands, n_rows: Mapping[Key, int]) -> l
     for key, of in {**bands, **of_points}.items():
         scope, *names = key.split()
         more: dict[str, Any] = {"kind": "any" if scope == "fitted" else names[-1]}
+        if scope == "other" and len(names) > 1:
+            more["engine"] = names[0]
         if scope == "fitted":
             more["gpu"] = names[0]
         if scope == "generation":
@@ -298,13 +333,13 @@ def binomial_interval(chance: float, n: int) -> tuple[float, float]:
 
 def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
     """Runs of some folds, each with bands that its runs took no part in."""
-    parts = [(part.dropna(subset=list(FIGURES)), bands) for part, bands in parts]
+    parts = [(counted(part), bands) for part, bands in parts]
     table = pandas.concat([part for part, _ in parts], ignore_index=True)
 
     def of(bands: Bands, key: Key, gpu: str, figure: str) -> tuple[float, float]:
         """As `SpeedFile.band` has it: no narrower than the GPU's own."""
-        low, high = bands[key][figure]
-        own_low, own_high = bands.get(f"fitted {gpu}", bands[key])[figure]
+        drawn = bands.get(key) or bands[f"other {key.split()[-1]}"]
+        (low, high), (own_low, own_high) = (ends[figure] for ends in (drawn, bands.get(f"fitted {gpu}", drawn)))
         return min(low, own_low), max(high, own_high)
 
     ends = {

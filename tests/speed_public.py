@@ -76,7 +76,11 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     static = (rows["load"] == "static").to_numpy()
     for name, column in _of_batch(known, rows).items():
         found[name] = numpy.where(static, column, found[name])
-    about = rows[["id", "source", "quality", "load", "gpu"]]
+    about = rows[["id", "source", "quality", "load", "gpu"]].assign(
+        configuration=rows[["source", "model", "gpu", "engine", "tensor_parallel_size"]]
+        .astype(str)
+        .agg(" ".join, axis=1)
+    )
     scopes = [SPEED_SCOPES[int(scope)] for scope in known["speed_scope"]]
     keys = numpy.array([_key(*of) for of in zip(points.names, scopes, strict=True)])
     return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, found, {**known, "band": keys})
@@ -87,7 +91,7 @@ def _key(names: Any, scope: Scope) -> str:
     band = names.speed.drawn_band("tpot", scope, model_kind(names.model), names.engine.engine, names.gpu)
     if band.generation:
         return f"generation {band.generation} {band.kind}"
-    return f"{band.scope} {band.gpu or band.kind}"
+    return " ".join(filter(None, (band.scope, band.engine, band.gpu or band.kind)))
 
 
 def lines_of(about: pandas.DataFrame, seen: Any, found: Any, known: Any) -> pandas.DataFrame:

@@ -959,7 +959,7 @@ class SpeedBand(Entry):
     """The ends of an 80 % band, as factors of the prediction: of both times together (docs/speed.md).
 
     gpu: the GPU that a band of scope fitted is of. generation: the generation of GPUs that a band of scope other is of;
-    without it, it holds for all GPUs.
+    without it, it holds for all GPUs. engine: the engine whose runs alone it is of; without it, of all.
     """
 
     figure: Figure
@@ -967,6 +967,7 @@ class SpeedBand(Entry):
     kind: ModelKind | Literal["any"]
     gpu: Id | None = None
     generation: Label | None = None
+    engine: Label | None = None
     low: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     high: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
     n_rows: CountOrZero  # of the fit
@@ -1008,12 +1009,12 @@ class SpeedFile(Entry):
                 if (cell.engine, architecture) in seen:
                     yield ("cells", i, "architectures"), f"{architecture} has constants for {cell.engine} already"
                 seen.add((cell.engine, architecture))
-        known = {(b.figure, b.scope, b.kind, b.gpu, b.generation) for b in self.bands}
+        known = {(b.figure, b.scope, b.kind, b.gpu, b.generation, b.engine) for b in self.bands}
         needed = {
             *((scope, kind) for scope in ("other", "anchored") for kind in MODEL_KINDS),
             *((scope, "any") for scope in OF_ANY_KIND),
         }
-        missing = {(figure, *of, None, None) for figure in SPEED_FIGURES for of in needed} - known
+        missing = {(figure, *of, None, None, None) for figure in SPEED_FIGURES for of in needed} - known
         if missing or len(known) != len(self.bands):
             yield (
                 ("bands",),
@@ -1058,7 +1059,7 @@ class SpeedFile(Entry):
 
     def band_of_any_kind(self, figure: Figure, end: str, scope: Scope) -> float:
         """An end of the band of a figure in a scope that has one for all kinds of models and GPUs."""
-        end_of: float = getattr(self._by_generation[figure, scope, "any"][None], end)
+        end_of: float = getattr(self._drawn_bands[figure, scope, "any"][None, None], end)
         return end_of
 
     def band(self, figure: Figure, end: str, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
@@ -1073,24 +1074,26 @@ class SpeedFile(Entry):
         return (min if end == "low" else max)(drawn, key=lambda one: getattr(one, end))
 
     def drawn_band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
-        """The band of a figure in a scope: a GPU's own; of other engines and GPUs that of the engine's generation of
-        GPUs and the kind of model, where it was measured, else the one for all. The widest stands for a GPU's own where
-        it has none."""
+        """The band of a figure in a scope: a GPU's own; of other GPUs that of the engine's generation of GPUs and the
+        kind of model, where it was measured, else the engine's on any GPU, else the one for all. The widest stands for
+        a GPU's own where it has none."""
         if scope == "fitted":
-            own = self._of_gpus.get((figure, gpu.id))
-            return own[0] if own else self.drawn_band(figure, "stages", kind, engine, gpu)
-        by_generation = self._by_generation[figure, scope, "any" if scope in OF_ANY_KIND else kind]
+            of_gpu = self._of_gpus.get((figure, gpu.id))
+            return of_gpu[0] if of_gpu else self.drawn_band(figure, "stages", kind, engine, gpu)
+        drawn = self._drawn_bands[figure, scope, "any" if scope in OF_ANY_KIND else kind]
         cell = self.cell(engine, gpu)
         own_cell = cell is not None and cell.engine == engine and kind in cell.kinds
         generation = cell.generation if cell is not None and own_cell else None
-        return by_generation.get(generation) or by_generation[None]
+        of_generation = drawn.get((generation, None)) if generation else None
+        return of_generation or drawn.get((None, engine)) or drawn[None, None]
 
     @cached_property
-    def _by_generation(self) -> dict[tuple[Figure, Scope, str], dict[str | None, SpeedBand]]:
-        """The bands of a figure, a scope and a kind of model by the generation of GPUs that they are of."""
-        bands: dict[tuple[Figure, Scope, str], dict[str | None, SpeedBand]] = {}
+    def _drawn_bands(self) -> dict[tuple[Figure, Scope, str], dict[tuple[str | None, str | None], SpeedBand]]:
+        """The bands of a figure, a scope and a kind of model by the generation of GPUs and the engine of their runs."""
+        bands: dict[tuple[Figure, Scope, str], dict[tuple[str | None, str | None], SpeedBand]] = {}
         for band in self.bands:
-            bands.setdefault((band.figure, band.scope, band.kind), {}).setdefault(band.generation, band)
+            of_kind = bands.setdefault((band.figure, band.scope, band.kind), {})
+            of_kind.setdefault((band.generation, band.engine), band)
         return bands
 
     @cached_property
