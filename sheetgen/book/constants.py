@@ -6,8 +6,8 @@ from sheetgen import units
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE, measured_columns
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
-from sheetgen.book.lookups import ZERO, count_filled, entry_of, position_in
-from sheetgen.book.sheets import AND_AUTO, OF_WEIGHTS, PRECISIONS, Cell, Range, Ref, Validation, derived
+from sheetgen.book.lookups import ZERO, entry_of, position_or_after
+from sheetgen.book.sheets import AND_AUTO, OF_WEIGHTS, PRECISIONS, Cell, Range, Ref, Validation
 from sheetgen.book.wiring import Wiring, in_words
 from sheetgen.program.sheet_program import OF_MEASUREMENTS
 from sheetgen.question.deployment import DEFINITIONS, UNMEASURED
@@ -73,8 +73,7 @@ def derive_constants(page: InputsSheet) -> None:
     page.section("What follows from inputs alone", WHAT)
     purchase, names = wiring.inputs["purchase"], Range(wiring.area(CLASSES).refs)
     committed = wiring.lists["committed"]
-    # One past the last where it is no class: nothing has a price then.
-    row = position_in(names, purchase, derived(lambda n_classes: 1 + n_classes, count_filled(names)))
+    row = position_or_after(names, purchase)  # past the last where it is no class: nothing has a price then
     flag = entry_of(committed, names, purchase, ZERO)
     for name, label, what in (
         ("purchase_row", "Row of the class in use", row),

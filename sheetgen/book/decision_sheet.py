@@ -30,7 +30,7 @@ from sheetgen.book.decision_choices import (
     requests_of_choice,
 )
 from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
-from sheetgen.book.lookups import ZERO, constant, entry_of, position_in
+from sheetgen.book.lookups import ZERO, constant, entry_of, position_or_after
 from sheetgen.book.sheets import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, derived, held_where
 from sheetgen.book.speed_sheet import build_latency
 from sheetgen.book.wiring import Wiring, name_all
@@ -144,8 +144,7 @@ class DecisionSheets:
         self._put("own_confidence_z", certainty.confidence_z.label, certainty.confidence_z, picked)
         inputs["own_even_z"] = data.put(below(data) - 1, 1, Cell(0, "fixed", PLAIN), label="of an even chance")
         names, committed = Range(self.of.area(LISTS["purchase"]).refs), self.of.lists["committed"]
-        n_classes = constant(1 + len(PURCHASES))
-        place = position_in(names, picked["purchase"], n_classes)
+        place = position_or_after(names, picked["purchase"])
         inputs["own_purchase_row"] = data.link(below(data) - 1, 1, place, PLAIN, "computed", label="Row of the class")
         flag = entry_of(committed, names, picked["purchase"], ZERO)
         hours = cost.paid_hours_per_month

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Source, number, place_of, plain
+from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Source, derived, number, place_of, plain
 from sheetgen.formula import Expr, function
 from sheetgen.formula.tree import literal
 
@@ -39,6 +39,11 @@ def position_in(refs: Range, key: Ref | Lookup, otherwise: Source | None = None)
         lambda key, refs, none: function("IFERROR", function("MATCH", key, refs, 0), none),
         *(key, refs, otherwise),
     )
+
+
+def position_or_after(refs: Range, key: Ref | Lookup) -> Lookup:
+    """Where a key stands in a range, from 1; one past the last where it stands nowhere."""
+    return position_in(refs, key, derived(lambda n_filled: 1 + n_filled, count_filled(refs)))
 
 
 def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> Lookup:

@@ -326,7 +326,6 @@ class Sheet:
     status_cells: list[tuple[int, int]] = field(default_factory=list)
     marked: list[tuple[list[tuple[int, int]], str]] = field(default_factory=list)  # cells, blue where a formula holds
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
-    column_breaks: list[int] = field(default_factory=list)  # columns that do, beside those that are frozen
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
     rows_printed: int | None = None  # those below are for the screen alone; None: all
     n_printed: int | None = None  # columns, those to the right being hidden; None: all

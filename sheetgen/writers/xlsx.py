@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import functools
 import io
-import itertools
 import re
 import warnings
 from collections.abc import Iterable
@@ -321,7 +320,6 @@ def filtered(sheet: Sheet) -> Area | None:
 CHART_ROWS, PIXELS_OF_A_ROW = 9, 20  # rows that a chart of bars covers on the page
 POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # of one unit of column width in Arial 10 as LibreOffice draws it; units of an edge
 PAGE_POINTS = {True: 734.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
-PAGE_HEIGHT = 500.0  # of a landscape page, likewise
 _PAPER = {"a4": 9, "letter": 1}
 
 
@@ -349,12 +347,8 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
     if sheet.one_page:
         worksheet.fit_to_pages(1, 1)
         worksheet.center_horizontally()
-    elif sheet.column_breaks:
-        worksheet.set_print_scale(int(100 * scale_of_parts(sheet, n_rows, last)))
-        worksheet.set_v_pagebreaks(sheet.column_breaks)
-        worksheet.repeat_columns(0, sheet.freeze[1] - 1)
     elif sheet.page_breaks:  # a sheet that is fitted to pages would ignore them
-        worksheet.set_print_scale(int(100 * min(1.0, scale(sheet, 0, last))))
+        worksheet.set_print_scale(int(100 * min(1.0, scale(sheet, last))))
         worksheet.set_h_pagebreaks(sheet.page_breaks)
     else:
         worksheet.fit_to_pages(1, 0)
@@ -362,19 +356,10 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
         worksheet.repeat_rows(0, sheet.freeze[0] - 1)
 
 
-def scale(sheet: Sheet, first: int, last: int) -> float:
-    """How far the sheet must shrink so that these columns are one page wide, with those that are on every page."""
-    columns = [*range(min(first, sheet.freeze[1])), *range(first, last + 1)]
-    width = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in columns)
+def scale(sheet: Sheet, last: int) -> float:
+    """How far the sheet must shrink so that its columns up to that one are one page wide."""
+    width = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in range(last + 1))
     return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
-
-
-def scale_of_parts(sheet: Sheet, n_rows: int, last: int) -> float:
-    """How far a sheet must shrink so that each of its parts, side by side, is one page wide and high."""
-    starts = [sheet.freeze[1], *sheet.column_breaks, last + 1]
-    widest = min(scale(sheet, first, after - 1) for first, after in itertools.pairwise(starts))
-    height = sum(sheet.heights.get(row, DEFAULT_HEIGHT) for row in range(n_rows))
-    return min(1.0, widest, PAGE_HEIGHT / height)
 
 
 TITLE_PIXELS = 340  # what the title takes at the left of the first row

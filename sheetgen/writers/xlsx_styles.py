@@ -37,7 +37,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "remark": {"font_color": GREY, "font_size": 9},
     "remark_wrapped": {"font_color": GREY, "font_size": 9, "text_wrap": True},
     "small": {"font_color": GREY, "font_size": 8},
-    "off_page": {"font_color": GREY, "font_size": 8},
+    "off_page": {"font_color": GREY, "font_size": 8, "align": "left"},
     "shown": {"font_color": GREY, "font_size": 9},
     "assumption": {"font_color": GREY, "font_size": 9},
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},

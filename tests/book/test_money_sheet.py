@@ -95,6 +95,9 @@ TERMS = {
     "installed_multiplier": 1.3, "system_power_multiplier": 2.5, "usd_per_kwh": 0.25, "pue": 1.2,
     "colo_usd_per_kw_month": 120,
 }  # fmt: skip
+# The first model is on L40S, whose power is derived from its rated watts; that of H100 is stated, cooling and all.
+ON_L40S = {"in_money_model": "Llama 3.1 8B"}
+OF_DERIVED_POWER = ("system_power_multiplier", "pue")
 EDITS = [
     Edit("as built", {}),
     Edit("prefix cache hits", {"in_prefix_cache_hit_fraction": 0.4}, {"prefix_cache_hit_fraction": 0.4}),
@@ -134,7 +137,10 @@ EDITS = [
     ),
     Edit("hours", {"in_hours_per_month": 200}, {"hours_per_month": 200}),
     Edit("busiest hour", {"in_peak_hour_share": 0.2}, {"peak_hour_share": 0.2}),
-    *(Edit(name, {f"in_{name}": value}, {name: value}) for name, value in TERMS.items()),
+    *(
+        Edit(name, {f"in_{name}": value, **(ON_L40S if name in OF_DERIVED_POWER else {})}, {name: value})
+        for name, value in TERMS.items()
+    ),
     Edit("all terms", {f"in_{name}": value for name, value in TERMS.items()}, TERMS),
     Edit(
         "a reserved price",
@@ -179,7 +185,11 @@ EDITS = [
         change=owning(H100, is_module_price=0),
     ),
     Edit("power stated", at("GPUs", H100, "kW per GPU, stated", 0.9), change=owning(H100, stated_kw_per_gpu=0.9)),
-    Edit("rated power", at("GPUs", L40S, "Rated power, W", 500), change=owning(L40S, rated_watts=500)),
+    Edit(
+        "rated power",
+        lambda sheets: {sheets.at("GPUs", L40S, "Rated power, W"): 500, **ON_L40S},
+        change=owning(L40S, rated_watts=500),
+    ),
     Edit(
         "the machine's own draw",
         at("GPUs", H100, "Machine's own draw (1) or all-in (0)", 1),

@@ -34,6 +34,7 @@ CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 # Places from 0 in the list of what a band is from; and the root of the mean that fills so many places: 4 and a half.
 OF_SCOPE = re.compile(r"(?<=[A-Z\d)])<[1234],")
 OF_HALVES = re.compile(r"(?<=ROUNDUP\(A1/)2(?=,0\))")  # of windows: a size of group that vLLM's planner tries
+OF_PAIR = re.compile(r"(?<=<=)2(?=,INDEX\(cat_gpus_pair_link_bytes_per_second,)")  # GPUs that a bridge joins
 OF_ROOT = re.compile(r"(?<=\+)4(?=\*A1,)|(?<=,)0\.5(?=\))|(?<=-A1\)/)2")
 
 
@@ -283,7 +284,9 @@ def test_no_number_stands_in_a_formula_but_0_and_1_and_the_2_of_keys_and_values(
     numbers: dict[str, list[str]] = {}
     unlike = {re.sub(r"\$?\b[A-Z]{1,3}\$?\d+\b", "A1", f.formula): f"{f.sheet}!{f.cell}" for f in formulas(book)}
     for text, place in unlike.items():  # one of all formulas that differ in their references only
-        text = OF_HALVES.sub("0", OF_ROOT.sub("0", OF_SCOPE.sub("<0,", text)))
+        for pattern in (OF_HALVES, OF_PAIR, OF_ROOT):
+            text = pattern.sub("0", text)
+        text = OF_SCOPE.sub("<0,", text)
         for token in Tokenizer("=" + text).items:
             if token.type == Token.OPERAND and token.subtype == Token.NUMBER:
                 numbers.setdefault(token.value, []).append(f"{place} ={text}")
