@@ -52,7 +52,7 @@ def test_it_is_one_page_of_few_words_for_who_pays(load: str, paper: str) -> None
         *page.request.risks,
         *page.request.warnings,
         page.request.basis,
-        page.request.excluded,
+        f"Not in the price: {page.request.excluded}.",
     ]
     told += [part for option in page.request.options for part in (option.price, *option.facts, option.rent)]
     told += [part for way in page.request.ways for part in (way.monthly, way.commits, way.gives_up)]
