@@ -341,13 +341,29 @@ class RunnerUp:
     monthly_usd: float
 
 
+@dataclass(frozen=True)
+class PassedOver:
+    """What costs no more than the answer and is not chosen: by the first rule of near ties that it loses by, with what
+    it has of that and what the answer has. lost_by: gpus, machines, precision, ranks, served, tp, dp, or the order of
+    the list; has, answer_has: None where that is no number."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    lost_by: str
+    has: float | None = None
+    answer_has: float | None = None
+
+
 class Reason(NamedTuple):
     """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
-    first token, or of each), GPU memory in bytes of what is short of it."""
+    first token, or of each), GPU memory in bytes of what is short of it. passed_over: of what costs no more, whose
+    words are filled in by report."""
 
     kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
     words: str
     amount: float = 0.0
+    passed_over: PassedOver | None = None
 
     @property
     def distance(self) -> tuple[int, float]:
@@ -517,6 +533,7 @@ class CellRecord:
     budget: Budget | None
     measure: MeasureRecord | None
     runner_up: RunnerUp | None
+    passed_over: tuple[PassedOver, ...]  # what costs no more, the cheapest first
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]

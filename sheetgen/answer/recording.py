@@ -44,7 +44,7 @@ from sheetgen.answer.other_precisions import as_published, as_recommended, kv_by
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
-from sheetgen.answer.reasons import why_not
+from sheetgen.answer.reasons import passed_over, why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
@@ -184,7 +184,7 @@ def _cell(
     people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
-    question, choice = solved.question, solved.choices[row]
+    question, choice, reasons = solved.question, solved.choices[row], why_not(solved, row)
     load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
     cell = CellRecord(
@@ -235,7 +235,8 @@ def _cell(
         budget=ways_to_pay.budget(solved, row),
         measure=None if chosen is None else _measure(question, chosen, confidences),
         runner_up=_runner_up(solved, row),
-        why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
+        passed_over=passed_over(reasons),
+        why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
         **_levers(levers),
         measured_hardware=measured_hardware(solved, row),
         moves=(),
