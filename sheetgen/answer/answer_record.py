@@ -194,6 +194,7 @@ class DeciderRecord:
     instance: str
     n_instances: int
     usd: float
+    purchase: str
     monthly_usd: float
     limit: str
 
@@ -202,11 +203,13 @@ class DeciderRecord:
 class MeasureRecord:
     """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
     the month's money that it decides. The commands are filled in by launch, on request. decider: where the month hangs
-    on cheaper hardware, the measurement of that."""
+    on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there is one.
+    """
 
     instance: str
     hours: float
     usd: float
+    purchase: str
     serve: str | None
     bench: str | None
     decides_usd: float | None

@@ -116,11 +116,12 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
+    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
     "nothing is {level}]]|no money hangs on it].",
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
+    bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd} a month: {host}'s API, {precision}, read {day}.")
@@ -511,6 +512,8 @@ def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
     sentence = _MEASURE.fill(
         rent=rented(run),
         usd=amount(run.usd),
+        sold_as=run.purchase,
+        bound=run.purchase != ON_DEMAND,
         decided=cheaper is not None or margin is None or bool(higher),
         short=(cheaper or cell.answer).limit == MEMORY,
         month=amount(cell.answer.monthly_usd),
