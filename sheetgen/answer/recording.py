@@ -250,7 +250,7 @@ def _cell(
         return cell
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
-    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
+    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.own_checkpoints) if one.hf_id}
     return replace(cell, pay_less=ways_to_pay_less(cell, cheaper, checkpoints, judged))
 
 
@@ -314,8 +314,8 @@ HOURS_OF_A_MEASUREMENT = 24
 
 
 def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
-    """A day on the machines of one replica, on demand where they are sold so, and where an even chance rents for less than any near tie with the answer
-    what it would rent, on which the month hangs then."""
+    """A day on the machines of one replica, on demand where they are sold so; and where an even chance rents for less
+    than any near tie with the answer what it would rent, on which the month hangs then."""
     levels = {level.confidence: level for level in confidences if level}
     months = {confidence: level.monthly_usd for confidence, level in levels.items()}
     decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))

@@ -229,7 +229,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
     """A model: its names, its precisions, what is known of its checkpoints and hosts."""
     model = one.model
     hosted = plain.reference.hosted
-    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.checkpoints) if known.hf_id}
+    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.own_checkpoints) if known.hf_id}
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
         "id": model.id,

@@ -116,8 +116,8 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
-    "nothing is {level}]]|no money hangs on it].",
+    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, "
+    "[rises?{higher} a month|nothing is {level}]]|no money hangs on it].",
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
