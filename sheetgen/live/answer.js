@@ -714,11 +714,13 @@ function wayWords(way, record) {
   const { levels, judged, gpus } = FACTS;
   const isEven = way.chance !== undefined && sureWords(way.chance) === sureWords(levels.even);
   const provider = providerOf(way.instance ?? "");
+  const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
     chance: isEven ? levels.even : way.chance,
     sure: way.chance === undefined ? "" : sureWords(way.chance),
-    owned_gpus: `${record.n_gpus}x ${gpus.find(({ id }) => id === record.gpu).name}`,
+    owned_gpus: `${record.n_gpus}x ${gpu.name}`,
+    board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
     other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
     further: way.further ? providerOf(way.further.instance) : "",

@@ -46,7 +46,7 @@ from sheetgen.question.sheet_question import Question, SheetModel, models_named
 from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report.live_words import PARTS
 from sheetgen.report.pay_less_words import JUDGED as SAID
-from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.pay_less_words import TERMS, board_of
 from sheetgen.report.wording import provider_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
@@ -264,10 +264,13 @@ def _owned(catalog: Catalog, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
 
 
 def _gpu(gpu: Gpu, owned: OwnedGpu) -> Json:
+    least_on_a_board, board = board_of(gpu)
     return {
         "id": gpu.id,
         "name": gpu.short_name,
         "vendor": gpu.vendor,
+        "least_on_a_board": least_on_a_board,
+        "board": board,
         "deploys": int(DEPLOYED in gpu.weights_run),
         "memory_bytes": gpu.memory.engine_bytes,
         "own": [
