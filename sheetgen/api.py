@@ -435,11 +435,13 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: b
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.recording import record_of
     from sheetgen.report.fingerprints import with_fingerprints
+    from sheetgen.report.near_ties import with_reasons
     from sheetgen.report.pay_less_words import with_pay_less
 
     levers = levers_of_sheet(solved) if levers is None else levers
     question = solved.question
-    return with_fingerprints(with_pay_less(record_of(solved, levers, for_page), question), question)
+    record = with_reasons(record_of(solved, levers, for_page))
+    return with_fingerprints(with_pay_less(record, question), question)
 
 
 class Answer(NamedTuple):

@@ -363,6 +363,23 @@ def test_a_measurement_is_a_day_on_one_replica() -> None:
     assert measure["usd"] == pytest.approx(24 * each * -(-n_gpus // count), rel=1e-12)
 
 
+@pytest.mark.parametrize("purchase", ["reserved-3yr", "spot", "capacity-block"])
+def test_a_day_is_priced_on_demand_where_it_is_sold_so(purchase: str) -> None:
+    """Nobody sells a day of a commitment: it is 24 hours of the same machine on demand, or the class is said."""
+    load: dict[str, Any] = {"model": "70b", "context": "16k", "concurrent_requests": 32, "as_of": "2026-11-20"}
+    found = recommended({**load, "purchase": purchase}, CATALOG)
+    answer, text = recommend_json(found), " ".join(recommend_text(found, True, False).split())
+    run = answer["measure"]["decider"] or answer["measure"]
+    prices = {one.instance: one.class_price("on-demand") for one in found.question.candidates}
+    usual = prices[run["instance"]]
+    assert run["purchase"] == ("on-demand" if usual else purchase)
+    if usual:
+        assert run["usd"] == pytest.approx(24 * run["n_instances"] * usual.usd_per_hour, rel=1e-12)
+    said = f"for a day, ${run['usd']:,.0f}{'' if usual else f' ({purchase})'}:"
+    assert said in text or "\nmeasure" not in recommend_text(found)
+    assert answer["purchase"] == purchase and any(prices.values())
+
+
 LOADS: tuple[dict[str, Any], ...] = (
     {"model": "70b", "context": "16k", "users": 200},  # cheaper on other hardware, if that is fast enough
     {"model": "8b", "context": "8k", "concurrent_requests": 62, "gpus": "a100", "tpot_ms": "off", "ttft_ms": "off"},

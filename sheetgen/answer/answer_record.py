@@ -194,6 +194,7 @@ class DeciderRecord:
     instance: str
     n_instances: int
     usd: float
+    purchase: str
     monthly_usd: float
     limit: str
 
@@ -202,11 +203,13 @@ class DeciderRecord:
 class MeasureRecord:
     """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
     the month's money that it decides. The commands are filled in by launch, on request. decider: where the month hangs
-    on cheaper hardware, the measurement of that."""
+    on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there is one.
+    """
 
     instance: str
     hours: float
     usd: float
+    purchase: str
     serve: str | None
     bench: str | None
     decides_usd: float | None
@@ -341,13 +344,29 @@ class RunnerUp:
     monthly_usd: float
 
 
+@dataclass(frozen=True)
+class PassedOver:
+    """What costs no more than the answer and is not chosen: by the first rule of near ties that it loses by, with what
+    it has of that and what the answer has. lost_by: gpus, machines, precision, ranks, served, tp, dp, or the order of
+    the list; has, answer_has: None where that is no number."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    lost_by: str
+    has: float | None = None
+    answer_has: float | None = None
+
+
 class Reason(NamedTuple):
     """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
-    first token, or of each), GPU memory in bytes of what is short of it."""
+    first token, or of each), GPU memory in bytes of what is short of it. passed_over: of what costs no more, whose
+    words are filled in by report."""
 
     kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
     words: str
     amount: float = 0.0
+    passed_over: PassedOver | None = None
 
     @property
     def distance(self) -> tuple[int, float]:
@@ -517,6 +536,7 @@ class CellRecord:
     budget: Budget | None
     measure: MeasureRecord | None
     runner_up: RunnerUp | None
+    passed_over: tuple[PassedOver, ...]  # what costs no more, the cheapest first
     why_not: tuple[NotChosen, ...]
     fp8: RentalRecord | None
     levers: tuple[LeverRecord, ...]

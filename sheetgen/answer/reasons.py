@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import DOUBTED, Reason
+from sheetgen.answer.answer_record import DOUBTED, PassedOver, Reason
 from sheetgen.answer.confidences import EVEN
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.formula import Formula, same_money
+from sheetgen.program.sheet_program import ANSWERED
 from sheetgen.sizing.parallelism import attention_runs, cache_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import GIB, PERCENT
@@ -79,6 +81,14 @@ class _Offers:
             float(times["ttft_limit_seconds"][0]),
         )
 
+    def served(self, offers: Sequence[int]) -> list[float]:
+        """What so many of each offer as the load takes serve within the targets: requests at once, or a second."""
+        chosen = self.solved.grid.along("chosen", {"load": [self.row] * len(offers), "offer": list(offers)})
+        chosen.work_out(ANSWERED)
+        is_rate = self.solved.question.loads[self.row].requests_per_second
+        name = "served_requests_per_second" if is_rate else "served_at_target"
+        return [float(served) for served in chosen.spread(name, ("chosen",))]
+
     @cached_property
     def runs(self) -> Any:
         return self.solved.sequences["runs"][self.row, [one.profile for one in self.solved.offers]] == 1
@@ -110,12 +120,11 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
     priced = {i: usd for i in mine if not math.isnan(usd := float(known.monthly_usd[i]))}
     if priced:
         least = min(priced.values())
-        cheapest = [i for i, usd in priced.items() if usd == least]
-        if known.costs_the_same[cheapest[0]]:
-            alike = [i for i, usd in priced.items() if usd == least or same_money(usd, least)]
-            return Reason("as_dear", _as_dear(solved, alike, row, choice))
-        if least < choice.monthly_usd:
-            return Reason("near_tie", _nearly_as_dear(solved, cheapest[0], row, choice, least), least)
+        cheapest = [i for i, usd in priced.items() if usd == least or same_money(usd, least)]
+        is_same = bool(known.costs_the_same[cheapest[0]])
+        if is_same or least < choice.monthly_usd:
+            kind = "as_dear" if is_same else "near_tie"
+            return Reason(kind, "", least, _passed_over(known, cheapest, choice, is_same))
         dearer = 100 * (least / choice.monthly_usd - 1)
         words = f"${least:,.0f} a month, {f'{dearer:.0f}%' if dearer >= 0.5 else 'less than 1%'} more"
         return Reason("dearer", words, least)
@@ -141,32 +150,42 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
     return Reason("short", f"{size}x {candidate.gpu.short_name}: {short / GIB:,.1f} GiB short", float(short))
 
 
-def _nearly_as_dear(solved: Solution, offer: int, row: int, choice: Choice, usd: float) -> str:
-    """Why the choice goes before a candidate that is a little cheaper: the first rule of near ties that it loses by."""
-    count, candidate = int(solved.costs["n_instances"][row, offer]), solved.candidate(offer)
-    less = 100 * (1 - usd / choice.monthly_usd)
-    words = f"${usd:,.0f} a month, {f'{less:.0f}%' if less >= 0.5 else 'less than 1%'} less, but "
-    if choice.cheapest is not None:
-        most = choice.cheapest.n_instances * solved.candidate(choice.cheapest.offer).gpu_count
-        if count * candidate.gpu_count > most:
-            return words + f"{count * candidate.gpu_count:,} GPUs, not {most:,}"
-    if count > choice.n_instances:
-        return words + f"{count:,} instances, not {choice.n_instances:,}"
-    if solved.costs["runs_weights"][row, offer] < solved.costs["runs_weights"][row, choice.offer or 0]:
-        return words + f"it does not compute in {solved.model_of(row).weight_dtype}"
-    if solved.costs["suitability"][row, offer] < solved.costs["suitability"][row, choice.offer or 0]:
-        return words + "some of its data-parallel ranks would have no request"
-    return words + "it serves fewer requests within the targets"
+def _passed_over(known: _Offers, offers: list[int], choice: Choice, is_same: bool) -> PassedOver:
+    """By which rule of near ties an instance loses that costs no more, in the layout that comes nearest of its cheapest
+    ones. is_same: whether it costs as much."""
+    solved, row = known.solved, known.row
+    assert choice.offer is not None and choice.cheapest is not None, "something is cheaper than nothing only"
+    mine = solved.candidate(offers[0])
+    most_gpus = choice.cheapest.n_instances * solved.candidate(choice.cheapest.offer).gpu_count
+    n_machines = int(known.n_instances[offers[0]])
+    runs_weights, suits, served = (
+        dict(zip((*offers, choice.offer), column, strict=True))
+        for column in (
+            *(solved.costs[name][row, [*offers, choice.offer]].tolist() for name in ("runs_weights", "suitability")),
+            known.served((*offers, choice.offer)),
+        )
+    )
+    layouts = {i: solved.layout(i) for i in (*offers, choice.offer)}
+    sizes = {i: (layout.tensor_parallel_size, layout.data_parallel_size) for i, layout in layouts.items()}
+    best = min(offers, key=lambda i: (-suits[i], -served[i], *sizes[i]))
+    rules: tuple[tuple[str, bool, float | None, float | None], ...] = (
+        ("gpus", n_machines * mine.gpu_count > most_gpus, n_machines * mine.gpu_count, most_gpus),
+        ("machines", n_machines > choice.n_instances, n_machines, choice.n_instances),
+        ("precision", runs_weights[best] < runs_weights[choice.offer], None, None),
+        ("ranks", suits[best] < suits[choice.offer], None, None),
+        ("served", not is_same or served[best] < served[choice.offer], served[best], served[choice.offer]),
+        ("tp", sizes[best][0] > sizes[choice.offer][0], sizes[best][0], sizes[choice.offer][0]),
+        ("dp", sizes[best][1] > sizes[choice.offer][1], sizes[best][1], sizes[choice.offer][1]),
+        ("order", True, None, None),
+    )
+    lost_by, has, answer_has = next((name, has, answer) for name, loses, has, answer in rules if loses)
+    return PassedOver(mine.instance, n_machines, float(known.monthly_usd[best]), lost_by, has, answer_has)
 
 
-def _as_dear(solved: Solution, offers: list[int], row: int, choice: Choice) -> str:
-    """Why the choice goes before a candidate of the same price: what breaks ties, in its order."""
-    count, layout = min((int(solved.costs["n_instances"][row, i]), solved.layout(i)) for i in offers)
-    if count > (choice.n_instances or 0):
-        return f"same price, but {count:,} instances, not {choice.n_instances:,}"
-    chosen = solved.layout(choice.offer or 0).tensor_parallel_size
-    size = layout.tensor_parallel_size
-    return f"same price, but TP {size}, not {chosen}" if size > chosen else "same price, but later in the list"
+def passed_over(reasons: Iterable[tuple[str, Reason]]) -> tuple[PassedOver, ...]:
+    """What costs no more than the answer, the cheapest first."""
+    cheaper = (reason.passed_over for _, reason in reasons if reason.passed_over)
+    return tuple(sorted(cheaper, key=lambda other: other.monthly_usd))
 
 
 def _too_slow(offers: _Offers, held: list[int]) -> Reason | None:

@@ -44,7 +44,7 @@ from sheetgen.answer.other_precisions import as_published, as_recommended, kv_by
 from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
-from sheetgen.answer.reasons import why_not
+from sheetgen.answer.reasons import passed_over, why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
@@ -56,6 +56,7 @@ from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGp
 from sheetgen.question.measurements import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
+from sheetgen.units import ON_DEMAND
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
@@ -184,7 +185,7 @@ def _cell(
     people: Otherwise,
     levers: Sequence[Lever],
 ) -> CellRecord:
-    question, choice = solved.question, solved.choices[row]
+    question, choice, reasons = solved.question, solved.choices[row], why_not(solved, row)
     load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
     cell = CellRecord(
@@ -235,7 +236,8 @@ def _cell(
         budget=ways_to_pay.budget(solved, row),
         measure=None if chosen is None else _measure(question, chosen, confidences),
         runner_up=_runner_up(solved, row),
-        why_not=tuple(NotChosen(instance, why.words, why) for instance, why in why_not(solved, row)),
+        passed_over=passed_over(reasons),
+        why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
         **_levers(levers),
         measured_hardware=measured_hardware(solved, row),
         moves=(),
@@ -248,7 +250,7 @@ def _cell(
         return cell
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
-    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.checkpoints) if one.hf_id}
+    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.own_checkpoints) if one.hf_id}
     return replace(cell, pay_less=ways_to_pay_less(cell, cheaper, checkpoints, judged))
 
 
@@ -312,24 +314,27 @@ HOURS_OF_A_MEASUREMENT = 24
 
 
 def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
-    """A day on the machines of one replica, and where an even chance rents for less than any near tie with the answer
-    what it would rent, on which the month hangs then."""
+    """A day on the machines of one replica, on demand where they are sold so; and where an even chance rents for less
+    than any near tie with the answer what it would rent, on which the month hangs then."""
     levels = {level.confidence: level for level in confidences if level}
     months = {confidence: level.monthly_usd for confidence, level in levels.items()}
     decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
-    paid_hours = chosen.monthly_usd / chosen.hourly_usd
 
-    def a_day_on(rental: ChosenRecord | AtConfidence) -> tuple[int, float]:
-        n_machines = math.ceil(rental.gpus_per_replica / question.instances[rental.instance].gpu_count)
-        hourly_usd = rental.monthly_usd / rental.n_instances / paid_hours
-        return n_machines, HOURS_OF_A_MEASUREMENT * n_machines * hourly_usd
+    def a_day_on(rental: ChosenRecord | AtConfidence) -> tuple[int, float, str]:
+        candidate = question.instances[rental.instance]
+        n_machines = math.ceil(rental.gpus_per_replica / candidate.gpu_count)
+        price = candidate.class_price(ON_DEMAND) or candidate.class_price(candidate.purchase)
+        assert price is not None, "a candidate has a price in its class"
+        discount = question.discount(candidate.provider, price.purchase)
+        hourly_usd = float(cost.discounted_usd_per_hour(price.usd_per_hour, discount))
+        return n_machines, HOURS_OF_A_MEASUREMENT * n_machines * hourly_usd, price.purchase
 
-    machines_of_replica, usd = a_day_on(chosen)
+    machines_of_replica, usd, purchase = a_day_on(chosen)
     decider, even = None, levels.get(EVEN)
     if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
         decider = DeciderRecord(even.instance, *a_day_on(even), even.monthly_usd, even.limit)
     return MeasureRecord(
-        chosen.instance, HOURS_OF_A_MEASUREMENT, usd, None, None, decides_usd, machines_of_replica, decider
+        chosen.instance, HOURS_OF_A_MEASUREMENT, usd, purchase, None, None, decides_usd, machines_of_replica, decider
     )
 
 

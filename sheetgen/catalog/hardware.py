@@ -123,6 +123,20 @@ class Gpu(Entry):
         follows = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name, *self.device_names
         return [self.id, *self.aliases], [gpu_key(name) for name in follows]
 
+    @property
+    def sold_together(self) -> tuple[str, tuple[int, ...]]:
+        """What its buyers get it on, a board or a rack, and how many that may have; nothing of cards, sold one by one.
+
+        Source: NVIDIA HGX (A100, H100 and H200 on boards of 4 or 8, B200 and B300 of 8), OCP's OAM base boards of 8,
+        and racks of 72 (GB200 NVL72, AMD Helios).
+        """
+        form = self.form_factor
+        if self.is_slice or "PCIe" in form:
+            return "", ()
+        boards = {"SXM4": (4, 8), "SXM5": (4, 8), "SXM6": (8,), "OAM": (8,)}
+        sizes = next((sizes for name, sizes in boards.items() if form.startswith(name)), ())
+        return ("board", sizes) if sizes else ("rack", (72,)) if "rack" in form else ("", ())
+
     def peak_flops_for(self, weight_dtype: str) -> int | None:
         """Operations per second, dense, that weights of this precision are multiplied with; None where unknown.
 

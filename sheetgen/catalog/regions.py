@@ -17,6 +17,7 @@ from sheetgen.catalog.base import Date, Entry, Id, Label, Many, Problem, Some, T
 from sheetgen.catalog.hardware import Instance, InstancePrice, PlacedInstance, Price, PurchaseId
 from sheetgen.units import ON_DEMAND, PURCHASES
 
+EVERYWHERE, GOVERNMENT = {"all", "commercial"}, "gov"
 SHORT = 3  # letters of a text that is no part of a region's name unless it is a word of it
 
 
@@ -139,10 +140,12 @@ class Regions:
 
     def areas_of(self, provider: str, region: str) -> Collection[str]:
         """A region's areas; of one that no file lists, such as `eu/us` or `Frankfurt, Germany`, those that its name
-        names, or a country in it."""
+        names, or a country in it; of `all commercial` every one that is no government's."""
         if listed := self.listed(provider, region):
             return listed.areas
         words = set(re.findall("[a-z]+", region.lower()))
+        if words >= EVERYWHERE:
+            return {area for area in self.areas if GOVERNMENT not in area}
         known = [one for regions in self._listed.values() for one in regions.values()]
         by_word = [[{*one.areas} for one in known if word in one.areas] for word in words]
         by_country = {one.country: {*one.areas} for one in reversed(known) if one.country.lower() in region.lower()}

@@ -20,7 +20,6 @@ from sheetgen.report.precision_words import checkpoint_words, is_passed_over, pu
 from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
     DRAFT_COUNTED,
-    is_cheaper_pick,
     month_as_budgeted,
     saving,
     sure,
@@ -267,8 +266,6 @@ def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
         yield DRAFT_COUNTED
     if cell.without_ttft and cell.answer.monthly_usd >= 1.5 * cell.without_ttft.monthly_usd:
         yield f"without the target of the first token: {_rented(cell.without_ttft)}"
-    if cell.cheapest and is_cheaper_pick(cell):
-        yield f"the very cheapest: {_rented(cell.cheapest)}"
 
 
 def _not_asked(cell: CellRecord) -> Iterator[str]:

@@ -785,10 +785,12 @@ function wayWords(way, record) {
   // Where the answer is as sure as was asked for, what is as sure does not say how sure.
   const isTold = way.kind === "less_sure" || record.chance < confidence || way.chance < confidence;
   const provider = providerOf(way.instance ?? "");
+  const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
     sure: way.chance !== undefined && isTold ? sureWords(way.chance) : "",
-    owned_gpus: `${record.n_gpus}x ${gpus.find(({ id }) => id === record.gpu).name}`,
+    owned_gpus: `${record.n_gpus}x ${gpu.name}`,
+    board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
     other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
     further: way.further ? providerOf(way.further.instance) : "",

@@ -47,7 +47,7 @@ from sheetgen.question.sheet_question import Question, SheetModel, models_named
 from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report.live_words import PARTS
 from sheetgen.report.pay_less_words import JUDGED as SAID
-from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.pay_less_words import TERMS, board_of
 from sheetgen.report.wording import provider_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
@@ -232,7 +232,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
     """A model: its names, its precisions, what is known of its checkpoints and hosts."""
     model = one.model
     hosted = plain.reference.hosted
-    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.checkpoints) if known.hf_id}
+    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.own_checkpoints) if known.hf_id}
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
         "id": model.id,
@@ -267,10 +267,13 @@ def _owned(catalog: Catalog, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
 
 
 def _gpu(gpu: Gpu, owned: OwnedGpu) -> Json:
+    least_on_a_board, board = board_of(gpu)
     return {
         "id": gpu.id,
         "name": gpu.short_name,
         "vendor": gpu.vendor,
+        "least_on_a_board": least_on_a_board,
+        "board": board,
         "deploys": int(DEPLOYED in gpu.weights_run),
         "memory_bytes": gpu.memory.engine_bytes,
         "own": [

@@ -18,6 +18,7 @@ from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import amount_in, amounts_of
+from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import q, template
@@ -90,10 +91,13 @@ _RECOMMENDED = template(
     "in {dtype}, as recommended, it is {chance}, [surer?for {month}|and costs {month}]: {rent}.", surer=q.is_surer == 1
 )
 _NEVER_MEASURED = template(
-    "Never measured by us[drafted?: {what}][other?; the cheapest that was: {month}, {rent}, {chance}].",
+    "Never measured by us[drafted?: {what}][other?; the cheapest that was: {month}, {rent}, {chance}"
+    "[passed_over?, {near_tie}]].",
     drafted=is_text(q.what),
     other=is_text(q.rent),
+    passed_over=is_text(q.near_tie),
 )
+_CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
 _INTERRUPTED = template("Spot can be taken away any time; that is not counted.")
 _WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
 _GIVES_UP = template("{way}; gives up {gives_up}")
@@ -112,11 +116,12 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, [rises?{higher} a month|"
-    "nothing is {level}]]|no money hangs on it].",
+    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, "
+    "[rises?{higher} a month|nothing is {level}]]|no money hangs on it].",
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
+    bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd} a month: {host}'s API, {precision}, read {day}.")
@@ -331,19 +336,28 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         told.append(str(_RESERVE.fill(machines=machines, rent=rent, month=month, fewer=fewer is not None)))
     if candidate.purchase == SPOT:
         told.append(str(_INTERRUPTED.fill()))
+    told_of = ""
     if question.draft is not None:
         what = f"{question.draft.name} as a draft, whose speed-up is not counted"
         told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False)))
     elif not answer.measured:
         other = cell.measured_hardware
+        told_of = other.instance if other else ""
+        near_tie = near_tie_words(cell, told_of)
         sentence = _NEVER_MEASURED.fill(
             drafted=False,
             rent=rented(other) if other else "",
             month=amounts_of(question.settings)(other.monthly_usd) if other else "",
             chance=str(wording.sure(other.chance)) if other else "",
             other=other is not None,
+            near_tie=near_tie,
+            passed_over=bool(near_tie),
         )
         told.append(str(sentence))
+    least = cell.cheapest
+    if least and least.monthly_usd < answer.monthly_usd and least.instance not in (answer.instance, told_of):
+        month, near_tie = amounts_of(question.settings)(least.monthly_usd), near_tie_words(cell, least.instance)
+        told.append(str(_CHEAPEST.fill(month=month, rent=rented(least), near_tie=near_tie)))
     yield " ".join(told)
 
 
@@ -498,6 +512,8 @@ def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
     sentence = _MEASURE.fill(
         rent=rented(run),
         usd=amount(run.usd),
+        sold_as=run.purchase,
+        bound=run.purchase != ON_DEMAND,
         decided=cheaper is not None or margin is None or bool(higher),
         short=(cheaper or cell.answer).limit == MEMORY,
         month=amount(cell.answer.monthly_usd),

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
@@ -69,7 +70,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
         template("{other}"),
     ),
     "own": (
-        template("owning {owned_gpus}"),
+        template("owning {owned_gpus}[part? ({board})]", part=is_text(q.board)),
         template("{commits_usd} up front; staff, network and space are yours"),
         template("owned"),
     ),
@@ -105,18 +106,26 @@ def _provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
+def board_of(gpu: Gpu) -> tuple[int, str]:
+    """The fewest GPUs that are sold together, and how many these are in words: a board has 8."""
+    board, sizes = gpu.sold_together
+    return (min(sizes), f"a {board} has {' or '.join(map(str, sizes))}") if sizes else (1, "")
+
+
 def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[Cell, Cell, Cell]:
     """What a way is, what is given up, and what it is in short. is_asked: whether the answer is as sure as was
     requested, so that what is not says how sure."""
     n_gpus, _, gpu = way.detail.partition(" ")
-    names = {one.id: one.short_name for one in question.gpus}
+    gpus = {one.id: one for one in question.gpus}
+    least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, is_told = amounts_of(question.settings), way.kind == "less_sure" or not is_asked
     is_told |= way.chance is not None and way.chance < question.settings.confidence
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
         "sure": str(sure(way.chance)) if way.chance is not None and is_told else "",
-        "owned_gpus": f"{n_gpus}x {names.get(gpu, gpu)}",
+        "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
+        "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
         "further": _provider_of(way.further.instance) if way.further else "",

@@ -369,14 +369,6 @@ def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
         yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
 
 
-def is_cheaper_pick(cell: CellRecord) -> bool:
-    """Whether the very cheapest is another answer: not the chosen instances, as many, in another layout."""
-    one, chosen = cell.cheapest, cell.chosen
-    if one is None or chosen is None:
-        return False
-    return (one.instance, one.n_instances) != (chosen.instance, chosen.n_instances)
-
-
 def not_asked_words(one: NotAskedRecord) -> Cell:
     """What nobody asked for and is clearly cheaper: 1 × ND96isr MI300X v5 (Azure, AMD), $35,040."""
     of = f"{provider_of(one.instance)}, {vendor_name(one.vendor)}"

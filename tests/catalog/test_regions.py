@@ -329,3 +329,13 @@ def test_a_few_letters_are_no_part_of_a_name(text: str) -> None:
     """`de` is within swedencentral, `es` within us-west-2, `no` within eu-north-1: other countries than were meant."""
     with pytest.raises(ScenarioError, match=f"no instance is left in region '{text}'"):
         recommended(text)
+
+
+@pytest.mark.parametrize("area, is_sold", [("us", True), ("eu", True), ("uk", True), ("ap", True), ("us-gov", False)])
+def test_one_list_price_for_all_commercial_regions_is_of_every_area(area: str, is_sold: bool) -> None:
+    """Oracle's list has one price: its types take part wherever a question asks, but in government regions."""
+    regions = Catalog().regions
+    everywhere = {row.id for row in regions.rows if row.region.startswith("all commercial")}
+    there = {row.id: row.prices for row in regions.rows_in(area) if row.id in everywhere}
+    assert len(everywhere) > 10 and set(there) == (everywhere if is_sold else set())
+    assert all(row.prices == there[row.id] for row in regions.rows if row.id in there)

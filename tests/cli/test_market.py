@@ -22,6 +22,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.pay_less_words import board_of
 
 LOADS = [
     ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
@@ -282,3 +283,49 @@ def test_regions_are_listed_with_the_number_of_their_types(run) -> None:  # type
     assert rows["gcp/europe-west8"] == milan
     assert rows["azure/swedencentral"]["areas"] == ["eu", "europe"] and rows["aws/us-east-1"]["n_types"] > 50
     assert "aws/eu-central-1" in run("list", "regions", "eu").stdout
+
+
+BOARDS = {
+    "a100": (4, "a board has 4 or 8"), "h100": (4, "a board has 4 or 8"), "h200": (4, "a board has 4 or 8"),
+    "b200": (8, "a board has 8"), "mi300x": (8, "a board has 8"), "mi355x": (8, "a board has 8"),
+    "gb200": (72, "a rack has 72"),
+    "l40s": (1, ""), "a100-pcie": (1, ""), "h100-nvl": (1, ""), "gh200": (1, ""), "gaudi3": (1, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("gpu", BOARDS)
+def test_what_is_sold_by_the_board_says_how_many_a_board_has(gpu: str) -> None:
+    """NVIDIA's HGX boards: of 4 or 8 up to H200, of 8 from B200; OAM modules come on base boards of 8."""
+    assert board_of(Catalog().gpu(gpu)) == BOARDS[gpu]
+
+
+@pytest.mark.parametrize("options, is_part", [({"vendors": "amd"}, True), ({"gpus": "l40s"}, False)])
+def test_owning_a_part_of_a_board_says_so(options: dict[str, str], is_part: bool) -> None:
+    answer = sheetgen.recommend(model="gemma-3-27b", context="16k", concurrent_requests=64, **options)
+    [owned] = [way["what"] for way in answer["pay_less"] if way["kind"] == "own"]
+    gpus = int(re.fullmatch(r"owning (\d+)x [^(]*(?: \(.*\))?", owned)[1])  # type: ignore[index]
+    assert owned.endswith(" (a board has 8)") == is_part and bool(gpus % 8) >= is_part
+
+
+@pytest.mark.parametrize("model", ["deepseek-v2-lite", "llama-3.3-70b", "llama-3.1-8b"])
+def test_no_way_to_pay_less_names_a_checkpoint_of_another_model(model: str) -> None:
+    """Of DeepSeek-V2-Lite only an FP8 checkpoint of its sister for code is known."""
+    entry = Catalog().model(model)
+    others = {known.hf_id for known in entry.checkpoints if known.of}
+    answer = sheetgen.recommend(model=model, context="16k", concurrent_requests=64, weight_dtype="published")
+    named = {way["what"].partition("weights, ")[2] for way in answer["pay_less"] if "_" in way["kind"]} - {""}
+    assert others and not named & others
+    assert named <= {known.hf_id for known in entry.checkpoints if known.of is None}
+    assert bool(named) == (model != "deepseek-v2-lite")
+
+
+@pytest.mark.parametrize("contingency", [0.0, 0.1])
+def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
+    """What is budgeted beside it only where it differs: by the contingency."""
+    money = {"currency": "EUR", "fx_rate": 0.92, "contingency_fraction": contingency}
+    told = recommend_text(recommended({"model": "70b", "context": "16k", "users": 200, **money}, Catalog()))
+    [line] = re.findall(r"^\d+x \S+, .*", told, re.M)
+    months = [int(month.replace(",", "")) for month in re.findall(r"(?:€|EUR )([\d,]+)", line)]
+    assert ("as budgeted EUR" in line) == bool(contingency) and len(months) == len(set(months)) == 2 + bool(contingency)
+    assert months[-1] == pytest.approx(months[0] * (1 + contingency), abs=1) or not contingency
+    assert "1 USD = 0.92 EUR" in line

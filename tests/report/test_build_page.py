@@ -7,17 +7,15 @@ import re
 from typing import Any
 
 import pytest
-from answers import cell_of, document, page_for, record_for
+from answers import document, page_for, record_for
 from solved_pages import FIVE, MEMORY, THREE, answered, page
 
-from sheetgen.answer.answer_record import RentalRecord
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report import notes, wording
 from sheetgen.report.page import Bar, Page, formatted
 from sheetgen.report.sentences import ttft_words
-from sheetgen.report.wording import is_cheaper_pick
 
 STATUSES = {"fits", "none", "over"}
 
@@ -375,16 +373,6 @@ def test_other_hardware_is_named_once_and_only_where_it_differs() -> None:
         for rented in card.class_rents:
             assert rented in ("–", card.rent) or f" {rented}" in str(drawn.rented_otherwise)
     assert "of AWS, GCP and Azure, with GPUs of NVIDIA" in drawn.left_out
-
-
-@pytest.mark.long
-def test_the_very_cheapest_is_said_only_where_it_is_another_answer() -> None:
-    cell = cell_of(answered())
-    chosen = cell.answer
-    alike = RentalRecord(chosen.instance, chosen.n_instances, chosen.monthly_usd)
-    assert not is_cheaper_pick(dataclasses.replace(cell, cheapest=alike))
-    for changed in ({"instance": "aws/other"}, {"n_instances": chosen.n_instances + 1}):
-        assert is_cheaper_pick(dataclasses.replace(cell, cheapest=dataclasses.replace(alike, **changed)))
 
 
 def test_what_is_cheaper_but_passed_over_is_called_a_near_tie() -> None:
