@@ -274,7 +274,7 @@ def write_catalog(runs: Runs, results: Results, bands: list[SpeedBand]) -> None:
         "  # own runs, whole configurations held out. other with a generation: those of a generation and kind; without",
         "  # one: whole cells held out, at least as wide; with an engine: its own cells alone, where it has 20",
         "  # configurations of the kind. ranks: data-parallel attention, at least as wide as any GPU's; stages: the",
-        "  # widest. All but the first hold 80 % of the configurations outside the fit. anchored: held out but for one",
+        "  # widest. All but the first hold 80 % of the runs outside the fit. anchored: held out but for one",
         "  # run of the configuration. On a GPU with a band of its own no other but that is narrower.",
     ]
     for band in bands:

@@ -79,31 +79,14 @@ def keys_of(runs: Runs) -> list[Key]:
     return keys
 
 
-def are_superseded(runs: Runs) -> Any:
-    """Which runs say nothing of a build that is deployed today: no release is stated, and the same configuration and
-    layout were measured with a stated one. Of the first builds of InferenceX the first tokens wait for kernels that
-    are compiled: 8.6 s at 32 at once of DeepSeek-R1 on 8 B200, and 0.5 s under SGLang 0.5.9."""
-    of_layout = runs.rows.assign(is_stated=runs.rows["engine_version"].notna()).groupby(
-        ["configuration", "tensor_parallel_size", "data_parallel_size"]
-    )
-    return (runs.rows["engine_version"].isna() & of_layout["is_stated"].transform("any")).to_numpy()
-
-
 def error_table(runs: Runs, predicted: Mapping[str, Any]) -> pandas.DataFrame:
-    """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted; what it counts
-    (nothing where it is superseded)."""
+    """A line a run: what it is of, its band's key, and by figure the logarithm of measured / predicted."""
     seen = measured(runs)
     table = runs.rows[["configuration", "engine", "generation", "kind", "gpu_id"]].copy()
     table["key"], table["counts"] = keys_of(runs), numpy.where(by_other_hands(runs), OTHERS_WEIGHT, 1)
-    table.loc[are_superseded(runs), "counts"] = 0
     for figure, (name, _) in FIGURES.items():
         table[figure] = numpy.log(seen[name] / predicted[name])
     return table
-
-
-def counted(table: pandas.DataFrame) -> pandas.DataFrame:
-    """The runs that draw bands and by which a chance is judged."""
-    return table.dropna(subset=list(FIGURES)).query("counts > 0")
 
 
 def weights_of(table: pandas.DataFrame) -> Any:
@@ -173,14 +156,10 @@ def within(errors: Sequence[Any], ends: Sequence[tuple[Any, Any]]) -> Any:
     return held
 
 
-def holding(ratios: pandas.Series, configurations: pandas.Series | None = None) -> tuple[float, float]:
-    """The ends, logarithms, between which at least 80 % lie, a tenth on each side; each configuration weighs one, where
-    they are given: of 53 public runs of hybrids 15 are of one model on one machine."""
-    weights = numpy.ones(len(ratios))
-    if configurations is not None:
-        weights /= configurations.groupby(configurations).transform("size").to_numpy()
-    low, high = (quantile(sign * ratios.to_numpy(), weights, TENTH[1]) for sign in (-1, 1))
-    return math.log(-low), math.log(high)
+def holding(ratios: pandas.Series) -> tuple[float, float]:
+    """The ends, logarithms, between which at least 80 % lie, a tenth on each side."""
+    low, high = ratios.quantile(TENTH[0], "lower"), ratios.quantile(TENTH[1], "higher")
+    return math.log(low), math.log(high)
 
 
 def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.DataFrame) -> Bands:
@@ -189,9 +168,8 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
     own: errors of runs predicted without their configuration; of_cells: without their engine and generation of GPUs.
     outside: lines of runs that took no part in the fit, with figure, band and ratio.
     """
-    of_outside = {of: part for of, part in outside.groupby(["figure", "band"])}
-    none_outside = outside.head(0)
-    own, of_cells = counted(own), counted(of_cells)
+    of_outside = {of: part for of, part in outside.groupby(["figure", "band"])["ratio"]}
+    own, of_cells = (table.dropna(subset=list(FIGURES)) for table in (own, of_cells))
 
     def as_wide(key: Key, parts: Sequence[pandas.DataFrame], more: pandas.DataFrame, others: Iterable[Ends]) -> Ends:
         """The ends of both times together, of some runs or, where these have few configurations, of `more`; those that
@@ -200,12 +178,10 @@ def draw(own: pandas.DataFrame, of_cells: pandas.DataFrame, outside: pandas.Data
         drawn = [*others, *map(ends_of, many)]
         wide: Ends = {}
         for figure, (_, label) in FIGURES.items():
-            public = of_outside.get((label, key), none_outside)
+            public = of_outside.get((label, key), pandas.Series(dtype=float))
             few = 1 if key == STAGES else FEW_RUNS
-            held = [holding(numpy.exp(part[figure])) for part in parts]
-            if len(public) >= few:
-                held.append(holding(public["ratio"], public["configuration"]))
-            ends = [ends[figure] for ends in drawn] + held
+            ratios = [*(numpy.exp(part[figure]) for part in parts), *([public] if len(public) >= few else [])]
+            ends = [ends[figure] for ends in drawn] + [holding(ratio) for ratio in ratios]
             lows, highs = zip(*ends, *REPORTED.get((figure, key), ()), strict=True)
             wide[figure] = min(0.0, *lows), max(0.0, *highs)
         return wide
@@ -333,7 +309,7 @@ def binomial_interval(chance: float, n: int) -> tuple[float, float]:
 
 def _judged(parts: Iterable[tuple[pandas.DataFrame, Bands]]) -> Reliability:
     """Runs of some folds, each with bands that its runs took no part in."""
-    parts = [(counted(part), bands) for part, bands in parts]
+    parts = [(part.dropna(subset=list(FIGURES)), bands) for part, bands in parts]
     table = pandas.concat([part for part, _ in parts], ignore_index=True)
 
     def of(bands: Bands, key: Key, gpu: str, figure: str) -> tuple[float, float]:

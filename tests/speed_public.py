@@ -23,7 +23,7 @@ from sheetgen.sizing import speed
 
 PUBLIC = DATA / "throughput_public.csv"
 HALF = 0.5  # of the other prompts of a wave come before one's own, on average
-FIRST_BUILDS = "ixtp"  # up to ten times slower than the engine a few weeks later: they draw no band of measured models
+FIRST_BUILDS = "ixtp"  # up to ten times slower than the engine a few weeks later: they draw no band
 HELD = 0.795  # of the runs, which is 80 % as it is printed
 FEW = 3  # runs of a GPU in a source: fewer stand together
 PUBLISHER = {"nim1": "NIM", "nimdoc": "NIM", "trt09": "vendors", "trtov09": "vendors", "lmdep": "vendors"}
@@ -76,11 +76,7 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     static = (rows["load"] == "static").to_numpy()
     for name, column in _of_batch(known, rows).items():
         found[name] = numpy.where(static, column, found[name])
-    about = rows[["id", "source", "quality", "load", "gpu"]].assign(
-        configuration=rows[["source", "model", "gpu", "engine", "tensor_parallel_size"]]
-        .astype(str)
-        .agg(" ".join, axis=1)
-    )
+    about = rows[["id", "source", "quality", "load", "gpu"]]
     scopes = [SPEED_SCOPES[int(scope)] for scope in known["speed_scope"]]
     keys = numpy.array([_key(*of) for of in zip(points.names, scopes, strict=True)])
     return lines_of(about, {name: rows[name] for name, _ in FIGURES.values()}, found, {**known, "band": keys})
@@ -157,7 +153,7 @@ def served(catalog: Catalog) -> pandas.DataFrame:
     """Lines of all runs outside the fit, as they are served: static batches aside."""
     lines = compare(public_rows(), catalog)
     lines = lines[lines["load"] != "static"].reset_index(drop=True)
-    early = (lines["source"] == FIRST_BUILDS) & (lines["scope"] == "fitted")
+    early = lines["source"] == FIRST_BUILDS
     return lines.assign(
         scope=lines["scope"].mask(early, "first builds"), band=lines["band"].mask(early, "first builds")
     )
@@ -216,7 +212,7 @@ def section(catalog: Catalog) -> list[str]:
         " engines, of 2025 and 2026, alone, and many of these runs are of 2024. fitted: the engine was measured on this"
         " GPU with models of this kind; ranks: data-parallel attention; stages: pipeline stages or more than a node;"
         " generation: this GPU has no runs, others of its generation have; else other. The first builds of InferenceX"
-        " draw no band of models that were measured later.",
+        " draw no band.",
         "Sparse attention: public runs of DeepSeek-V3.2 and GLM-5.2 on 8 H200 under SGLang gave a third to a half of"
         " the predicted tokens a second; the bands reach there.",
         f"Below 80 %: {'; '.join(short)}. The first builds draw no band, nor do fewer than 10 runs.",
