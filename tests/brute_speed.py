@@ -242,8 +242,9 @@ def band(figure: str, model: str, gpu_id: str, tp: int, stages: int, dp: int, dr
     measured = kind in cell.get("kinds", [])
     of_figure = [b for b in file["bands"] if b["figure"] == figure]
     own = [b for b in of_figure if b.get("gpu") == gpu_id]
-    others = [b for b in of_figure if b["scope"] == "other" and b["kind"] == kind]
+    others = [b for b in of_figure if b["scope"] == "other" and b["kind"] == kind and b.get("engine") in (None, "vllm")]
     on_any = [b for b in others if "generation" not in b]
+    on_any = [b for b in on_any if "engine" in b] or on_any
     held_for = [b for b in others if measured and b.get("generation") == cell["generation"]] or on_any
     has_runs = own and measured and gpu_id in cell["measured_gpus"] and not drafted
     if has_runs:

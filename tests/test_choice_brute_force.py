@@ -419,7 +419,7 @@ def test_random_loads_with_start_up_logs(catalog: Catalog) -> None:
         n_used += any(one[:4] == where for one in starts)
         n_otherwise += cell["sequences_per_replica"] != plain["sequences_per_replica"]
     print(f"start-up logs: {kinds}; {n_used} answers on a measured deployment, {n_otherwise} other ones")
-    assert n_used > 3 and n_otherwise > 1
+    assert n_used > 3 and n_otherwise >= 1
 
 
 @pytest.mark.parametrize("confidence", [pytest.param(0.7, marks=pytest.mark.long), 0.9])
