@@ -105,7 +105,7 @@ class LiveBook:
             fact = lookup(own.range(name), ONE)
             table.looked_up(name, name, [dataclasses.replace(fact, value=fact.value or 0)], display)
         derive_models(table)
-        env = {**of.inputs, "users": people, "case_factor": sheet.put(0, 5, Cell(1, "fixed", PLAIN))}
+        env = {**of.inputs, "requests": people, "case_factor": sheet.put(0, 5, Cell(1, "fixed", PLAIN))}
         at_once = sheet.compute(0, 6, case_requests, env)
         wiring.lists["tiers"] = Range((at_once,))
         name_all(wiring, sheet.name)
@@ -114,8 +114,8 @@ class LiveBook:
         self.sheets += [sheet, contexts, loads]
         return wiring
 
-    def candidates(self, solved: Any, wiring: Wiring, live: Sequence[Wiring], picked: Mapping[str, Any]) -> Sheet:
-        sheet = build_candidates(solved, wiring, [*live, *self.live], picked)
+    def candidates(self, solved: Any, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
+        sheet = build_candidates(solved, wiring, [*live, *self.live])
         for row, of in enumerate(self.live, 7):
             add_choices(of, alone=True)
             names = ["monthly_usd", *(f"monthly_usd_{purchase}" for purchase in PURCHASES)]
