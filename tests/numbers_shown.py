@@ -106,10 +106,9 @@ class Book:
             heads = {c.column: str(c.value) for c in sheet[HEAD] if c.value is not None}
             named, places = [], []
             for row in sheet.iter_rows():
-                cells = [c for c in row if c.value is not None and not isinstance(c.value, bool)]
+                cells = _filled(row)
                 named.append({heads[c.column]: c.value for c in cells if c.column in heads})
-                numbers = tuple(float(c.value) for c in cells if isinstance(c.value, int | float))
-                places.append(Place(numbers, tuple(_shown(c) for c in cells)))
+                places.append(_place_of(cells))
             self.rows[sheet.title], self.places[sheet.title] = named, places
 
     def row(self, sheet: str, n: int) -> Place:
@@ -139,6 +138,21 @@ class Book:
     def texts(self) -> set[str]:
         """Every text that a cell holds."""
         return {t for places in self.places.values() for place in places for t in place.texts}
+
+
+def read_sheet(data: bytes, name: str) -> list[Place]:
+    """The rows of one sheet of a workbook alone."""
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    return [_place_of(_filled(row)) for row in book[name].iter_rows()]
+
+
+def _filled(row: Iterable[Any]) -> list[Any]:
+    return [cell for cell in row if cell.value is not None and not isinstance(cell.value, bool)]
+
+
+def _place_of(cells: Iterable[Any]) -> Place:
+    numbers = tuple(float(cell.value) for cell in cells if isinstance(cell.value, int | float))
+    return Place(numbers, tuple(_shown(cell) for cell in cells))
 
 
 def _shown(cell: Any) -> str:

@@ -6,17 +6,19 @@ import datetime
 import math
 import re
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from numbers_shown import Book, Place
 from workbook_cells import PRICES_SHEET
 
 from sheetgen.answer.answer_record import CellRecord, Record, as_json
+from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.solution import Solution
 from sheetgen.report.notes import price_classes
 from sheetgen.report.page import Page
 from sheetgen.report.wording import instance_name
 from sheetgen.sizing.cost import HOURS_IN_A_MONTH
-from sheetgen.units import ON_DEMAND, PURCHASES
+from sheetgen.units import GIB, ON_DEMAND, PURCHASES
 
 # Fields of a load's answer, and the columns of Workings that they come from, where its whole row would hold too many
 # small numbers to tell a wrong one.
@@ -32,12 +34,18 @@ FROM = {
     "throughput": ("Output tokens per second", "output tokens per second, low", "output tokens per second, high"),
 }  # fmt: skip
 
-# What Workings has as values, as built.
-AS_BUILT = {
-    **dict.fromkeys(("at_fp8", "fp8_rent", "fp8_monthly"), ("at FP8", "at FP8, $ per month")),
-    "fp8_term": tuple(f"at FP8, reserved-{n}yr{what}" for n in (1, 3) for what in ("", ", $ per month")),
-    **dict.fromkeys(("not_asked", "cheapest_not_asked"), ("took no part, and cheaper",)),
-}
+# What is worked out for the page alone: the JSON has it.
+AT_FP8, NOT_ASKED = ("at_fp8", "fp8_rent", "fp8_monthly"), ("not_asked", "cheapest_not_asked")
+# By the first words of a line of assumptions, which lines of Inputs and Constants it puts into words.
+ASSUMED = {
+    "Activations": "Sampler, beside.*|Non-torch memory at TP.*|CUDA graphs|of each layer and batch size beside it",
+    "Size set": ".*: time per output token|.*: time to first token|Band end z",
+    "Memory's low end": "Band end z",
+    "People": ".*: requests of a person a day", "Of a day": "Busiest hour's share of a day",
+    "Every request": "Average fill of the context", "Prefix-cache": "Prefix cache hits", "A month": "Hours per month",
+    "Tensor parallel": "Layout [0-9]*: TP", "Prices older": "Days until a price is old",
+}  # fmt: skip
+OF_THE_ENGINE = "GPU memory utilization|KV block size"  # its first line begins with its name
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +58,7 @@ class Built:
     shown: Page  # in the budget's currency
     files: dict[str, bytes]
     book: Book
+    money: list[list[Place]]  # the rows of the Money sheet, with each model chosen there
     texts: set[str]  # of all the workbook's cells
     names: re.Pattern[str]
 
@@ -128,8 +137,13 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         tpot_seconds = built.solved.choices[built.headline(numbers[0])].without_targets_tpot_seconds
         alone = _rented_otherwise(built, str(getattr(built.page.cards[numbers[0]], field)))
         return alone + Place((1000 * tpot_seconds,))
-    if part == "cards" and field in AS_BUILT:
-        return book.cells("Workings", built.headline(numbers[0]), *(f"As built: {head}" for head in AS_BUILT[field]))
+    if part == "cards" and field in (*AT_FP8, *NOT_ASKED):
+        return _of_record(built.record.cells[built.headline(numbers[0])], field)
+    if part == "weights_note":
+        cells = (built.record.cells[built.headline(m)] for m in range(len(question.models)))
+        return sum((_published(cell) for cell in cells), Place())
+    if part == "assumptions":
+        return _assumed(built, numbers[0])
     if part == "cards":
         row = built.headline(numbers[0])
         place = load_cells(built, row) + book.row("Models", numbers[0])
@@ -137,8 +151,9 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
             place += book.sheet("Candidates", "Contexts", PRICES_SHEET, "GPUs")
         if field == "per_million_tokens":
             named = (p for p in book.places["Inputs"] if p.texts and p.texts[0] == "Utilization")
-            return sum(named, place + book.sheet("Money"))
-        return place + (book.sheet("Inputs", "Money") if field in ("per_year", "budget") else Place())
+            return sum((*named, *built.money[numbers[0]]), place)
+        of_money = sum(built.money[numbers[0]], book.sheet("Inputs"))
+        return place + (of_money if field in ("per_year", "budget") else Place())
     if part == "matrix":
         w, t, m = (*numbers, 0, 0)[:3]
         if "cells" in rest:
@@ -253,6 +268,25 @@ def _published(cell: CellRecord) -> Place:
     return Place((one.monthly_usd or 0.0, float(one.n_instances or 0))) if one else Place()
 
 
+def _assumed(built: Built, n: int) -> Place:
+    """The cells that a line of assumptions puts into words: a band's ends as the share between them; and how much
+    smaller the KV pool is at a band's low end, which the engine's file has."""
+    book, line = built.book, built.page.assumptions[n]
+    labels = next((labels for start, labels in ASSUMED.items() if line.startswith(start)), OF_THE_ENGINE)
+    rows = [row for sheet in ("Inputs", "Constants") for row in book.places[sheet] if row.texts]
+    named = [row for row in rows if re.fullmatch(labels, row.texts[0])]
+    shares = [2 * NormalDist().cdf(row.numbers[0]) - 1 for row in named if row.texts[0] == "Band end z"]
+    pools = [-band.low for band in built.solved.question.engine.bands if band.figure == "kv_pool"]
+    in_gib = [number / GIB for row in named for number in row.numbers if line.startswith("Activations")]
+    return sum(named, Place((*shares, *in_gib, *(pools if line.startswith("Memory's low end") else ()))))
+
+
+def _of_record(cell: CellRecord, field: str) -> Place:
+    """What the JSON has of an answer at FP8, or of hardware that was not requested and is cheaper."""
+    rentals = cell.not_asked if field in NOT_ASKED else [rental for rental in (cell.fp8,) if rental]
+    return Place(tuple(number for one in rentals for number in (one.monthly_usd, float(one.n_instances))))
+
+
 def _of_way(built: Built, row: int, n: int) -> Place:
     """What the JSON has of a way to pay less."""
     way = built.record.cells[row].pay_less[n]
@@ -315,9 +349,9 @@ def _of_class(built: Built, model: int, n: int, money: bool) -> Place:
 
 def _hosted(built: Built, model: int) -> Place:
     """A model's hosts on the Money sheet; each purchase class, answered anew, against the first of them."""
-    block, utilization = _money(built, model), built.solved.question.settings.utilization
-    top = next(n for n, place in enumerate(block) if place.texts and place.texts[0] == "Hosted instead")
-    bills = [place.numbers[1] for place in block[top + 1 :] if len(place.numbers) > 4]
+    rows, utilization = built.money[model], built.solved.question.settings.utilization
+    top = next(n for n, place in enumerate(rows) if place.texts and place.texts[0] == "Hosted instead")
+    bills = [place.numbers[1] for place in rows[top + 1 : top + 1 + SHOWN_HOSTS] if len(place.numbers) > 4]
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
     shares = [rent.monthly_usd * utilization / bills[0] for rent in rents if rent and bills]
     solved, row = built.solved, built.headline(model)
@@ -328,21 +362,13 @@ def _hosted(built: Built, model: int) -> Place:
     return Place((*bills, *shares, 1.0, utilization, *n_hosts, most_days))  # 1: "at 100%"
 
 
-def _money(built: Built, model: int) -> list[Place]:
-    """A model's block on the Money sheet, from what is rented on."""
-    places, name = built.book.places["Money"], built.page.cards[model].model
-    heads = [n for n, place in enumerate(places) if place.texts and place.texts[0] == "To rent"]
-    start = next(n for n in heads if name in places[n - 1].texts)
-    return places[start : next((n for n in heads if n > start), len(places))]
-
-
 def _paid(built: Built, model: int) -> dict[str, Place]:
     """A model's cells on the Money sheet: the GPUs owned, and when that pays."""
-    block = _money(built, model)
-    of_row = {place.texts[0]: place for place in block if place.texts}
+    rows = built.money[model]
+    of_row = {place.texts[0]: place for place in rows if place.texts}
     ends = [of_row[end].numbers for end in ("low price", "base", "high price")]
-    owning = next(place for place in block if place.texts and place.texts[0] == "GPU")
-    gpus = block[block.index(owning) + 1].texts[0]
+    owning = next(place for place in rows if place.texts and place.texts[0] == "GPU")
+    gpus = rows[rows.index(owning) + 1].texts[0]
     return {
         "owned": Place(tuple(one[1] for one in ends[::2] if len(one) > 4), (gpus,)),
         "break_even": Place(tuple(one[4] for one in ends if len(one) > 4)),

@@ -17,13 +17,13 @@ from test_fuzz import SEED, TINY, trials
 from workbook_trials import Workbook
 from yellow_cells import as_cell
 
-ON_WHAT_IF: list[Edits] = [
-    {("inputs", "decision_hardware"): "gcp/a3-highgpu-8g", ("inputs", "decision_tensor_parallel_size"): 2},
-    {("inputs", "decision_tensor_parallel_size"): 4},
-    {("inputs", "decision_model"): "DeepSeek-V3", ("inputs", "decision_hardware"): "aws/p5.48xlarge"},
+ON_DECISION: list[Edits] = [
+    {("inputs", "decision_provider"): "gcp", ("inputs", "decision_confidence"): 0.8},
+    {("inputs", "decision_purchase"): "reserved-3yr"},
+    {("inputs", "decision_model"): "DeepSeek-V3", ("inputs", "decision_weight_dtype"): "published"},
     {("inputs", "decision_users"): 500, ("inputs", "decision_context_tokens"): 64_000},
     {("inputs", "decision_tpot_ms"): None, ("inputs", "decision_kv_cache_dtype"): "fp8"},
-    {("inputs", "decision_hardware"): "aws/g6.12xlarge"},
+    {("inputs", "decision_concurrent_requests"): 200, ("inputs", "case_users_high"): 3},
     {("inputs", "discount_fraction"): 0.35},
 ]
 IN_GATE = (3, 6)  # of these: the load, all prices
@@ -50,7 +50,7 @@ def steps(workbook: Workbook, edits: Edits) -> list[Step]:
 @needs_uno
 def test_what_an_edit_does_not_touch_is_still_right(tiny: Workbook, tmp_path: Path) -> None:
     random = itertools.islice(trials(tiny, SEED, MANY), N_RANDOM)
-    chosen = ON_WHAT_IF if IN_LONG else [ON_WHAT_IF[i] for i in IN_GATE]
+    chosen = ON_DECISION if IN_LONG else [ON_DECISION[i] for i in IN_GATE]
     tried = [*((edits, tiny.after(edits)) for edits in chosen), *random]
     jobs = [
         Job(tiny.path, tmp_path / f"{i}.xlsx", steps(tiny, edits), calculate="touched")

@@ -19,6 +19,7 @@ from recalculation import edit, values_after
 from workbook_cells import formulas
 from yellow_cells import Written, Yellow, as_cell, written
 
+from sheetgen.answer.confidences import paces_at_even_chance
 from sheetgen.answer.levers import EveryLever, levers_of_sheet
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -36,7 +37,7 @@ Recalculated = Mapping[tuple[str, str], Any]  # by (sheet, cell) of each formula
 
 
 class Refused(Exception):
-    """Python does not size these edits, and says why."""
+    """Python does not size these edits, and says why; or the workbook has no formula for what it says of them."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,9 @@ class Workbook:
             one = decision(solved)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
+        # A workbook answers at an even chance where nothing served a context at the confidence when it was built.
+        if paces_at_even_chance(solved) != paces_at_even_chance(self.solved):
+            raise Refused("a context is answered at another level than as built")
         book = book_for(solved, self.levers, one, values_as_built(self.book))
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))
