@@ -13,7 +13,9 @@ from sheetgen.api import recommend_document, sheet_record
 from sheetgen.book import build_book
 from sheetgen.book.decision_choices import Choices
 from sheetgen.book.sheets import Book
+from sheetgen.catalog import Catalog
 from sheetgen.cli.answer_text import recommendation
+from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Page
 
@@ -26,6 +28,12 @@ def record_for(solved: Solution, levers: EveryLever | None = None) -> Record:
 
 def page_for(solved: Solution, levers: EveryLever | None = None) -> Page:
     return build_page(record_for(solved, levers), solved.question)
+
+
+def printed_page(solved: Solution) -> Page:
+    """The page with how its answers are started, as it is printed."""
+    record = record_for(solved)
+    return with_launch_rows(build_page(record, solved.question), record, solved.question, {}, Catalog())
 
 
 def book_for(

@@ -59,17 +59,12 @@ _ALONE = _TIMED.format(
 
 def _html_of(models: str) -> str:
     """The HTML whose layout the PDF is, with its fonts in the files beside the templates."""
-    from answers import page_for, record_for
-    from sheets import TEMPLATES, asked_of
+    from sheets import TEMPLATES, page_of
 
-    from sheetgen.answer.solve import solve
-    from sheetgen.catalog import Catalog
-    from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.writers.html import render_html
     from sheetgen.writers.pdf import lay_out
 
-    solved = solve(asked_of(models))
-    page = with_launch_rows(page_for(solved), record_for(solved, ()), solved.question, {}, Catalog())
+    page = page_of(models)
     spacing = lay_out(page, templates=TEMPLATES).spacing
     html = render_html(page, templates=TEMPLATES, spacing=spacing)
     return html.replace("asset:", (TEMPLATES / "fonts").resolve().as_uri() + "/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from answers import page_for
+from answers import printed_page
 
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
@@ -30,7 +30,7 @@ def asked_of(models: str = DEFAULT, paper: str = "a4", approved: str = "") -> Qu
 
 @cache
 def page_of(models: str = DEFAULT, paper: str = "a4", approved: str = "") -> Page:
-    return page_for(solve(asked_of(models, paper, approved)))
+    return printed_page(solve(asked_of(models, paper, approved)))
 
 
 @cache

@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from answers import record_for
+from answers import printed_page
 
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
-from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Page, with_parts
 
 MODELS = (
@@ -29,10 +27,7 @@ MODELS = (
 @cache
 def _answered(n_models: int, paper: str, **more: str) -> Page:
     asked = {"models": ",".join(MODELS[:n_models]), "paper": paper, "as_of": "2026-11-20", **more}
-    catalog = Catalog()
-    solved = solve(ask(catalog, asked))
-    record = record_for(solved)
-    return with_launch_rows(build_page(record, solved.question), record, solved.question, {}, catalog)
+    return printed_page(solve(ask(Catalog(), asked)))
 
 
 def page_of(n_models: int, paper: str = "a4", names: dict[str, str] | None = None, **more: str) -> Page:
