@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import books
 import pytest
 from amounts import IN_LONG, amount
+from answers import recommend_json, recommend_text
 from recalculation import (
     compare,
     edit,
@@ -25,6 +28,7 @@ from workbook_cells import values
 
 import sheetgen
 from sheetgen.answer.solve import solve
+from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, SPEED_FIGURES, Scope, SpeedFile
 from sheetgen.question.deployment import speed_band_columns
@@ -124,6 +128,62 @@ def test_a_chance_is_that_at_which_the_time_is_its_target() -> None:
 
 
 APART: tuple[Scope, ...] = ("other", "ranks", "stages")  # of what was not measured
+
+
+def _allowance() -> float:
+    """Square roots of the load to leave free for 5 % that wait, of the square-root form of Erlang-C, by halving."""
+    normal, low, high = statistics.NormalDist(), 0.0, 9.0
+    for _ in range(60):
+        z = (low + high) / 2
+        low, high = (z, high) if 1 / (1 + z * normal.cdf(z) / normal.pdf(z)) > 0.05 else (low, z)
+    return low
+
+
+@pytest.mark.parametrize(
+    "model, gpu, context, rate",
+    [("qwen3-32b", "l40s", 2000, 0.1), ("qwen3-32b", "l40s", 5000, 0.02), ("qwen3-14b", "l4", 3000, 0.02)],
+)
+def test_the_chance_of_memory_at_a_rate_is_that_of_the_requests_that_are_there(
+    model: str, gpu: str, context: int, rate: float
+) -> None:
+    """As of the same machine with as many at once as run at peak, with allowance for chance; not with every place
+    taken."""
+    load = {"model": model, "gpus": gpu, "context": context, "tpot_ms": "off", "ttft_ms": "off", "confidence": 0.5}
+    load |= {"providers": "aws,gcp", "as_of": "2026-11-20"}
+    at_rate = sheetgen.recommend(**load, requests_per_second=rate)
+    mean = at_rate["concurrent_requests"]
+    there = math.ceil(mean + _allowance() * math.sqrt(mean))
+    at_once = sheetgen.recommend(**load, concurrent_requests=there, instances=at_rate["instance"])
+    assert (at_once["n_instances"], at_once["n_replicas"]) == (at_rate["n_instances"], at_rate["n_replicas"]) == (1, 1)
+    assert at_rate["chance_of"]["memory"] == pytest.approx(at_once["chance_of"]["memory"], rel=1e-12)
+    assert there <= at_rate["n_places"] and 0.5 < at_rate["chance_of"]["memory"] < 0.95
+
+
+def test_memory_with_far_more_places_than_requests_is_not_what_is_least_sure() -> None:
+    """Of embeddings thousands fit and few are there: it is the rate that machines keep up with, which a run proves."""
+    load = {"model": "qwen3-embedding-4b", "context": "8k", "output_tokens": 1, "tpot_ms": "off"}
+    found = recommended({**load, "requests_per_second": 300, "as_of": "2026-11-20", "providers": "all"}, Catalog())
+    answer, told = recommend_json(found), " ".join(recommend_text(found).split())
+    assert answer["n_places"] > 50 * answer["concurrent_requests"] and answer["chance_of"]["memory"] > 0.99
+    assert answer["chance"] < 0.9 and min(answer["chance_of"].values()) > answer["chance"] + 0.01
+    assert "Least sure: how many requests a second they serve." in told
+    assert "start-up log" not in told and "large and fast" not in told
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.7, 0.9])
+@pytest.mark.parametrize("load", [{"users": 200}, {"concurrent_requests": 32}], ids=["rate", "at once"])
+def test_what_is_least_sure_is_said_at_every_confidence(load: dict[str, Any], confidence: float) -> None:
+    """The part whose chance is the answer's; of a rate a time at full load, as the times beside it are means."""
+    asked = {"model": "70b", "context": "16k", "confidence": confidence, "as_of": "2026-11-20", **load}
+    found = recommended(asked, Catalog())
+    answer, told = recommend_json(found), " ".join(recommend_text(found).split())
+    [said] = re.findall(r"Least sure: ([^.]*)\.", told)
+    least = min(answer["chance_of"], key=answer["chance_of"].get)
+    full = " at full load" if "users" in load else ""
+    words = {"memory": "memory", "tpot": f"time per token{full}", "ttft": f"first token{full}"}
+    is_part = answer["chance_of"][least] <= answer["chance"] + 0.01
+    assert said == (words[least] if is_part else "how many requests a second they serve")
+    assert is_part or "users" in load
 
 
 def test_what_was_not_measured_on_a_gpu_is_known_no_better_than_what_was() -> None:

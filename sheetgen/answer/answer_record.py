@@ -74,9 +74,15 @@ class StartupLog:
     max_concurrency: float
 
 
-def limit_of(chance_of: Mapping[str, float]) -> str:
-    """What an answer is least sure of: memory, or a time."""
-    return min(chance_of, key=lambda name: chance_of[name])
+OF_SEARCH = 0.01  # of a chance, within which the level of a rate is searched
+RATE = "rate"
+
+
+def limit_of(chance_of: Mapping[str, float], chance: float) -> str:
+    """What an answer is least sure of: memory or a time; or, where each alone is surer than the answer, the rate that
+    replicas keep up with."""
+    least = min(chance_of, key=lambda name: chance_of[name])
+    return least if chance_of[least] <= chance + OF_SEARCH else RATE
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,7 @@ class ChosenRecord:
     @property
     def limit(self) -> str:
         """What makes the answer no surer."""
-        return limit_of(self.chance_of)
+        return limit_of(self.chance_of, self.chance)
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | 
         columns = (chosen.spread(name, ("chosen",)).tolist() for name in names)
         for (row, pick), chance, stages, *chances in zip(held.items(), *columns, strict=True):
             instance, n_gpus = solved.candidate(pick.offer).instance, solved.layout(pick.offer).n_gpus * int(stages)
-            limit = limit_of(dict(zip(OF_CHANCE, chances, strict=True)))
+            limit = limit_of(dict(zip(OF_CHANCE, chances, strict=True)), chance)
             levels[row] = AtConfidence(confidence, instance, pick.n_instances, pick.usd, chance, limit, n_gpus)
     return levels
 

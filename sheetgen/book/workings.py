@@ -370,8 +370,9 @@ OF_SPEED = (
 )  # fmt: skip
 OF_CHANCES = (
     "high_z", "tried_z", *(name for name, _ in by_name(tried())), "is_served", "served_z", "missed_z", "served_places",
-    "rank_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds", "tpot_z", "ttft_z",
-    "pool_room_bytes", "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance", "chance",
+    "rank_requests", "held_requests", "fullest_batch_requests", "fullest_tpot_seconds", "fullest_ttft_seconds",
+    "tpot_z", "ttft_z", "pool_room_bytes", "memory_z", "least_z", "memory_chance", "tpot_chance", "ttft_chance",
+    "chance",
 )  # fmt: skip
 # Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
 _LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")

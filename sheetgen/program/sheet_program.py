@@ -388,8 +388,16 @@ CHOSEN = Program(
             where=RATE,
             rows="step",
         ),
-        Table("rank", ("chosen",), (certainty.rank_requests,)),
-        Table("rank_at_rate", ("chosen",), (("rank_requests", certainty.rank_requests_with_rates),), where=RATE),
+        Table("rank", ("chosen",), (certainty.rank_requests, same_as("held_requests", "rank_requests"))),
+        Table(
+            "rank_at_rate",
+            ("chosen",),
+            (
+                ("rank_requests", certainty.rank_requests_with_rates),
+                ("held_requests", certainty.held_requests_with_rates),
+            ),
+            where=RATE,
+        ),
         Table(
             "levels_held",
             ("chosen",),

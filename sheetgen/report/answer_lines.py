@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord, CellRecord, PayLess
+from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
@@ -62,10 +62,9 @@ _MONTH = template(
 )
 _SURE = template(
     "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
-    "that no machine fails.[doubtful? Least sure: {doubt}.][enough?| [measured?{reason}|[margin?{level}: {month} a "
+    "that no machine fails. Least sure: {doubt}.[enough?| [measured?{reason}|[margin?{level}: {month} a "
     "month.|Nothing is {level}.]]]",
     short=q.is_short == 1,
-    doubtful=q.chance < q.margin,
     enough=q.chance == q.level,
     measured=is_text(q.reason),
     margin=is_text(q.month),
@@ -272,9 +271,8 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     ]
     sentence = _SURE.fill(
         chance=chance,
-        short=wording.is_short(cell.answer),
-        doubtful=cell.answer.chance < MARGIN,
-        doubt=OF_CHANCE[cell.answer.limit],
+        short=cell.answer.limit == MEMORY,
+        doubt=_doubt(cell),
         enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
         level=str(wording.sure(MARGIN)),
         month=amounts_of(settings)(margin.monthly_usd) if margin else "",
@@ -283,6 +281,14 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         reason=" ".join(filter(None, (*reasons[:1], _step(question, cell)))),
     )
     yield str(sentence)
+
+
+def _doubt(cell: CellRecord) -> str:
+    """What an answer is least sure of: of a rate a time where every place is taken, as it is longer than on average."""
+    limit = cell.answer.limit
+    if limit == RATE:
+        return "how many requests a second they serve"
+    return f"{OF_CHANCE[limit]} at full load" if cell.is_rate and limit != MEMORY else OF_CHANCE[limit]
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[str]:

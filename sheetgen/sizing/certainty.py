@@ -181,7 +181,7 @@ def pool_room_bytes(
     stage_weights_fraction: Callable[..., Any],
     stage_fraction: Callable[..., Any],
     windows_of_stages: Quantity,
-    rank_requests: Quantity,
+    held_requests: Quantity,
     pipeline_stages: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
     charge_bytes: Quantity,
@@ -208,7 +208,7 @@ def pool_room_bytes(
         set_pool_is_limit,
     )
     charged = charge_bytes + windows_of_stages
-    return pool - pool_for(rank_requests, charged * share, steady_bytes * share)
+    return pool - pool_for(held_requests, charged * share, steady_bytes * share)
 
 
 @formula("Standard deviations to a full pool", TWO_DECIMALS)
@@ -324,6 +324,29 @@ def rank_requests_with_rates(
     Source: served_places, rank_requests.
     """
     return where(requests_per_second > 0, ratio(paced_at_level, data_parallel_size), rank_requests)
+
+
+@formula("Requests whose cache the fullest rank keeps, at a rate")
+def held_requests_with_rates(
+    requests_per_second: Quantity,
+    rank_requests: Quantity,
+    served_load_requests: Quantity,
+    wait_z: Quantity,
+    n_instances: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    data_parallel_size: Quantity,
+) -> Any:
+    """Requests at once for which the fullest rank needs memory: of a rate those that there are on average with the
+    allowance for chance, as few of very many places are ever taken; at most all places.
+
+    Source: places, of the requests at once at the predicted times; an even share.
+    """
+    at_once = served_load_requests + wait_z * power(served_load_requests, 1 / 2)
+    serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
+    share = round_up(ratio(round_up(ratio(at_once, serving)), data_parallel_size))
+    return where(requests_per_second > 0, smallest(rank_requests, share), rank_requests)
 
 
 @formula("Standard deviations that all hold, at a rate", TWO_DECIMALS)
