@@ -580,14 +580,13 @@ def test_fewer_requests_than_ranks(catalog: Catalog, load: dict[str, Any], limit
 
 
 def test_ranks_on_hardware_without_runs_are_no_surer_than_one_rank(catalog: Catalog) -> None:
-    """On 8 A100 of 40 GB the bands are those of mixtures of experts on GPUs without runs, 0.701 to 3.801; those of
-    ranks, of H200 and B200, are narrower."""
-    load = {"model": "qwen3-235b-a22b", "context": 4096, "concurrent_requests": 9}
+    """On 8 A100 of 40 GB the low end is that of mixtures of experts on GPUs without runs (0.701), the high end that of
+    ranks (1.78): each is the wider of both."""
+    load = {"model": "qwen3-235b-a22b", "context": 4096, "concurrent_requests": 9, "instances": "aws/p4d.24xlarge"}
     (cell,) = document(recommended({**load, "confidence": 0.7}, catalog))["cells"]
-    check(cell, limits={"confidence": 0.7})
     assert (cell["instance"], cell["tensor_parallel_size"], cell["data_parallel_size"]) == ("aws/p4d.24xlarge", 4, 2)
     low, high = (cell[f"tpot_seconds_{end}"] / cell["tpot_seconds"] for end in ("low", "high"))
-    assert (low, high) == (pytest.approx(0.701), pytest.approx(3.801))
+    assert (low, high) == (pytest.approx(0.701), pytest.approx(1.78))
 
 
 OFTEN = (
