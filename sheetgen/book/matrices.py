@@ -452,12 +452,13 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     if has_rate:
         compiler.write("ranked_requests", ranked_of_candidate, live=False)
     for of in live:
-        _add_months_of_classes(compiler, of)
+        _add_months_of_classes(compiler, of, given)
     return sheet
 
 
-def _add_months_of_classes(compiler: Compiler, of: Wiring) -> None:
-    """What the load of Decision, the first of its rows, costs on each candidate under each commitment."""
+def _add_months_of_classes(compiler: Compiler, of: Wiring, given: Mapping[str, Any]) -> None:
+    """What the load of Decision, the first of its rows, costs on each candidate under each commitment. given: the
+    requests of every load, where some are of a rate."""
     n_loads = compiler.every[0].tables["loads"].n_rows
     for stem in map(class_stem, COMMITTED):
         prices = RowValues.of(compiler.head.columns[f"{stem}_price_usd_per_hour"])
@@ -467,6 +468,7 @@ def _add_months_of_classes(compiler: Compiler, of: Wiring) -> None:
             monthly_usd_of_load,
             down="loads",
             given={
+                **given,
                 "price_usd_per_hour": [*[None] * n_loads, prices],
                 "paid_hours_per_month": [*[None] * n_loads, hours],
             },

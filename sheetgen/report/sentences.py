@@ -75,9 +75,8 @@ reads_at_most = template("this model reads at most {limit} tokens")
 known_asks = template("Known: users of a consumer assistant ask 3 to 4 times, of an enterprise 6, the top tenth 23.")
 per_second = template("{rate} requests/s")
 load_in_title = template(
-    "[stated?{load:grouped} {name}[several?s] at once|{load_words}][odd?; {asked} is no whole number from 1]",
+    "[stated?{load:grouped} {name}{load:|s} at once|{load_words}][odd?; {asked} is no whole number from 1]",
     stated=is_number(q.load),
-    several=q.load > 1,
     odd=q.asked != q.load,
 )
 finding_words = template(

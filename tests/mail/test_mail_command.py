@@ -107,14 +107,14 @@ def test_a_workbook_whose_shown_answer_was_typed_over_is_refused(built: Path, em
     """A cell that no name is of: the results agree, and the page in the attachment would not."""
 
     def typed_over(data: bytes) -> bytes:
-        new, n = re.subn(r'<c r="D5"[^>]*>.*?</c>', '<c r="D5" t="str"><v>1 laptop</v></c>', data.decode(), count=1)
+        new, n = re.subn(r'<c r="B7"[^>]*>.*?</c>', '<c r="B7" t="str"><v>1 laptop</v></c>', data.decode(), count=1)
         assert n == 1
         return new.encode()
 
     path = built / "q3.xlsx"
     rewritten(path, Path("over.xlsx"), {part_of(path, "Sizing sheet"): typed_over})
     result = run("mail", "over.xlsx", "--to", "vp@acme.com")
-    assert result.exit_code == 1 and "1 formula was overwritten, the first at 'Sizing sheet'!D5" in result.stderr
+    assert result.exit_code == 1 and "1 formula was overwritten, the first at 'Sizing sheet'!B7" in result.stderr
     assert [p.name for p in empty_folder.iterdir()] == ["over.xlsx"]
 
 
