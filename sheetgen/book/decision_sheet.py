@@ -65,7 +65,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("tpot_ms", "Time per token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
     ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
 )  # fmt: skip
-OF_FACTORS = {"users": "Requests at once, times", "context": "Tokens of each, times", "price": "Prices, times"}
+OF_FACTORS = {"users": "Requests at once multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 KV_GIVES_UP, BITS_GIVE_UP = "quality: test", "quality: test"
 
 
@@ -150,7 +150,7 @@ class DecisionSheets:
         hours = cost.paid_hours_per_month
         self._put("own_paid_hours_per_month", "Hours paid a month", hours, {"is_committed": flag})
         inputs["own_provider"] = data.link(
-            below(data) - 1, 1, picked["provider"], TEXT, "computed", label="Provider asked for"
+            below(data) - 1, 1, picked["provider"], TEXT, "computed", label="Provider chosen"
         )
         for purchase, of_class in zip(PURCHASES, committed.refs, strict=True):
             env = {"is_committed": of_class}

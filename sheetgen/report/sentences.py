@@ -279,16 +279,16 @@ replica_breaks = template(
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache of this load {cache}")
 speed_finding = template(
-    "[aimed?[single?It meets both targets [safe?even at the slow end of its range|as predicted, not at the slow end of "
-    "its range]|[none?No model meets both targets at the slow end of its range|{n_safe} of {n_models} models meet both "
-    "targets even at the slow end of their range]]|How fast it is]",
+    "[aimed?[single?It meets both targets [safe?even at the slowest of its range|as predicted, not at the slowest of "
+    "its range]|[none?No model meets both targets at the slowest of its range|{n_safe} of {n_models} models meet both "
+    "targets even at the slowest of their range]]|How fast it is]",
     aimed=q.n_aimed > 0,
     single=q.n_models == 1,
     safe=q.n_safe == q.n_models,
     none=q.n_safe == 0,
 )
 breaks_finding = template(
-    "[several?Least room: {model}, |Room for ][none?no request|{n_more} {n_more:request|requests}] more a replica",
+    "[several?Least to spare: {model}, |To spare: ][none?no request|{n_more} {n_more:request|requests}] more a replica",
     none=q.n_more == 0,
     several=q.n_models > 1,
 )

@@ -23,7 +23,7 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell, ModelFacts, joined, words
+from sheetgen.report.page import NONE, Cell, ModelFacts, capital, joined, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
@@ -46,7 +46,7 @@ from sheetgen.units import (
 
 MINUS = "−"
 CENTS_BELOW = 100  # dollars: smaller sums are shown with cents
-MEMORY_ALONE = "Sized by memory, not by speed."
+MEMORY_ALONE = "size set by memory, not by speed"
 MS = 1000  # milliseconds in a second
 FROM_SECONDS = 10  # times of so many seconds and more are shown in whole ones
 PROVIDERS = {
@@ -474,13 +474,14 @@ def draft_words(model: Model | None) -> str:
 def sizing_rule(question: Question) -> str:
     """What sets the sizes of the sheet, for the line under its title."""
     said = _by_workload(question, target_words)
-    return f"size set by memory and speed ({said})" if said else "size set by memory, not by speed"
+    return f"size set by memory and speed ({said})" if said else MEMORY_ALONE
 
 
 def targets_of_readers(question: Question) -> str:
     """The same as its readers see it: "first word and tokens a second: Chat 2.2 s, 20"."""
     said = _by_workload(question, _as_seen)
-    return f"Sized for memory and for speed (first word, tokens a second each): {said}." if said else MEMORY_ALONE
+    both = f"sized for memory and for speed (first word, tokens a second each): {said}"
+    return f"{capital(both if said else MEMORY_ALONE)}."
 
 
 def _as_seen(workload: Workload) -> str:

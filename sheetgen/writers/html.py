@@ -34,7 +34,7 @@ PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height,
 MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
 TITLE_SIZES = (13.0, 16.5)  # points
 GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
-GRID_PAD, GRID_TIGHT = 1.06, 0.025  # em: before a cell, and less between letters, as in one_page.css
+GRID_PAD, GRID_TIGHT = 0.71, 0.025  # em: before a cell, and less between letters, as in one_page.css
 COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
 REQUEST_X, REQUEST_Y = 51.0, {"a4": 40.0, "letter": 32.0}  # of the request
 
@@ -112,7 +112,7 @@ def print_environment(templates: Path) -> Environment:
     """The templates; all text can be drawn."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
-    medium, bold = (templates / "fonts" / FONTS[weight] for weight in (600, 700))
+    plain, bold = (templates / "fonts" / FONTS[weight] for weight in (400, 700))
     environment.filters |= {
         "within": lambda text, ems: _within(drawable(text), ems, bold),
         "breakable": lambda text: breakable(drawable(str(text))),
@@ -120,7 +120,8 @@ def print_environment(templates: Path) -> Environment:
         "commands": lambda lines, ems: Markup("\n").join(
             _continued(drawable(line), ems, templates / "fonts" / FONTS[400]) for line in lines
         ),
-        "widths": lambda texts: sum(width_em(f"{text} ", medium) - GRID_TIGHT * len(str(text)) for text in texts),
+        "text_ems": lambda text: _grid_ems(text, plain),
+        "bold_ems": lambda text: _grid_ems(text, bold),
         "day": day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
@@ -151,6 +152,11 @@ def _within(text: str, ems: float, font: Path) -> str:
         kept -= 1
         short = f"{text[: (kept + 1) // 2].rstrip()}…{text[len(text) - kept // 2 :].lstrip()}"
     return short
+
+
+def _grid_ems(text: Text, font: Path) -> float:
+    """The width of `text` in the grid, in em."""
+    return width_em(text, font) - GRID_TIGHT * len(str(text))
 
 
 def _continued(line: str, ems: float, font: Path) -> str:

@@ -33,7 +33,8 @@ from sheetgen.writers.layout import (
 from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
-_MOST_CHARACTERS = 40_000  # a full page has about 8,000
+_USUAL, _OF_A_MODEL = 10_000, 4_500  # characters of a page, and of each of its models, roughly
+_MOST_TIMES = 2  # of these, more of which are no page
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,10 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     """
     n_models = len(page.models)
     n_characters = sum(len(text) for _, text in _texts(page, ""))
-    if n_characters > _MOST_CHARACTERS:  # to lay it out would take minutes
-        limit = f"a page takes about 8,000, and at most {_MOST_CHARACTERS:,} are tried"
+    usual_characters = _USUAL + _OF_A_MODEL * n_models
+    most = _MOST_TIMES * usual_characters
+    if n_characters > most:  # to lay it out would take minutes
+        limit = f"such a page takes about {usual_characters:,}, and at most {most:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
     sheet, engineers = usual(n_models, page.paper), usual_of_engineers(n_models, page.paper)

@@ -82,7 +82,8 @@ def missing(pdf: bytes, page: Page) -> list[str]:
     anywhere += [text for r in shown.replicas for text in (r.pool, r.kv_tokens, r.max_concurrency)]
     anywhere += [text for r in shown.replicas for text in (r.breaks, r.replicas)]
     anywhere += [band.text for r in shown.replicas for band in (r.token, r.first_token) if band]
-    anywhere += [*shown.findings, *shown.start.lines, shown.start.note]
+    findings = shown.findings[len(shown.replicas) > 3 :]  # of more models each row has its bar, and no row of parts
+    anywhere += [*findings, *shown.start.lines, shown.start.note]
     anywhere += [figure for f in shown.started_deaths for figure in re.findall(r"\d[\d,.]*\d", f.here)]
     anywhere += [text for i in shown.instances for text in (i.hourly, i.name)]
     first, all_of_it = ("".join(text.split()) for text in (read(pdf)[0].text, text_of(pdf)))

@@ -41,7 +41,7 @@ PAGES += [(1, "a4", True), (3, "letter", True), (5, "letter", True), (8, "letter
 IN_GATE = ((3, "a4", False),)  # which is drawn for other tests too; on Letter a real one, below
 FIRST = ("Cost by workload and load", "If it runs out of memory", "Assumed", "KV cache", "sure")
 ENGINEERS = (
-    "what the log should say", "Check these against the log", "Start", "targets", "room", "Out of memory: which part",
+    "what the log should say", "Check these against the log", "Start", "targets", "spare", "Out of memory: which part",
     "How well this is known",
 )  # fmt: skip
 MOST_CHARACTERS = 5_500  # of the first page with five models
