@@ -75,7 +75,7 @@ CELL = set(
         *("levers", "host_memory"),
         *("measured", "needs_reservation", "not_asked"),
         *("region", "price_as_of", "input_tokens", "output_tokens", "tpot_target_seconds", "ttft_target_seconds"),
-        *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less"),
+        *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less", "passed_over"),
         *("as_recommended", "fewer_machines"),
     ]
 )

@@ -194,7 +194,7 @@ def test_more_than_eight_machines_need_a_reservation() -> None:
 
 def test_what_was_never_measured_says_so() -> None:
     ranks = solved("deepseek-v3", "4k", 128, confidence="0.5")
-    plain, other = solved(), solved(gpus="mi300x")
+    plain, other = solved(gpus="h100"), solved(gpus="mi300x")
     assert cell(plain)["measured"] is True
     assert NEUTRAL not in recommend_text(plain, True, False).split("NOT REQUESTED")[0]
     assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
@@ -206,11 +206,21 @@ def test_what_was_never_measured_says_so() -> None:
     assert nothing["measured"] is None and nothing["needs_reservation"] is False
 
 
+def test_what_was_not_requested_and_never_measured_says_so() -> None:
+    told = set[bool]()
+    for load in LOADS:
+        text = recommend_text(solved(*load), True, False)
+        for rental in cell(solved(*load))["not_asked"]:
+            line = f"{rental['instance']}, ${rental['monthly_usd']:,.0f} a month"
+            assert (f"{line}, n{NEUTRAL}\n" in text) != rental["measured"] and line in text
+            told.add(rental["measured"])
+    assert told == {True, False}
+
+
 def test_recommend_says_who_took_part_and_what_did_not() -> None:
     text = recommend_text(solved(), True, False)
     n_candidates = len(solved().question.candidates)
     assert f"{n_candidates} instances took part, of AWS, GCP and Azure, with GPUs of NVIDIA." in text
-    assert "\n  AMD: 1x azure/Standard_ND96isr_MI300X_v5, $35,040 a month, never measured by us\n" in text
     every = recommend_text(solved(providers="all", vendors="all"), True, False)
     assert re.search(r"took part, of [^.]* and \d+ other\s+providers, with GPUs of NVIDIA and AMD\.", every)
 
