@@ -76,11 +76,11 @@ CHEAPEST: dict[str, dict[str, tuple[str, float, str] | None]] = {
     },
 }
 # Of 70B for 200 people, by class and area: the machine, and its $ an hour in every region of the area that the lists
-# have: aws_gpu_regions.csv, gcp_accelerator_regions.csv (21,759.84 a month), the row of Azure,
+# have: aws_gpu_regions.csv, gcp_accelerator_regions.csv (27,199.8 a month), the row of Azure,
 # aws_capacity_blocks_2026-07-22.csv.
 IN_A_CLASS: list[tuple[str, str, str, dict[str, float]]] = [
     ("reserved-1yr", "eu", "aws/p4d.24xlarge", {"eu-west-1": 15.08188, "eu-central-1": 17.392445}),
-    ("reserved-1yr", "uk", "gcp/g4-standard-384", {"europe-west2": 29.808}),
+    ("reserved-1yr", "uk", "gcp/g4-standard-96", {"europe-west2": 5 * 7.452}),  # five, at an even chance
     (
         "reserved-1yr",
         "ap",

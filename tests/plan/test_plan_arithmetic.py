@@ -242,11 +242,11 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
 
 def test_a_floor_and_spare_replicas() -> None:
     service = {"id": "one", "demand": {"in_flight": 2}, "model": "8b"}  # what one replica serves
-    plain = rows(solved([service]))[0]
+    plain = rows(solved([service], **ONE_TYPE))[0]
     assert plain["n_replicas"] == 1
-    floored = rows(solved([service | {"floor_replicas": 5}]))[0]
+    floored = rows(solved([service | {"floor_replicas": 5}], **ONE_TYPE))[0]
     assert (floored["n_replicas"], floored["set_by"]) == (5, "floor")
-    spared = rows(solved([service], policy={"redundancy": {"replicas": 2}}))[0]
+    spared = rows(solved([service], policy={"redundancy": {"replicas": 2}}, **ONE_TYPE))[0]
     assert spared["n_replicas"] == 3
 
 
@@ -439,7 +439,7 @@ def test_a_service_has_its_own_redundancy() -> None:
     service = {"id": "one", "demand": {"in_flight": 2}, "model": "8b", "redundancy": {"survive": "replica"}}
     like = {"id": "two", "demand": {"in_flight": 2}, "like": "one"}
     plain = {"id": "three", "demand": {"in_flight": 2}, "model": "8b"}
-    found = solved([service, like, plain], 1)
+    found = solved([service, like, plain], 1, **ONE_TYPE)
     assert [one["n_replicas"] for one in rows(found)] == [2, 2, 1]
     answer = recommend(model="8b", concurrent_requests=2, survive="replica", as_of=AS_OF)
     assert rows(solved([service], 1))[0]["monthly_usd"] == answer["monthly_usd"]

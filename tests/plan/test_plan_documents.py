@@ -7,6 +7,7 @@ import json
 import re
 import zipfile
 from copy import deepcopy
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,8 @@ def first_facts() -> list[str]:
         if one["verdict"] == "over at p90"
     ]
     assert over
+    as_of = date.fromisoformat(DATA["plan"]["as_of"])
+    late = [(as_of - date.fromisoformat(one["order_by"])).days for one in found["decisions"] if one["late"]]
     days = [one["order_by"] for one in found["decisions"]][:8]  # the others stand on the next page
     gpus = [f"{one['n_gpus']['p90']:,}" for one in found["totals"]["quarters"]]
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in found["money"])
@@ -128,7 +131,7 @@ def first_facts() -> list[str]:
         f"2028-Q2: {usd(asked)} ({spent[1]} for the machines at p90",
         "or renew by 2027-05-18",
         f"below {usd(found['totals']['usd']['p90'])}",
-        "late by 15 days",
+        *(f"late by {days} days" for days in late),
     ]
 
 
