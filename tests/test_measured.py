@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import recommend_json, recommend_text
+from answers import page_for, recommend_json, recommend_text
 
 import sheetgen
 from sheetgen.answer.solution import Solution
@@ -444,6 +444,18 @@ def test_hardware_that_was_measured_is_said_to_be() -> None:
     mine = sheetgen.recommend(**asked, measured=[f"{load},engine=vllm,weight_dtype={plain['weight_dtype']}"])
     assert (plain["measured"], mine["measured"]) == (False, True)
     assert mine["tensor_parallel_size"] == plain["tensor_parallel_size"]
+
+
+@pytest.mark.parametrize(("tp", "is_said"), [(None, True), (2, False), (4, False)])
+def test_the_request_says_never_measured_of_no_hardware_that_a_run_is_of(tp: int | None, is_said: bool) -> None:
+    """A run of one's own on the GPU is enough, of whatever layout."""
+    run = f"concurrent_requests=8,input_tokens=3072,output_tokens=1024,tpot_ms=20,tp={tp},gpu=h100-nvl,engine=vllm"
+    sheet = {"models": "70b", "weight_dtype": "fp8", "gpus": "h100-nvl", "as_of": "2026-11-20"}
+    page = page_for(solve(ask(CATALOG, {**sheet, **({"measured": [f"{run},weight_dtype=fp8"]} if tp else {})})))
+    assert any("never measured" in str(risk) for risk in page.request.risks) == is_said
+    assert [str(text) for text in page.as_measured] == (
+        [f"Times of Llama 3.1 70B (fp8) on {tp}× H100 NVL as measured: the point given."] if tp else []
+    )
 
 
 def test_what_no_answer_rents_is_said_so_and_weights_that_were_not_requested_with_their_option() -> None:
