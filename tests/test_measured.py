@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import recommend_json, recommend_text
+from answers import page_for, recommend_json, recommend_text
 
 import sheetgen
 from sheetgen.answer.solution import Solution
@@ -21,6 +21,7 @@ from sheetgen.measured.measured_point import MeasuredPoint, Unusable
 from sheetgen.measured.read_measured import TOOLS, beside, read_measured, written_out
 from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.answer_lines import Shown, answer_lines
 from sheetgen.report.measured_words import measured_lines
 
 CATALOG = Catalog()
@@ -404,25 +405,27 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
     answer, text = recommend_json(found), " ".join(recommend_text(found, False, False).split())
     even, sure = answer["by_confidence"][0], answer["by_confidence"][-1]
     decider, month = answer["measure"]["decider"], answer["monthly_usd"]
-    said = text[text.index(" measure ") :]
-    said = said[: said.index(". ")]
-    assert (decider is None) == (1.05 * even["monthly_usd"] >= month)
-    if decider is None:
-        run = answer["measure"]
-        expected = f"the month is ${sure['monthly_usd']:,.0f}"
-        assert (expected in said) == (sure["monthly_usd"] > month) and ("no money" in said) != (expected in said)
-    else:
-        run = decider
-        each = next(one["hourly_usd"] for one in answer["candidates"] if one["instance"] == even["instance"])
-        assert (run["instance"], run["monthly_usd"]) == (even["instance"], even["monthly_usd"])
-        assert run["usd"] == pytest.approx(24 * run["n_instances"] * each, rel=1e-12)
-        assert f"falls from ${month:,.0f} to ${even['monthly_usd']:,.0f}" in said
-    assert f"one replica on {run['n_instances']}x {run['instance']} for a day" in said and f"${run['usd']:,.0f}" in said
     least = min(answer["chance_of"], key=answer["chance_of"].get)
-    settled = {"memory": "its start-up log settles it (--measured)", "tpot": "a run settles", "ttft": "a run settles"}
-    assert (settled[least] in text) == (answer["chance"] < 0.9)
-    assert ("large and fast enough" in text) == (least == "memory" and answer["chance"] < 0.9)
-    assert ("start-up log" in said) == ((decider["limit"] if decider else least) == "memory" and "no money" not in said)
+    assert (decider is None) == (1.05 * even["monthly_usd"] >= month)
+    run, limit = (answer["measure"], least) if decider is None else (decider, decider["limit"])
+    holds = "its start-up log shows that the load fits" if limit == "memory" else "it meets the targets"
+    if decider is not None:
+        assert (run["instance"], run["monthly_usd"]) == (even["instance"], even["monthly_usd"])
+        hangs = f"if {holds}, ${even['monthly_usd']:,.0f} a month"
+    elif sure["monthly_usd"] > month:
+        hangs = f"unless {holds}, ${sure['monthly_usd']:,.0f} a month"
+    else:
+        hangs = "no money hangs on it"
+    prices = {one.instance: one.class_price("on-demand") for one in found.question.candidates}
+    on_demand = prices[run["instance"]]
+    assert on_demand and run["usd"] == pytest.approx(24 * run["n_instances"] * on_demand.usd_per_hour, rel=1e-12)
+    [cell] = sheet_record(found).cells
+    [said] = [line.text for line in answer_lines(found.question, cell, Shown()) if line.label == "measure"]
+    assert said == f"{run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."
+    assert f" measure {said}" in text or " measure " not in text  # it gives way where the lines are full
+    doubt = {"memory": "memory", "tpot": "time per token", "ttft": "first token"}[least]
+    assert f"Least sure: {doubt}{' at full load' if 'users' in load and least != 'memory' else ''}." in text
+    assert ("large and fast enough" in text) == (least == "memory")
 
 
 def test_loads_of_that_test_have_every_kind() -> None:
@@ -441,6 +444,18 @@ def test_hardware_that_was_measured_is_said_to_be() -> None:
     mine = sheetgen.recommend(**asked, measured=[f"{load},engine=vllm,weight_dtype={plain['weight_dtype']}"])
     assert (plain["measured"], mine["measured"]) == (False, True)
     assert mine["tensor_parallel_size"] == plain["tensor_parallel_size"]
+
+
+@pytest.mark.parametrize(("tp", "is_said"), [(None, True), (2, False), (4, False)])
+def test_the_request_says_never_measured_of_no_hardware_that_a_run_is_of(tp: int | None, is_said: bool) -> None:
+    """A run of one's own on the GPU is enough, of whatever layout."""
+    run = f"concurrent_requests=8,input_tokens=3072,output_tokens=1024,tpot_ms=20,tp={tp},gpu=h100-nvl,engine=vllm"
+    sheet = {"models": "70b", "weight_dtype": "fp8", "gpus": "h100-nvl", "as_of": "2026-11-20"}
+    page = page_for(solve(ask(CATALOG, {**sheet, **({"measured": [f"{run},weight_dtype=fp8"]} if tp else {})})))
+    assert any("never measured" in str(risk) for risk in page.request.risks) == is_said
+    assert [str(text) for text in page.as_measured] == (
+        [f"Times of Llama 3.1 70B (fp8) on {tp}× H100 NVL as measured: the point given."] if tp else []
+    )
 
 
 def test_what_no_answer_rents_is_said_so_and_weights_that_were_not_requested_with_their_option() -> None:

@@ -434,12 +434,7 @@ function byConfidence({ question, grid, best }) {
 // What is cheapest at a confidence, with how sure it is in fact.
 function surely(grid, confidence, rental) {
   const read = paced(grid, rental.position);
-  return {
-    confidence,
-    ...rentalOnly(rental),
-    chance: read("chance"),
-    limit: limitOf((name) => read(`${name}_chance`)),
-  };
+  return { confidence, ...rentalOnly(rental), chance: read("chance") };
 }
 
 // What is cheapest at the surest level below the confidence asked for at which the month is clearly less; where it is
@@ -463,9 +458,6 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
   }
   return even;
 }
-
-// What makes an answer no surer: of its chances the least, the first where they are the same.
-const limitOf = (chance) => CHANCES.reduce((least, name) => (chance(name) < chance(least) ? name : least));
 
 function verdictWithout({ grid }) {
   const isSlow = grid.values("n_instances", ["load", "offer"]).some((n) => n === 0);

@@ -56,7 +56,7 @@ _ARRIVING = template(
     so=template("[served?, {at_once} at once]", served=is_text(q.at_once)),
 )
 _MONTH = template(
-    "{rent}, {month} a month, {year} a year[differs?; {budget}][bound?; commits to {binds}]",
+    "{rent}, {month} a month, {year} a year[differs?{budget}][bound?; commits to {binds}]",
     differs=is_text(q.budget),
     bound=is_text(q.binds),
 )
@@ -212,9 +212,9 @@ def answer_words(question: Question, cell: CellRecord) -> str:
     purchase, amount = question.instances[cell.answer.instance].purchase, amounts_of(settings)
     terms = settings.currency, settings.fx_rate, settings.contingency_fraction
     if settings.contingency_fraction:
-        budget = f"as budgeted {wording.month_as_budgeted(usd, *terms)}"
+        budget = f"; as budgeted {wording.month_as_budgeted(usd, *terms)}"
     else:  # the month above is in the budget's currency
-        budget = wording.budget_terms(*terms)[1].strip("()")
+        budget = wording.both_ways("".join(wording.budget_terms(*terms)), *terms[:2]).rstrip()
     sentence = _MONTH.fill(
         rent=rented(cell.answer),
         month=amount(usd),

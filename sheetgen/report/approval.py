@@ -96,7 +96,9 @@ _QUALITY = template(
     served=is_number(q.usd),
 )
 _NEVER_MEASURED = template(
-    "We never measured this hardware: [other?the cheapest that we did costs {usd} a month|a day of it costs {usd}].",
+    "We never measured [started?the speed of ]this hardware: [other?the cheapest that we did costs {usd} a month|a day "
+    "of it costs {usd}].",
+    started=q.is_started == 1,
     other=q.is_other == 1,
 )
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
@@ -441,10 +443,11 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     if (published := cell.as_published) and (published.monthly_usd is None or published.monthly_usd > usd):
         more = full_money(published.monthly_usd - usd) if published.monthly_usd else NONE
         yield _QUALITY.fill(usd=more, served=published.monthly_usd is not None)
-    if not answer.measured and cell.measure is not None:
+    own = [measured for measured in question.measurements.deployments if measured.served.gpu == answer.gpu]
+    if not answer.measured and cell.measure is not None and not any(measured.runs for measured in own):
         other = cell.measured_hardware
         price = full_money(other.monthly_usd) if other else money(cell.measure.usd)
-        yield _NEVER_MEASURED.fill(usd=price, other=other is not None)
+        yield _NEVER_MEASURED.fill(usd=price, other=other is not None, started=bool(own))
     if question.settings.purchase in TERMS:
         yield _BOUND.fill(usd=full_money(committed_usd(question.settings.purchase, usd)))
     if cell.needs_reservation:

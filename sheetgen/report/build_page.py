@@ -117,6 +117,7 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
         "total": _total(question, cards) if together and len(cards) > 1 else None,
         "pages": int(_stated(question, "pages") or 2),
         "confidence": tuple(notes.confidence(record, question)),
+        "as_measured": tuple(f"{text}." for text in notes.as_measured(question)),
         "assumed": tuple(notes.most_assumed(question, any(cell.needs_reservation for cell in record.cells))),
         "contingency": wording.contingency_words(question.settings.contingency_fraction),
     }

@@ -192,7 +192,7 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
         yield f"KV pool checked on {of_version:,} starts under the rules of {named}"
     elif seen:
         yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
-    yield from _as_measured(question)
+    yield from as_measured(question)
     by = ", set right by your factor," if settings.speed_factor != 1 else ""
     yield f"Speed: 80 % of runs{by} lie in the ranges shown"
     if dates := answered_dates(record, question):
@@ -204,13 +204,13 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
         yield f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}, as of {day}"
 
 
-def _as_measured(question: Question) -> Iterator[str]:
+def as_measured(question: Question) -> Iterator[str]:
     """Whose times and memory are as measured, and by which file."""
     models = {model.model.id: model.model.name for model in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
     for measured in question.measurements.deployments:
         served = measured.served
-        n_gpus = served.tensor_parallel_size * served.data_parallel_size
+        n_gpus = served.tensor_parallel_size * served.pipeline_parallel_size * served.data_parallel_size
         where = f"{models[served.model]} ({served.weight_dtype}) on {n_gpus}× {gpus[served.gpu]}"
         if measured.runs:
             yield f"Times of {where} as measured: {_file(measured.runs[-1].point.source)}"

@@ -584,6 +584,7 @@ class Page:
     is_asked: bool = False  # whether the request for that model was asked for
     total: Total | None = None  # where the models are meant together
     confidence: tuple[Text, ...] = ()  # how well memory, speed and prices are known
+    as_measured: tuple[Text, ...] = ()  # whose times and memory are as measured, which is in the above, too
     assumed: tuple[Text, ...] = ()  # the assumptions that matter most, in words
     published_dtype: str = ""  # "BF16", where the published weights of all models that use others have that precision
     pages: int = 2  # 1: without the part for engineers

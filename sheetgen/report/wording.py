@@ -519,8 +519,12 @@ def month_as_budgeted(usd: float, code: str, fx_rate: float, contingency_fractio
     if not terms:
         return ""
     total = in_currency(total_usd(usd, contingency_usd(usd, contingency_fraction)), fx_rate)
-    other_way = "" if code == "USD" else f"; 1 {code} = {1 / fx_rate:.4g} USD)"  # as a rate is often meant
-    return f"{code} {whole(float(total))}{between}{terms.removesuffix(')') if other_way else terms}{other_way}"
+    return f"{code} {whole(float(total))}{between}{both_ways(terms, code, fx_rate)}"
+
+
+def both_ways(terms: str, code: str, fx_rate: float) -> str:
+    """The terms of `budget_terms` with the rate the other way, too, as it is often meant."""
+    return terms if code == "USD" else f"{terms.removesuffix(')')}; 1 {code} = {1 / fx_rate:.4g} USD)"
 
 
 _TENTHS = Display("#,##0.#", optional=1)  # where there are any

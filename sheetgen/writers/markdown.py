@@ -38,6 +38,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"{plain(asked.finding)}." if asked.finding else "",
         table_text(table("", _WAYS, ways)),
         bullets(map(plain, lines)),
+        plain(joined(" ", page.as_measured)),
         plain(asked.basis) if asked.basis else "",
         f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}.",
         plain(brand.footer) if brand else "",
