@@ -185,7 +185,7 @@ def test_without_pango_one_line_says_what_to_install(
             if name == "weasyprint":
                 raise OSError("cannot load library 'libpango-1.0-0'")
 
-    page = replace(page_of(1), title="A page that no other test has laid out")
+    page = dataclasses.replace(page_of(1), title="A page that no other test has laid out")
     monkeypatch.delitem(sys.modules, "weasyprint", raising=False)
     monkeypatch.setattr(sys, "meta_path", [NoPango(), *sys.meta_path])
     with pytest.raises(MissingLibraryError) as error:
