@@ -105,12 +105,18 @@ class ChecksSheet:
     Below the lines stand blocks: what begun rows of one's own still lack, and what must be the same on two sheets.
     """
 
-    def __init__(self, wiring: Wiring, heads: Sequence[tuple[str | None, float]] = HEADS) -> None:
+    def __init__(
+        self,
+        wiring: Wiring,
+        heads: Sequence[tuple[str | None, float]] = HEADS,
+        name: str = "Sources and checks",
+        below: str = "hidden sheets, words and sources",
+    ) -> None:
         self.wiring = wiring
         self.sheet = sheet = titled(
-            "Sources and checks",
-            "Sources and checks",
-            "Each line counts what holds against what there is; below: hidden sheets, words and sources.",
+            name,
+            name,
+            f"Each line counts what holds against what there is; below: {below}.",
             freeze=(HEAD_ROWS + 1, 0),
         )
         sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])

@@ -765,7 +765,7 @@ class _Sheets:
 
     def _checks(self) -> Sheet:
         """Live checks; then what speaks against signing, assumptions, sources, and the plan as JSON."""
-        page = ChecksSheet(self.wiring, HEADS[:4])
+        page = ChecksSheet(self.wiring, HEADS[:4], "Checks", "what speaks against signing, assumptions and sources")
         n, columns = len(self.quarters), self.columns
         order = [derived(_rises, *(refs[q] for refs in columns[1:4])) for q in range(n)]
         in_order = derived(lambda *held: sum(held[1:], held[0]), *order)

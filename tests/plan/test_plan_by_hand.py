@@ -24,7 +24,9 @@ def found() -> dict[str, Any]:
     return record_of(findings(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG))))
 
 
-NVL, LAST_QUARTER_OF = "azure/Standard_NC40ads_H100_v5", {16: 4, 7: 1}  # how many are there until which quarter
+COMMITTED, OWNED_GPU = "azure/Standard_NC40ads_H100_v5", "nvidia-h100-nvl-94gb"
+N_COMMITTED, LAST_COMMITTED = 7, 1  # machines, and the last quarter in which they are there
+OWNED_GPUS, LAST_OWNED = 16, 4
 
 
 def needed(found: dict[str, Any], quantile: str) -> dict[str, list[int]]:
@@ -41,9 +43,17 @@ def needed(found: dict[str, Any], quantile: str) -> dict[str, list[int]]:
     return {name: [math.ceil(one - 1e-9) for one in machines] for name, machines in filled.items()}
 
 
-def bought(name: str, many: list[int]) -> list[int]:
+def there_already(found: dict[str, Any], name: str) -> list[int]:
+    """By quarter the machines of a type that are committed, and those that the pool serves: all of it is one type's."""
+    (pooled,) = {one["instance"] for one in found["supply"] if one["owned"]}
+    assert CATALOG.instance(pooled).gpu == OWNED_GPU
+    owned = OWNED_GPUS // CATALOG.instance(pooled).gpu_count * (name == pooled)
+    committed = N_COMMITTED * (name == COMMITTED)
+    return [owned * (q <= LAST_OWNED) + committed * (q <= LAST_COMMITTED) for q in range(len(found["quarters"]))]
+
+
+def bought(there: list[int], many: list[int]) -> list[int]:
     """What must be bought: what is short, and for a quarter more if it is still idle then."""
-    there = [sum(n for n, last in LAST_QUARTER_OF.items() if q <= last) * (name == NVL) for q in range(len(many))]
     short = [max(0, one - free) for one, free in zip(many, there, strict=True)]
     return [
         max(short[q], min(short[q - 1], max(0, many[q - 1] - there[q]))) if q else short[q] for q in range(len(many))
@@ -54,11 +64,13 @@ def test_supply_and_money(found: dict[str, Any]) -> None:
     """The pool of 16 GPUs serves to 2028-Q1, the commitment of 7 machines to 2027-Q2; prices fall by 10 % a year."""
     discount = 0.9
     price = {name: CATALOG.instance(name).price("on-demand").usd_per_hour for name in needed(found, "p90")}  # type: ignore[union-attr]
-    reserved = CATALOG.instance(NVL).price("reserved-1yr").usd_per_hour  # type: ignore[union-attr]
+    reserved = CATALOG.instance(COMMITTED).price("reserved-1yr").usd_per_hour  # type: ignore[union-attr]
     for quantile in QUANTILES:
-        buys = {name: bought(name, many) for name, many in needed(found, quantile).items()}
+        buys = {name: bought(there_already(found, name), many) for name, many in needed(found, quantile).items()}
         for q, money in enumerate(found["money"]):
-            usd = (7 * reserved * discount * 730 * 3 if q < 2 else 0) + (90000 if q < 5 else 0)
+            usd = (N_COMMITTED * reserved * discount * 730 * 3 if q <= LAST_COMMITTED else 0) + (
+                90000 if q <= LAST_OWNED else 0
+            )
             for name, many in buys.items():
                 usd += many[q] * price[name] * discount * 0.9 ** (q / 4) * 730 * 3
             assert money[f"{quantile}_usd"] == pytest.approx(usd, rel=1e-12), (quantile, q)
@@ -67,7 +79,8 @@ def test_supply_and_money(found: dict[str, Any]) -> None:
     for one in found["supply"]:
         name, q = one["instance"], quarters.index(one["quarter"])
         assert one["needed"] == many[name][q] and one["kept"] == max(many[name][max(0, q - 1) : q + 1])
-        assert one["gap"] == bought(name, many[name])[q]
+        assert one["gap"] == bought(there_already(found, name), many[name])[q]
+        assert one["owned"] + one["committed"] == there_already(found, name)[q]
         assert one["idle"] == one["owned"] + one["committed"] + one["gap"] - one["needed"]
 
 

@@ -25,7 +25,7 @@ from sheetgen.plan.solve_plan import solved_plan
 CATALOG = Catalog()
 OLD = """\
 plan: {name: NAME, start: 2027-Q1, quarters: 2, as_of: 2026-11-26, approver: vp}
-budget: {2027-Q1: 50000}
+budget: {2027-Q1: 1000}
 services:
   - {id: chat, demand: {in_flight: 100}, model: 8b, growth: 0.1}
   - {id: rag, demand: {in_flight: 40}, model: 70b}
@@ -33,7 +33,7 @@ services:
 NEW = (
     OLD.replace("in_flight: 100", "in_flight: 400")
     .replace("as_of: 2026-11-26", "as_of: 2026-11-27")
-    .replace("budget: {2027-Q1: 50000}", "prices: {discount_fraction: 0.1}")
+    .replace("budget: {2027-Q1: 1000}", "prices: {discount_fraction: 0.1}")
     .replace("{id: rag, ", "{id: code, ")
 )
 
