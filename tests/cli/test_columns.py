@@ -50,6 +50,7 @@ COMMANDS = (
     f"catalog import {DATA / 'configs' / 'llama-3_3-nemotron-super-49b-v1.json'}",
     f"catalog prices {DATA / 'prices' / 'neocloud_offerings_2026-05-24.csv'}",
     "mail a.xlsx --to a@b.example --dry-run",
+    "live --models 8b --out live.html",
     "plan init --out plans",
     f"plan check {PLAN}",
     f"plan {PLAN} --out plans",

@@ -167,7 +167,8 @@ def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  #
     assert plain["flags"] is None and plain["stack"]["engine"] and plain["stack"] == flagged["stack"]
     assert list(flagged["flags"]) == ["vllm"] and flagged["cells"][0]["flags"] == flagged["flags"]
     command = flagged["flags"]["vllm"]["command"]
-    assert f"--tensor-parallel-size {flagged['tensor_parallel_size']}" in command and "--max-num-seqs 16" in command
+    assert f"--tensor-parallel-size {flagged['tensor_parallel_size']}" in command
+    assert flagged["n_replicas"] > 1 and f"--max-num-seqs {-(-32 // flagged['n_replicas'])} " in command
     text = run(*asked, "--details", "--flags", "all").output
     assert text.count("\n# ") >= 5 and f"vllm serve {plain['checkpoint']}" in text
     stack = text.split("\nSTACK\n")[1].split("\n\n")[0]

@@ -74,6 +74,7 @@ def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no
             "pull",
             "diff",
             "plan",
+            "live",
             "diagnose",
             "mail",
             "explain",
