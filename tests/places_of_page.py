@@ -86,7 +86,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         months = (book.cells("Workings", built.headline(m), "$ per month") for m in range(len(question.models)))
         return sum(months, book.cells("Workings", built.headline(0), "At once"))
     if part == "cards" and "row" in rest:
-        return _of_row(built, built.headline(numbers[0]), field)
+        return _of_row(built, built.headline(numbers[0]), str(rest[2]))
     if part == "cards" and "ways" in rest:
         row = built.headline(numbers[0])
         return _gpus_of_way(built, row, numbers[1]) if field == "gpus" else _of_way(built, row, numbers[1])

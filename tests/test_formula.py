@@ -11,12 +11,12 @@ from sheetgen.formula import (
     Expr,
     at_most,
     both,
-    cheapest,
     either,
     first_where,
     formula,
     greatest_where,
     largest,
+    least_number,
     least_where,
     literal,
     power,
@@ -78,7 +78,7 @@ ROW, SIZES = Expr("A1:H1"), Expr("A2:H2")
         (power(1 - A, B), "POWER(1-A1,B1)"),
         (ratio(A + 1, B - C), "IF(B1-C1=0,0,(A1+1)/(B1-C1))"),
         (ratio(1, B, "-"), 'IF(B1=0,"-",1/B1)'),
-        (cheapest(ROW, "-"), 'IF(COUNT(A1:H1)=0,"-",MIN(A1:H1))'),
+        (least_number(ROW, otherwise="-"), 'IF(COUNT(A1:H1)=0,"-",MIN(A1:H1))'),
         (least_where(ROW, SIZES >= A), "MIN(IF(A2:H2>=A1,A1:H1))"),
         (least_where(ROW, ROW < A, otherwise="-"), 'IF(COUNT(IF(A1:H1<A1,A1:H1))=0,"-",MIN(IF(A1:H1<A1,A1:H1)))'),
         (first_where(ROW == A), "IFERROR(MATCH(1,1*(A1:H1=A1),0),0)"),
@@ -133,7 +133,7 @@ def test_array_formulas_stay_marked():
     assert least_where(ROW, ROW > 0).array
     assert (2 * first_where(ROW == A) + 1).array
     assert where(A > 0, -least_where(ROW, ROW > 0), 0).array
-    assert not cheapest(ROW, 0).array
+    assert not least_number(ROW, otherwise=0).array
     assert not (A + B).array
 
 
@@ -252,7 +252,7 @@ def test_ratio_is_lazy_and_where_is_eager():
 def test_numbers_beside_a_text_stay_numbers():
     """numpy.where alone makes the text '1.5' of 1.5."""
     assert where(numpy.array([True, False]), numpy.array([1.5, 2]), "-").tolist() == [1.5, "-"]
-    assert cheapest(numpy.array([[2.0, math.nan], [1.5, math.nan]]), "-").tolist() == [1.5, "-"]
+    assert least_number(numpy.array([[2.0, math.nan], [1.5, math.nan]]), otherwise="-").tolist() == [1.5, "-"]
     assert where(numpy.array([True, False]), "fits", "over").tolist() == ["fits", "over"]
 
 
@@ -260,8 +260,8 @@ def test_rows_with_nothing_there():
     costs = numpy.array([3.0, math.nan, 1.0, 1.0, 2.0])
     nothing = numpy.full(5, math.nan)
     sizes = numpy.array([8, 8, 2, 4, 8])
-    assert cheapest(costs, "-") == 1
-    assert cheapest(nothing, "-") == "-"
+    assert least_number(costs, otherwise="-") == 1
+    assert least_number(nothing, otherwise="-") == "-"
     assert least_where(costs, sizes >= 8) == 2  # the NaN among them does not spread
     assert least_where(costs, sizes > 8) == 0  # as MIN of nothing
     assert math.isnan(least_where(costs, sizes > 8, otherwise="-"))  # no number, so that columns stay columns

@@ -33,7 +33,7 @@ from sheetgen.book.sheets import (
     place_of,
 )
 from sheetgen.book.wiring import Wiring, put_light
-from sheetgen.formula import Expr, both, cheapest, function, is_number, round_down, where
+from sheetgen.formula import Expr, both, function, is_number, least_number, round_down, where
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
@@ -381,7 +381,7 @@ class SizingSheet:
         sheet.link(
             self.row,
             1,
-            written(oldest, lambda dates: cheapest(dates, NONE), dates),
+            written(oldest, lambda dates: least_number(dates, otherwise=NONE), dates),
             DATE,
             "computed",
             label="Oldest of all prices",

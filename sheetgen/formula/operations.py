@@ -302,11 +302,6 @@ def _or_otherwise(least: Text, values: Part, otherwise: Part) -> Text:
     return call("IF", equal(call("COUNT", values), 0), otherwise, least)
 
 
-def cheapest(costs: Any, otherwise: Any) -> Any:
-    """The least number of a row (its first axis), or `otherwise` where the row holds none."""
-    return least_number(costs, otherwise=otherwise)
-
-
 @operation(lambda row, otherwise: _or_otherwise(call("MIN", row), row, otherwise), "leastNumber", rows=True, n_values=1)
 def least_number(row: Any, *, otherwise: Any) -> Any:
     """The least number of a row (its first axis), or `otherwise` where the row holds none.
@@ -314,12 +309,6 @@ def least_number(row: Any, *, otherwise: Any) -> Any:
     MIN of nothing is 0, and 0 would read as free: COUNT guards it.
     """
     return _least(~numpy.isnan(row), row, otherwise)
-
-
-@operation(_function("MAX"), "greatestNumber", rows=True, n_values=1)
-def greatest_number(row: Any) -> Any:
-    """The greatest number of a row."""
-    return numpy.nanmax(row, initial=-numpy.inf)
 
 
 def _least_where(values: Text, *conditions: Text, otherwise: Text) -> Text:

@@ -106,12 +106,6 @@ function greatestWhere(n, cell, holds) {
   return greatest;
 }
 
-function greatestNumber(n, cell) {
-  let greatest = -Infinity;
-  for (let k = 0; k < n; k++) greatest = greater(greatest, cell(k));
-  return greatest;
-}
-
 function firstWhere(n, otherwise, holds) {
   for (let k = 0; k < n; k++) if (holds(k)) return k + 1;
   return otherwise;

@@ -40,7 +40,6 @@ OF_SHARES = {"power": 2, "fading": 2, "natural_log": 1}
 OF_TEXTS = {"is_text": 1, "join_text": 2, "where": 3, "percent_text": 1, "whole_text": 1, "grouped_text": 1}
 OF_ROWS = {
     "least_number": lambda f: (("row",), lambda row: f(row, otherwise=-1)),
-    "greatest_number": lambda f: (("row",), f),
     "least_where": lambda f: (("row", "other", "x"), lambda row, other, x: f(row, row >= x, other < x)),
     "greatest_where": lambda f: (("row", "other", "x"), lambda row, other, x: f(row, row >= x, other < x)),
     "first_where": lambda f: (("row", "other", "x"), lambda row, other, x: f(row == x, other < x, otherwise="-")),

@@ -248,7 +248,7 @@ def test_a_page_that_is_too_full_goes_on_overleaf() -> None:
     page = dataclasses.replace(page_of(amount(1, 3), "letter"), pages=1)
     block = page.matrix[0]
     full = dataclasses.replace(page, matrix=(block,) * amount(7, 5))
-    fuller = dataclasses.replace(full, assumed=full.assumed * 45)
+    fuller = dataclasses.replace(full, assumed=full.assumed * 25)
     for one, is_whole in ((full, True), (fuller, False))[amount(1, 0) :]:
         layout = lay_out(one, templates=TEMPLATES)
         assert layout.is_whole == is_whole and layout.problems == []
