@@ -74,12 +74,12 @@ def test_supply_and_money(found: dict[str, Any]) -> None:
             for name, many in buys.items():
                 usd += many[q] * price[name] * discount * 0.9 ** (q / 4) * 730 * 3
             assert money[f"{quantile}_usd"] == pytest.approx(usd, rel=1e-12), (quantile, q)
-    many = needed(found, "p90")
+    machines = needed(found, "p90")
     quarters = [one["quarter"] for one in found["quarters"]]
     for one in found["supply"]:
         name, q = one["instance"], quarters.index(one["quarter"])
-        assert one["needed"] == many[name][q] and one["kept"] == max(many[name][max(0, q - 1) : q + 1])
-        assert one["gap"] == bought(there_already(found, name), many[name])[q]
+        assert one["needed"] == machines[name][q] and one["kept"] == max(machines[name][max(0, q - 1) : q + 1])
+        assert one["gap"] == bought(there_already(found, name), machines[name])[q]
         assert one["owned"] + one["committed"] == there_already(found, name)[q]
         assert one["idle"] == one["owned"] + one["committed"] + one["gap"] - one["needed"]
 
