@@ -107,7 +107,7 @@ def drawn_models() -> list[tuple[str, int]]:
     return [(one.id, one.max_context_tokens or 0) for one in random.Random(34).sample(models, 40)[-N_MODELS:]]
 
 
-@pytest.mark.parametrize("model,longest", [("mistral-7b-v0.3", 32_768), *drawn_models()])
+@pytest.mark.parametrize("model,longest", [("gemma-3-27b", 131_072), *drawn_models()])
 def test_where_a_longer_context_is_cheaper_the_answer_says_so(
     model: str, longest: int, record_property: Callable[[str, object], None]
 ) -> None:
