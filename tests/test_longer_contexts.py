@@ -107,7 +107,7 @@ def drawn_models() -> list[tuple[str, int]]:
     return [(one.id, one.max_context_tokens or 0) for one in random.Random(34).sample(models, 40)[-N_MODELS:]]
 
 
-@pytest.mark.parametrize("model,longest", [("mistral-7b-v0.3", 32_768), *drawn_models()])
+@pytest.mark.parametrize("model,longest", [("gemma-3-27b", 131_072), *drawn_models()])
 def test_where_a_longer_context_is_cheaper_the_answer_says_so(
     model: str, longest: int, record_property: Callable[[str, object], None]
 ) -> None:
@@ -126,9 +126,9 @@ def test_where_a_longer_context_is_cheaper_the_answer_says_so(
         assert at_its_targets["cheaper_longer"] is None, "of stated targets a longer context is never cheaper"
 
 
-@pytest.mark.parametrize("context,is_cheaper", [("16k", True), ("28k", False)])
+@pytest.mark.parametrize("context,is_cheaper", [("16k", True), ("48k", False)])
 def test_the_terminal_says_where_a_longer_context_is_cheaper(context: str, is_cheaper: bool) -> None:
-    solved = solve(ask(CATALOG, {"models": "mistral-7b-v0.3", "context_tokens": context, "concurrent_requests": 1}))
+    solved = solve(ask(CATALOG, {"models": "gemma-3-27b", "context_tokens": context, "concurrent_requests": 1}))
     assert ("as default targets grow" in recommend_text(solved)) is is_cheaper
 
 

@@ -84,7 +84,7 @@ def test_no_reason_at_the_confidence_in_use_says_less_than_nothing() -> None:
 PASSED_OVER: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"model": "gemma-2-9b", "context": "8k", "users": 500}, "aws/p5.4xlarge", "served"),
     ({"model": "gemma-2-9b", "context": "8k", "users": 500}, "aws/g7e.2xlarge", "machines"),
-    ({"model": "qwen3-30b-a3b", "context": "16k", "concurrent_requests": 16}, "aws/p5.4xlarge", "served"),
+    ({"model": "qwen3-32b", "context": "16k", "concurrent_requests": 8}, "aws/p5.4xlarge", "served"),
 )
 
 

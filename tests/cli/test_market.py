@@ -26,7 +26,7 @@ from sheetgen.report.pay_less_words import board_of
 
 LOADS = [
     ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
-    ("8b", "4k", 1), ("8b", "16k", 1024), ("405b", "16k", 32), ("deepseek-v3", "16k", 128), ("gpt-oss-120b", "16k", 8),
+    ("8b", "4k", 1), ("8b", "16k", 1024), ("405b", "4k", 1), ("deepseek-v3", "16k", 128), ("gpt-oss-120b", "16k", 8),
 ]  # fmt: skip
 NEUTRAL = "ever measured by us"
 

@@ -264,8 +264,8 @@ def test_a_workbook_and_the_json_of_the_same_sheet_say_the_same(
 
 def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, json_of: Callable[..., Path]) -> None:
     other = json_of(
-        tiers="1,64",
-        headline="chat:64",
+        tiers="1,128",
+        headline="chat:128",
         kv_cache_dtype="fp8",
         kv_allocation="reserved",
         currency="EUR",
@@ -287,8 +287,8 @@ def test_a_workbook_and_the_json_of_another_sheet(sheetgen: Any, book: Path, jso
     ]
     assert names(found)["load"] == ["context_long_doc", "tier_2"]
     assert [c["label"] for c in found["recommendation"]] == [
-        "Llama 3.1 8B, Chat at 32 -> 64",
-        "Llama 3.1 70B, Chat at 32 -> 64",
+        "Llama 3.1 8B, Chat at 32 -> 128",
+        "Llama 3.1 70B, Chat at 32 -> 128",
     ]
     longer = [c["label"] for c in found["results"] if "Long document" in c["label"]]
     assert longer and all("Long document 128k -> 64k at " in label for label in longer)
