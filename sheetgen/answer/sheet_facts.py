@@ -235,8 +235,9 @@ def runs_weights(gpu: Gpu, dtype: str) -> int:
 
 def runs_kv(question: Question, gpu: Gpu, dtype: str) -> int:
     """Whether the engine keeps a KV cache in a precision on a GPU, and which (Engine.runs_kv): those of the models that
-    were asked for in it."""
-    return question.engine.runs_kv(gpu, dtype, [one.model for one in question.models if one.kv_cache_dtype == dtype])
+    were asked for in it; where none was, of all, as a workbook may ask for it later."""
+    asked = [one.model for one in question.models if one.kv_cache_dtype == dtype]
+    return question.engine.runs_kv(gpu, dtype, asked or [one.model for one in question.models])
 
 
 class _Same(tuple[Any, ...]):
