@@ -6,7 +6,7 @@ A spreadsheet cannot refuse what is typed into it. Where a choice is not known i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -172,6 +172,13 @@ def providers(question: Question) -> list[str]:
     return list(dict.fromkeys(name.partition("/")[0] for name, _ in instances(question)))
 
 
+def room_for_providers(question: Question, used: Iterable[str]) -> int:
+    """How many rows a table of providers has: as many as the catalog's rows have, and spare ones, which those that
+    were typed fill first; more where these do not suffice."""
+    of_rows = {one.provider for one in question.rows}
+    return max(len(of_rows) + SPARE_PROVIDERS, len(of_rows.union(used)))
+
+
 def instances(question: Question) -> list[tuple[str, str | None]]:
     """Name and GPU of each row of Prices and hardware, as typed; those too that cannot be rented."""
     overrides, found = question.overrides, []
@@ -186,4 +193,5 @@ def instances(question: Question) -> list[tuple[str, str | None]]:
 
 NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models
 SPARE_MODELS = 3  # rows of one's own on Models, at least
+SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
 CHOICES = ("model", "weight_dtype", "kv_cache_dtype", "purchase", "provider")

@@ -10,7 +10,7 @@ import numpy
 from sheetgen.answer.solution import Solution
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS
-from sheetgen.book.decision_choices import ANY, AUTO, CHOICES, NO_MODEL, Choices
+from sheetgen.book.decision_choices import ANY, AUTO, CHOICES, NO_MODEL, Choices, providers, room_for_providers
 from sheetgen.book.inputs_sheet import CLASSES
 from sheetgen.book.lookups import constant, position_in, written
 from sheetgen.book.sheets import (
@@ -28,10 +28,10 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
 from sheetgen.formula import Expr, count_where, either, formula, is_text, largest, smallest, where
+from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
-SPARE_PROVIDERS = 3  # of one's own, that the dropdown has room for
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 PROVIDERS = "list_decision_provider"
 LISTS = {  # the defined name of each dropdown's list
@@ -137,13 +137,13 @@ def dtype_or_auto(dtype: Any, known: Any) -> Any:
     return where(known == 1, dtype, AUTO)
 
 
-def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
+def build_data(question: Question, picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     """The sheet. picked: the page's choices by name. of: the workbook's wiring; wiring: Decision's, filled here."""
     sheet = titled("Decision data", "Decision data", "What the choices on Decision stand for.", freeze=(HEAD_ROWS, 2))
     sheet.widths = {0: 34, 1: 20}
     wiring.inputs, wiring.lists, wiring.names = dict(of.inputs), dict(of.lists), of.names
     wiring.tables |= {name: of.tables[name] for name in ("instances", "gpus")}
-    _providers(sheet, of)
+    _providers(sheet, of, room_for_providers(question, providers(question)))
     # A line for each choice that has a list: 1 where it stands there. A pattern (Lla*) does not.
     known: dict[str, Ref] = {}
     for row, (name, area) in enumerate(LISTS.items(), HEAD_ROWS):
@@ -157,14 +157,12 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     return sheet
 
 
-def _providers(sheet: Sheet, of: Wiring) -> None:
+def _providers(sheet: Sheet, of: Wiring, n_providers: int) -> None:
     """What the dropdown of providers offers: any, those of Prices and hardware, and room for others typed there."""
     listed = of.tables["instances"].range("provider_in_order").refs
-    n_known = sum(ref.value != NONE for ref in listed)
     sheet.text(HEAD_ROWS - 1, 4, "Providers", "label")
     every = sheet.text(HEAD_ROWS, 4, ANY, "label")
-    shown = listed[: n_known + SPARE_PROVIDERS]
-    rows = [sheet.link(HEAD_ROWS + 1 + i, 4, ref, TEXT) for i, ref in enumerate(shown)]
+    rows = [sheet.link(HEAD_ROWS + 1 + i, 4, ref, TEXT) for i, ref in enumerate(listed[:n_providers])]
     of.names[PROVIDERS] = Range((every, *rows))
 
 

@@ -13,6 +13,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table
 from sheetgen.book.catalogs import of_class_in_use, price_mark
+from sheetgen.book.decision_choices import room_for_providers
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, ONE, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
@@ -30,7 +31,6 @@ from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_
 
 LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
-SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
 NOT_GIVEN = (
     "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
     "that stay at home. Each class is the hardware above, rented in it."
@@ -87,9 +87,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     block = _chosen(solved, wiring, sheet)
-    # As many providers as the catalog's rows have; those that were typed fill the spare rows first.
-    of_rows = {c.provider for c in question.rows}
-    n_providers = max(len(of_rows), len(of_rows | {c.provider for c in question.candidates}) - SPARE_PROVIDERS)
+    n_providers = room_for_providers(question, (one.provider for one in question.candidates))
     on_demand = _classes(block, list(units.PURCHASES).index(question.settings.purchase))
     headline = lookup(Range(tuple(wiring.headline_usd)), wiring.ref("calc_money_model"))
     wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))
@@ -100,7 +98,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
         block.show(column, block.of(fact), display)
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
     block.row += 2
-    _providers(block, add_providers(wiring, n_providers + SPARE_PROVIDERS, block.at, wiring.ref("calc_money_model")))
+    _providers(block, add_providers(wiring, n_providers, block.at, wiring.ref("calc_money_model")))
     sheet.page_breaks.append(block.row)
     _owned(block, on_demand)
     _hosted(block)
