@@ -160,9 +160,11 @@ def test_replicas_of_data_parallel_ranks_are_as_fast_as_by_size(catalog: Catalog
 
 
 def test_a_replica_with_idle_ranks_is_as_fast_as_by_size(catalog: Catalog) -> None:
-    asked = {"model": "nvidia-nemotron-3-super-120b-a12b-bf16", "context_tokens": 4096, "confidence": 0.9}
-    solved = recommended({**asked, "concurrent_requests": 1}, catalog)
-    assert solved.layout(solved.choices[0].offer or 0).data_parallel_size == 2
+    """Five long contexts on eight ranks: at this confidence every other layout of one machine holds four at most."""
+    asked = {"model": "glm-5", "context_tokens": 131_072, "confidence": 0.9, **ASKED[1], "gpus": "h200"}
+    solved = recommended({**asked, "concurrent_requests": 5}, catalog)
+    [choice] = solved.choices
+    assert solved.layout(choice.offer or 0).data_parallel_size == 8 > choice.requests_per_replica == 5
     check(solved, 0, catalog, asked)
 
 
