@@ -31,12 +31,12 @@ from sheetgen.formula import (
     Expr,
     at_most,
     both,
-    cheapest,
     either,
     excel,
     first_where,
     greatest_where,
     largest,
+    least_number,
     least_where,
     literal,
     power,
@@ -215,17 +215,19 @@ def write_rows(path) -> None:
 
 
 RANGES = [
-    lambda costs, sizes, need: cheapest(costs, "-"),
-    lambda costs, sizes, need: cheapest(costs, 0) + 1,
+    lambda costs, sizes, need: least_number(costs, otherwise="-"),
+    lambda costs, sizes, need: least_number(costs, otherwise=0) + 1,
     lambda costs, sizes, need: least_where(costs, sizes >= need),
     lambda costs, sizes, need: least_where(costs, sizes >= need, otherwise="-"),
     lambda costs, sizes, need: least_where(sizes, costs <= 0.5, otherwise=need) * 2,
-    lambda costs, sizes, need: least_where(sizes, at_most(costs, cheapest(costs, 0) * (1 + 1 / 3)), costs > 0),
+    lambda costs, sizes, need: least_where(
+        sizes, at_most(costs, least_number(costs, otherwise=0) * (1 + 1 / 3)), costs > 0
+    ),
     lambda costs, sizes, need: greatest_where(sizes, at_most(costs, 0.5), sizes < need),
-    lambda costs, sizes, need: first_where(costs == cheapest(costs, 0)),
+    lambda costs, sizes, need: first_where(costs == least_number(costs, otherwise=0)),
     lambda costs, sizes, need: first_where(sizes == need),
     lambda costs, sizes, need: first_where(costs == 0.5, sizes >= need, otherwise="none fits"),
-    lambda costs, sizes, need: where(cheapest(costs, 0) == 0, "-", first_where(costs <= 0.5) - 1),
+    lambda costs, sizes, need: where(least_number(costs, otherwise=0) == 0, "-", first_where(costs <= 0.5) - 1),
 ]
 
 
