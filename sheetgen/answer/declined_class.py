@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from sheetgen.answer.confidences import is_fallback
+from sheetgen.answer.confidences import ABOUT_A_STEP, is_fallback
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.question.market import in_class
 from sheetgen.question.sheet_question import DeclinedClass, DeclinedReason, Question
 from sheetgen.units import CHANCE_STEP, ON_DEMAND, PURCHASES
 
-MOST_SURE = 0.95  # a chance above it is said to be over it
+MOST_SURE = 1 - CHANCE_STEP  # a chance above it is said to be over it
 
 
 def in_class_or_on_demand(solved: Solution, on_demand: Callable[[], Question]) -> Solution:
@@ -67,5 +67,5 @@ def _reason_to_decline(solved: Solution, plain: Question) -> DeclinedReason | No
 
 def _level_said(solved: Solution) -> float:
     """The largest level that is said of a chance at which the answer still serves the load."""
-    steps = math.floor(min(solved.choices[0].chance, MOST_SURE) / CHANCE_STEP + 1e-9)
+    steps = math.floor(min(solved.choices[0].chance, MOST_SURE) / CHANCE_STEP + ABOUT_A_STEP)
     return round(steps * CHANCE_STEP, 2)

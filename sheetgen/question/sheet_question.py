@@ -491,7 +491,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
     purchase = settings.purchase if settings else ON_DEMAND
     filters, requested = Filters(**named, region=options.get("region") or "", purchase=purchase), purchase
     plain = replace(filters, purchase=ON_DEMAND)
-    if on_demand_where_unsold and engine and settings:
+    if on_demand_where_unsold and purchase != ON_DEMAND and engine and settings:
         is_sold_here, is_sold_plainly = (attempt(is_sold, catalog, engine, one) for one in (filters, plain))
         if is_sold_plainly and not is_sold_here:
             filters, purchase, settings = plain, ON_DEMAND, replace(settings, purchase=ON_DEMAND)

@@ -72,12 +72,7 @@ _ASKING = template(
 _ENOUGH = template(
     "At least {users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour."
 )
-_SPEED = template(
-    "The first word comes after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
-    "[paced? (target {pace_target})].",
-    aimed=is_text(q.first_target),
-    paced=is_text(q.pace_target),
-)
+_SPEED = template("The first word comes {wait}", wait=sentences.wait)
 _PER_PERSON = template("{usd} a person a month.")
 _TOO_SLOW = template(
     "It proves too [short?small or ]slow: [surer?the margin costs {usd} more a month|nothing is surer].",

@@ -45,12 +45,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "this load; not that the load is right, nor that no machine fails.",
         held=is_text(q.month),
     ),
-    "wait": template(
-        "First word after {first} s[aimed? (target {first_target})], then {pace} tokens a second"
-        "[paced? (target {pace_target})].",
-        aimed=is_text(q.first_target),
-        paced=is_text(q.pace_target),
-    ),
+    "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template("Memory: {free} of {limit} GiB are free"),
     "part": template("{part}, {gib} GiB"),
     "hardware": template(

@@ -120,6 +120,11 @@ fit_word = first_of(
     (Unless(is_number(q.n_instances)), NONE_FITS),
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
+wait = template(
+    "after {first} s[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
+    aimed=is_text(q.first_target),
+    paced=is_text(q.pace_target),
+)
 # A chance is said no higher than it is: .88 is "85% sure", since "90% sure" is what the answer at 0.9 costs more for. A
 # level worked out from itself may lie the last digits below (two decimals).
 how_sure = first_of(

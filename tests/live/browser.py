@@ -16,23 +16,26 @@ REQUIRED = os.environ.get("SHEETGEN_REQUIRE_READERS") == "1" or bool(os.environ.
 PATIENCE = 30  # seconds for an answer, on a machine that does other things too
 
 
+def headless(folder: Path, *arguments: str) -> list[str]:
+    """The command that starts Chromium without a window or a network of its own, with its profile in a folder."""
+    assert BROWSER is not None, "no Chromium is installed, and it is required here"
+    quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions", "default-apps")
+    return [
+        BROWSER,
+        "--headless",
+        *(f"--disable-{feature}" for feature in quiet),
+        "--no-first-run",
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # which root must not have
+        f"--user-data-dir={folder / 'profile'}",
+        *arguments,
+    ]
+
+
 class Browser:
     """One page of a browser; `problems` are the errors and violations of its policy that it reported."""
 
     def __init__(self, folder: Path) -> None:
-        assert BROWSER is not None, "no Chromium is installed, and it is required here"
-        quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions", "default-apps")
-        command = [
-            BROWSER,
-            "--headless",
-            "--remote-debugging-pipe",
-            "--hide-scrollbars",
-            *(f"--disable-{what}" for what in quiet),
-            "--no-first-run",
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # which root must not have
-            f"--user-data-dir={folder / 'profile'}",
-            "about:blank",
-        ]
+        command = headless(folder, "--remote-debugging-pipe", "--hide-scrollbars", "about:blank")
         theirs, ours = os.pipe(), os.pipe()
 
         def connect() -> None:  # it reads from 3 and writes to 4

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from browser import BROWSER, REQUIRED, headless
 from page_sample import page_of
 from pages import TEMPLATES, web_of
 
@@ -19,8 +18,6 @@ from sheetgen.mail.message import Changes, Letter, Money, bodies
 from sheetgen.report.page import Page
 
 WIDTHS, SCHEMES = (320, 390), ("light", "dark")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-REQUIRED = os.environ.get("SHEETGEN_REQUIRE_READERS") == "1" or bool(os.environ.get("CI"))
 
 # In each frame: which texts and pictures reach over its edges, and what would have to be scrolled sideways. A frame
 # takes the colours that the element around it has.
@@ -60,18 +57,7 @@ def measured(documents: dict[str, str], folder: Path) -> list[tuple[str, int, st
     script = f'<script>addEventListener("load", () => {{{MEASURE}}})</script>'
     drawn = folder / "phone.html"
     drawn.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{"".join(frames)}{script}', encoding="utf-8")
-    assert BROWSER is not None, "no Chromium is installed, and it is required here"
-    quiet = ("gpu", "quic", "background-networking", "component-update", "sync", "extensions", "default-apps")
-    command = [
-        BROWSER,
-        "--headless",
-        *(f"--disable-{what}" for what in quiet),
-        "--no-first-run",
-        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # which root must not have
-        f"--user-data-dir={folder / 'profile'}",
-        "--dump-dom",
-        drawn.as_uri(),
-    ]
+    command = headless(folder, "--dump-dom", drawn.as_uri())
     dumped = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     body = re.search(r"<body>(.*)</body>", dumped, re.DOTALL)
     assert body is not None, dumped[:300]
