@@ -144,6 +144,7 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
 }
 CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
 COMMITTED = tuple(name for name, one in PURCHASES.items() if one.committed)
+SPOT = "spot"
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
     "owned_years": (1, 20),

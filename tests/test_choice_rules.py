@@ -14,6 +14,7 @@ from amounts import amount
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
+from sheetgen.question import market
 from sheetgen.question.sheet_question import ask
 from sheetgen.sizing import parallelism
 
@@ -165,3 +166,22 @@ def test_no_more_machines_than_another_as_cheap(sheets: list[Any]) -> None:
         assert near[choice.offer] and choice.n_instances == count[near].min()
         alike = near & (count == choice.n_instances)
         assert costs["suitability"][row, choice.offer] == costs["suitability"][row][alike].max()
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b", "deepseek-r1"])
+def test_as_many_as_a_workbook_carries_hold_the_choice_of_all(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """Of more instances than a workbook carries those are left out that cost more than others with the same GPUs:
+    DeepSeek-R1 once fitted on nothing, as the dearest GPUs were left out."""
+    load = {"models": model, "providers": "all", "users": 2000, "context_tokens": 8192, "as_of": "2026-11-20"}
+    carried, answers = ask(catalog, load), []
+    monkeypatch.setattr(market, "MAX_CANDIDATES", 1000)
+    every = ask(catalog, load)
+    assert len(carried.candidates) == 120 < len(every.candidates)
+    for question in (carried, every):
+        solved = solve(question)
+        choice = solved.choices[0]
+        assert choice.offer is not None
+        answers.append((solved.candidate(choice.offer).instance, choice.n_instances, choice.monthly_usd))
+    assert answers[0] == answers[1]

@@ -39,7 +39,8 @@ def fewer_machines(solved: Solution) -> list[RentalRecord | None]:
 
 def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     """By load the best of each group of `beyond` that costs clearly less than the answer, or holds what nothing else
-    holds; chosen as the answer is, and across machines only where the answer may be."""
+    holds; chosen as the answer is, across machines only where the answer may be, and of very many machines only where
+    the answer is or fewer save nothing."""
     question = solved.question
     found: list[list[NotAskedRecord]] = [[] for _ in question.loads]
     candidates = tuple(one for group in question.beyond for one in group)
@@ -52,18 +53,28 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     group = numpy.repeat(range(len(question.beyond)), [len(one) for one in question.beyond])
     group = group[[one.candidate for one in others.offers]]
     clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
+    many = question.reference.assumption("many_instances")
+    most = numpy.array([max(many, choice.n_instances or 0) for choice in solved.choices])
+    is_few = others.costs["n_instances"] <= most[:, None]
     for i, kind in enumerate(BEYOND):
-        for row, picked in enumerate(pick(others.grid, allowed & (group == i))):
+        of_kind = allowed & (group == i)
+        picks = pick(others.grid, of_kind)
+        is_many = any(picked is not None and picked[0].n_instances > most[row] for row, picked in enumerate(picks))
+        few = pick(others.grid, of_kind & is_few) if is_many else picks
+        for row, (of_few, of_all) in enumerate(zip(few, picks, strict=True)):
             answer, load = solved.choices[row], question.loads[row]
-            if picked is None or load.over_limit:
-                continue
-            offer, n_instances, usd = picked[0]
-            if answer.offer is None or usd < clearly * answer.monthly_usd:
+            for picked in () if load.over_limit else (of_few, of_all):
+                if picked is None:
+                    continue
+                offer, n_instances, usd = picked[0]
+                if answer.offer is not None and not usd < clearly * answer.monthly_usd:
+                    continue
                 measured = was_measured(others, row, offer)
                 one = others.candidate(offer)
                 chance = chance_of(others, row, offer)
                 rented = NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured, chance)
                 found[row].append(rented)
+                break
     return tuple(map(tuple, found))
 
 

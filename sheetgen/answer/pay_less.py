@@ -12,7 +12,9 @@ OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weight
 MONTHS = {"reserved-1yr": 12, "reserved-3yr": 36}
 JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_hours_per_month")
 
-NEAR = ("cloud", "gpu")  # of what was not asked for: at the clouds that take part by default, or at those asked for
+# Of what was not asked for: GPUs of another vendor or others at the providers asked for, or at the clouds that take
+# part by default.
+NEAR = ("vendor", "cloud", "gpu")
 
 Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to the cent
 
@@ -77,8 +79,8 @@ def committed_usd(purchase: str, monthly_usd: float) -> float:
 
 
 def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
-    """The cheapest that nobody asked for: where one is at the clouds that take part by default that one first, as these
-    are bought from as the answer is, and beside it what is cheaper still."""
+    """The cheapest that nobody asked for: first at the providers of the answer and the clouds that take part by
+    default, as these are bought from as the answer is, and beside it what is cheaper still."""
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
     near = [one for one in not_asked if one.kind in NEAR]
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest

@@ -52,11 +52,11 @@ from sheetgen.answer.solve import was_measured
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
-from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, OwnedGpu
+from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, Candidate, OwnedGpu
 from sheetgen.question.measurements import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import ON_DEMAND, SPOT
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
@@ -234,7 +234,7 @@ def _cell(
         providers=providers,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
-        measure=None if chosen is None else _measure(question, chosen, confidences),
+        measure=None if chosen is None or model.model.is_reference_shape else _measure(question, chosen, confidences),
         runner_up=_runner_up(solved, row),
         passed_over=passed_over(reasons),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
@@ -314,28 +314,43 @@ HOURS_OF_A_MEASUREMENT = 24
 
 
 def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtConfidence | None]) -> MeasureRecord:
-    """A day on the machines of one replica, on demand where they are sold so; and where an even chance rents for less
-    than any near tie with the answer what it would rent, on which the month hangs then."""
+    """A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer
+    what it would rent, on which the month hangs then."""
     levels = {level.confidence: level for level in confidences if level}
     months = {confidence: level.monthly_usd for confidence, level in levels.items()}
     decides_usd = decided_usd(chosen.monthly_usd, months.get(SURE), months.get(EVEN))
 
-    def a_day_on(rental: ChosenRecord | AtConfidence) -> tuple[int, float, str]:
-        candidate = question.instances[rental.instance]
-        n_machines = math.ceil(rental.gpus_per_replica / candidate.gpu_count)
-        price = candidate.class_price(ON_DEMAND) or candidate.class_price(candidate.purchase)
-        assert price is not None, "a candidate has a price in its class"
-        discount = question.discount(candidate.provider, price.purchase)
-        hourly_usd = float(cost.discounted_usd_per_hour(price.usd_per_hour, discount))
-        return n_machines, HOURS_OF_A_MEASUREMENT * n_machines * hourly_usd, price.purchase
+    def a_day_on(rental: ChosenRecord | AtConfidence) -> tuple[str, int, float, str]:
+        rented = question.instances[rental.instance]
+        hourly_usd, purchase, instance = _by_the_day(question, rented)
+        n_machines = math.ceil(rental.gpus_per_replica / rented.gpu_count)
+        return instance, n_machines, HOURS_OF_A_MEASUREMENT * n_machines * hourly_usd, purchase
 
-    machines_of_replica, usd, purchase = a_day_on(chosen)
+    instance, machines_of_replica, usd, purchase = a_day_on(chosen)
     decider, even = None, levels.get(EVEN)
     if even and even.monthly_usd * (1 + question.settings.near_tie_fraction) < chosen.monthly_usd:
-        decider = DeciderRecord(even.instance, *a_day_on(even), even.monthly_usd, even.limit)
+        decider = DeciderRecord(*a_day_on(even), even.monthly_usd, even.limit)
     return MeasureRecord(
-        chosen.instance, HOURS_OF_A_MEASUREMENT, usd, purchase, None, None, decides_usd, machines_of_replica, decider
+        instance, HOURS_OF_A_MEASUREMENT, usd, purchase, None, None, decides_usd, machines_of_replica, decider
     )
+
+
+def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]:
+    """$ an hour, class and instance of the machine to measure on: what is rented, on demand or spot; where it is sold
+    by the day in neither the cheapest with as many of the same GPUs that is; else what is rented, in its class."""
+    alike = [one for one in question.rows if (one.gpu.id, one.gpu_count) == (rented.gpu.id, rented.gpu_count)]
+    own = (rented,)
+    of_class = ((ON_DEMAND, own), (SPOT, own), (ON_DEMAND, alike), (SPOT, alike), (rented.purchase, own))
+    for purchase, candidates in of_class:
+        prices = [
+            (float(cost.discounted_usd_per_hour(price.usd_per_hour, discount)), purchase, candidate.instance)
+            for candidate in candidates
+            if (price := candidate.class_price(purchase))
+            for discount in (question.discount(candidate.provider, purchase),)
+        ]
+        if prices:
+            return min(prices)
+    raise AssertionError("a candidate has a price in its class")
 
 
 def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | None) -> float | None:

@@ -369,6 +369,11 @@ class Model(Entry):
     hosted_as: Id | Literal[""] | None = None
 
     @property
+    def is_reference_shape(self) -> bool:
+        """Whether it is a round shape between real models, of which no checkpoint exists."""
+        return self.kind == "reference_shape"
+
+    @property
     def entry_id(self) -> str:
         """The id of its file: of other weights of an entry's architecture, the entry's."""
         return self.sized_as or self.id

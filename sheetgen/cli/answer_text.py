@@ -26,7 +26,7 @@ from sheetgen.report.wording import (
     throughput,
     took_part,
 )
-from sheetgen.units import GIB, PURCHASES, count, rate_text
+from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as there is room, the first of it first; the rest of an answer always is.
@@ -36,8 +36,8 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_habits": True},
     {"n_ways": 1},
     {"has_measure": True},
-    {"has_gap": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
+    {"has_gap": True},
     {"has_rent": True},
     {"has_known": True},
 )
@@ -275,8 +275,9 @@ def _not_asked(cell: CellRecord) -> Iterator[str]:
 
 
 def _took_part(question: Question) -> str:
-    """Whose instances were compared, with whose GPUs."""
-    return f"{count(len(question.candidates), 'instance')} took part, {took_part(question.candidates)}."
+    """Whose instances were compared, with whose GPUs, and in which class where that is not on demand."""
+    purchase = "" if question.settings.purchase == ON_DEMAND else f" {question.settings.purchase}"
+    return f"{count(len(question.candidates), 'instance')} took part{purchase}, {took_part(question.candidates)}."
 
 
 def _money(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -567,24 +567,34 @@ function asPublished({ solved }) {
 }
 
 // The best of each group that nobody asked for, where it costs clearly less than the answer or nothing was found.
-function notAsked({ solved, monthly_usd }) {
-  const { question, grid } = solved,
+function notAsked(record) {
+  const { solved, monthly_usd } = record,
+    { question, grid } = solved,
     groups = offersBeyond(question);
   const offers = Object.values(groups).flat();
   if (!offers.length) return [];
   const others = tablesOf(question, offers);
   const maySpan = grid.values("held_inside", ["load"])[0] === 0;
   const stages = others.values("pipeline_stages", ["load", "offer"]);
+  const counts = others.values("n_instances", ["load", "offer"]);
+  const most = Math.max(FACTS.judged.many_instances, record.n_instances ?? 0);
   const starts = Object.values(groups).map((group) => group.length);
   const firsts = starts.map((_, i) => starts.slice(0, i).reduce((sum, n) => sum + n, 0));
   return Object.keys(groups).flatMap((kind, i) => {
     const isIn = ({ instance }) => instance >= firsts[i] && instance < firsts[i] + starts[i];
-    const best = pick(
-      others,
-      others.offers.map((one, k) => Number(isIn(one) && (maySpan || stages[k] === 1))),
-    );
     const clearly = (1 - FACTS.judged.clearly_cheaper_fraction) * monthly_usd;
-    return best && (monthly_usd === undefined || best.monthly_usd < clearly)
+    // Of very many machines only where fewer save nothing.
+    const best = [most, Infinity]
+      .map((n_machines) =>
+        pick(
+          others,
+          others.offers.map((one, k) =>
+            Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines),
+          ),
+        ),
+      )
+      .find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
+    return best
       ? [
           {
             kind,
@@ -696,7 +706,7 @@ function* everyWay(record) {
   const elsewhere = [...notAsked(record)].sort((one, other) => one.monthly_usd - other.monthly_usd);
   if (elsewhere.length) {
     const [least] = elsewhere,
-      other = elsewhere.find(({ kind }) => kind === "cloud" || kind === "gpu") ?? least;
+      other = elsewhere.find(({ kind }) => FACTS.near.includes(kind)) ?? least;
     yield {
       ...other,
       kind: "provider",

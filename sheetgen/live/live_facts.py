@@ -18,7 +18,7 @@ import numpy
 from sheetgen.answer.confidences import ABOUT, EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
 from sheetgen.answer.declined_class import MOST_SURE
 from sheetgen.answer.levers.changes import FP4, FP8
-from sheetgen.answer.pay_less import JUDGED, MONTHS
+from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR
 from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.api import question_of
@@ -56,6 +56,7 @@ Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
 OF_QUESTION = ("workload", "pace", "load", "instance", "offer", "measurement")  # axes whose facts a reader gives
 CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
+MANY = "many_instances"
 ALL = "all"
 FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
 # What a reader types, by the names that `recommend` has for it.
@@ -77,7 +78,7 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
     whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=())
     columns, variants, of_models = _columns(whole, models)
     reference = plain.reference
-    judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, *targets.ASSUMED)
+    judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, *targets.ASSUMED)
     settings = plain.settings
     return {
         "as_of": plain.as_of.isoformat(),
@@ -115,6 +116,7 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "lower": {"fp8": FP8, "fp4": list(FP4), "deployed": DEPLOYED, **_run(catalog, plain)},
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),
+        "near": list(NEAR),
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,

@@ -149,10 +149,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
     kept, left_out = asked.select(asked.is_by_provider)
     if not kept:
         raise ScenarioError(asked.why_nothing(left_out))
-    if len(kept) > MAX_CANDIDATES:
-        left_out["beyond the number that a workbook carries"] += len(kept) - MAX_CANDIDATES
-        by_price = sorted(range(len(kept)), key=lambda i: kept[i].usd_per_hour / kept[i].gpu_count)
-        kept = [kept[i] for i in sorted(by_price[:MAX_CANDIDATES])]
+    kept = _as_many_as_a_workbook_carries(kept, left_out)
     doubts = ((row.id, asked.doubted.get((row.id, filters.purchase))) for row, _ in asked.takes_part())
     return Selected(
         tuple(kept),
@@ -467,6 +464,22 @@ def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
     if len(chosen) < len(kept):
         left_out["more expensive than an equivalent of the same provider"] += len(kept) - len(chosen)
     return chosen
+
+
+def _as_many_as_a_workbook_carries(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
+    """The first MAX_CANDIDATES by their rank in price among those with the same GPUs and links, the user's own before
+    all: the cheapest machine of every kind stays, so that the choice is the one among all."""
+    if len(kept) <= MAX_CANDIDATES:
+        return kept
+    of_a_kind: dict[tuple[str, int, float, int], list[Candidate]] = {}
+    for candidate in sorted(kept, key=lambda candidate: candidate.usd_per_hour):
+        kind = candidate.gpu.id, candidate.gpu_count, candidate.network_gbps, candidate.nvlink_domain_gpus
+        of_a_kind.setdefault(kind, []).append(candidate)
+    ranks = {candidate.instance: rank for same in of_a_kind.values() for rank, candidate in enumerate(same)}
+    by_rank = sorted(kept, key=lambda candidate: (not candidate.brought, ranks[candidate.instance]))
+    carried = {candidate.instance for candidate in by_rank[: max(MAX_CANDIDATES, len(of_a_kind))]}
+    left_out["more expensive than another provider's with the same GPUs"] += len(kept) - len(carried)
+    return [candidate for candidate in kept if candidate.instance in carried]
 
 
 YOUR_QUOTE = "your quote"

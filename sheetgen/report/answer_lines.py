@@ -9,24 +9,24 @@ from typing import NamedTuple, Protocol
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_text
+from sheetgen.formula import is_number, is_text
 from sheetgen.program.sheet_program import OF_CHANCE
-from sheetgen.question.inputs import ASKS
+from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
-from sheetgen.question.stated_load import people_words, stated_words
+from sheetgen.question.stated_load import mean_over_peak, people_words, stated_words
 from sheetgen.report import sentences, wording
 from sheetgen.report.host_words import hosted_facts
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
-from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
-from sheetgen.units import ON_DEMAND, PERCENT, Layout, count, rate_text
+from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
-STALE, SPOT = "stale_after_days", "spot"
+STALE = "stale_after_days"
 IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
 IMPOSSIBLE = "impossible"  # of the reasons to measure first: nothing serves the load at the confidence requested
 # Of what is requested beside the load, in the order in which it is said.
@@ -38,6 +38,19 @@ _FILTERS = {
     "instances": "on {}",
     "kv_cache_dtype": "KV cache {}",
     "engine": "{}",
+}
+# Of what is typed of a load and moves its answer, in words, where it is not its default.
+_TYPED = {
+    "history_hit_fraction": template("{value:percent} of each prompt its own history"),
+    "prefix_cache_hit_fraction": template("{value:percent} of each prompt in the shared cache"),
+    "average_context_fraction": template("contexts {value:percent} full on average"),
+    "extra_headroom_fraction": template("{value:percent} headroom"),
+    "gpu_memory_utilization": template("{value:percent} of GPU memory"),
+    "max_wait_fraction": template("at most {value:percent} waiting"),
+    "max_prefill_utilization": template("at most {value:percent} of the time in prompts"),
+    "peak_hour_share": template("{value:percent} of a day in its busiest hour"),
+    "burst_factor": template("bursts of {value:tenths} times"),
+    "speed_factor": template("times {value:tenths} of those predicted"),
 }
 
 _QUESTION = template(
@@ -98,7 +111,11 @@ _NEVER_MEASURED = template(
 )
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
 _INTERRUPTED = template("Spot can be taken away any time; that is not counted.")
-_WAY = template("{month}: {what}[rented?, {rent}]", rented=is_text(q.rent))
+_WAY = template(
+    "{month}: {what}[cheaper_still? ({further_month} at {further})][rented?, {rent}]",
+    cheaper_still=is_text(q.further),
+    rented=is_text(q.rent),
+)
 _GIVES_UP = template("{way}; gives up {gives_up}")
 _LONGER = template(
     "At {context} tokens {month}: {rent}, as default targets grow with the context; {targets} allow the same here."
@@ -123,7 +140,10 @@ _MEASURE = template(
     bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template("{usd} a month: {host}'s API, {precision}, read {day}.")
+_HOSTED = template(
+    "{usd} a month[shared? at {share:percent} of the hours]: {host}'s API, {precision}, read {day}.",
+    shared=is_number(q.share),
+)
 _DECLINED_REASONS = {
     "not_held": template("nothing sold so holds the load"),
     "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
@@ -168,9 +188,17 @@ def question_words(question: Question, cell: CellRecord) -> str:
         prompt=f"{workload.input_tokens:,}",
         answer=f"{workload.output_tokens:,}",
         asked=str(wording.sure(EVEN if IMPOSSIBLE in cell.measure_first else question.settings.confidence)),
-        filters=filters_of(question),
+        filters=", ".join(filter(None, (*_typed(question, cell), filters_of(question)))),
     )
     return str(sentence)
+
+
+def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What was typed of a load beside its size."""
+    values = {**vars(question.settings), **dict(question.workload_of(cell.row))}
+    for name, words in _TYPED.items():
+        if question.options.get(name) is not None and values[name] != BY_NAME[name].default:
+            yield str(words.fill(value=values[name]))
 
 
 def filters_of(question: Question) -> str:
@@ -267,7 +295,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
     settings = question.settings
     reasons = [
         str(amount_in(words, settings.currency, settings.fx_rate)).replace(" × ", "x ")
-        for words in wording.measure_words(cell, settings.confidence)
+        for words in wording.measure_words(cell, settings.confidence, _day_beside(question, cell))
     ]
     sentence = _SURE.fill(
         chance=chance,
@@ -299,6 +327,8 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
         if cell.is_rate
         else f"{answer.served_at_target:,.0f} at once"
     )
+    if settings.extra_headroom_fraction:
+        most += f" with {PERCENT.text(settings.extra_headroom_fraction)} kept free"
     if settings.survive:
         most += f" after the loss of a {wording.lost(question)}"
     capacity = str(
@@ -391,6 +421,14 @@ def _is_said_beside(cell: CellRecord) -> bool:
     return not IS_TOLD.isdisjoint(cell.measure_first[:1])
 
 
+def _day_beside(question: Question, cell: CellRecord) -> str:
+    """The price of a day's measurement of the hardware at an even chance, where that is named beside the certainty."""
+    even, run = cell.at_level(EVEN), cell.measure and cell.measure.decider
+    if not (_is_said_beside(cell) and even and run and even.instance == run.instance):
+        return ""
+    return amounts_of(question.settings)(run.usd) if even.monthly_usd == run.monthly_usd else ""
+
+
 def _step(question: Question, cell: CellRecord) -> str:
     """The surest level at which the month is clearly less, where an even chance is said beside the certainty."""
     even = cell.at_level(EVEN)
@@ -411,7 +449,7 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     )
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
     mildest = [way for way in cell.pay_less if way.kind not in apart]
-    n_elsewhere = max(shown.n_ways // 2, shown.n_ways - len(mildest))
+    n_elsewhere = max(min(1, shown.n_ways), shown.n_ways - len(mildest))
     elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_elsewhere]
     ways = [_way(question, way, shown.has_rent) for way in (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)]
     if shown.has_rent:
@@ -421,9 +459,20 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _way(question: Question, way: PayLess, has_rent: bool) -> str:
-    rent = f"{way.n_instances:,}x {way.instance}" if way.instance and has_rent else ""
-    month = amounts_of(question.settings)(way.monthly_usd)
-    return str(_WAY.fill(month=month, what=way.what, rent=rent, rented=bool(rent)))
+    """A way in a line, or without what is rented in fewest words; very many machines are always named."""
+    n_instances, further = way.n_instances or 0, way.further
+    is_named = has_rent or n_instances > question.reference.assumption("many_instances")
+    amount = amounts_of(question.settings)
+    sentence = _WAY.fill(
+        month=amount(way.monthly_usd),
+        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else WAYS[way.kind].short.fill(),
+        rent=f"{n_instances:,}x {way.instance}",
+        rented=bool(way.instance) and is_named,
+        further=wording.provider_of(further.instance) if further else "",
+        further_month=amount(further.monthly_usd) if further else "",
+        cheaper_still=further is not None,
+    )
+    return str(sentence)
 
 
 def way_words(question: Question, way: PayLess) -> str:
@@ -498,19 +547,22 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
     if not cell.hosted:
         yield f"{hosted_facts(question, cell).hosts}."
         return
-    host = cell.hosted[0]
-    precision, name = host.precision or "precision unknown", question.reference.hosted.host_name(host.host)
-    yield str(
-        _HOSTED.fill(
-            host=name, precision=precision, usd=amounts_of(question.settings)(host.monthly_usd), day=host.read_on
-        )
+    host, settings = cell.hosted[0], question.settings
+    by_day = settings.utilization == mean_over_peak(settings.peak_hour_share, settings.burst_factor)
+    sentence = _HOSTED.fill(
+        host=question.reference.hosted.host_name(host.host),
+        precision=host.precision or "precision unknown",
+        usd=amounts_of(settings)(host.monthly_usd),
+        day=host.read_on,
+        share=None if by_day else settings.utilization,
     )
+    yield str(sentence)
 
 
 def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
     """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
-    rented."""
-    if (measure := cell.measure) is None:
+    rented; nothing where that stands beside the certainty."""
+    if (measure := cell.measure) is None or _day_beside(question, cell):
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
     amount = amounts_of(question.settings)

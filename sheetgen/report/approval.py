@@ -21,9 +21,8 @@ from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
-from sheetgen.units import ON_DEMAND, PERCENT
+from sheetgen.units import ON_DEMAND, PERCENT, SPOT
 
-SPOT = "spot"
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
 _WORK = template(
@@ -115,7 +114,10 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "four_bits": (template("the model in 4 bits"), template("more quality: test it first")),
     "hours": (template("{what}"), template("answers at night")),
     "term": (template("a {term} term"), template("cancelling; pays off in {months:whole} months")),
-    "provider": (template("{what} instead"), template("nothing, if allowed")),
+    "provider": (
+        template("{what} instead"),
+        template("nothing, if allowed[cheaper_still?; {further}: {further_usd}]", cheaper_still=is_text(q.further)),
+    ),
     "own": (template("owning the machines"), template("cash up front; staff and space")),
     "hosted": (template("hosted by {host}"), template("our data leaves the company")),
 }
@@ -379,6 +381,8 @@ def _way(cell: CellRecord, way: PayLess) -> WayRow:
         "less": sure(way.chance or 0),
         **{name: _percent(chance) for name, chance in (("few", way.chance or 0), ("many", cell.answer.chance))},
         "host": way.what.partition(" of ")[2],
+        "further": provider_of(way.further.instance) if way.further else "",
+        "further_usd": full_money(way.further.monthly_usd) if way.further else "",
         "term": TERMS.get(way.detail, way.detail),
         "months": math.ceil(way.pays_after_months or 0),
     }

@@ -13,7 +13,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import provider_name, sure
+from sheetgen.report.wording import provider_of, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
@@ -81,6 +81,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
 }
 WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
+OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
@@ -97,13 +98,9 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
 def _other(way: PayLess) -> str:
     """Whom nobody requested: another vendor, GPU or provider."""
-    provider = _provider_of(way.instance or "")
+    provider = provider_of(way.instance or "")
     names = {"gpu": f"another GPU at {provider}", "provider": provider, "cloud": provider}
     return names.get(way.detail, f"{vendor_name(way.detail)} GPUs")
-
-
-def _provider_of(instance: str) -> str:
-    return provider_name(instance.partition("/")[0])
 
 
 def board_of(gpu: Gpu) -> tuple[int, str]:
@@ -128,7 +125,7 @@ def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": _other(way),
-        "further": _provider_of(way.further.instance) if way.further else "",
+        "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "hours": f"{question.settings.hours_per_month:g}",

@@ -10,7 +10,7 @@ from sheetgen.question.precision import has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, Text, joined, words
-from sheetgen.report.wording import money, rent
+from sheetgen.report.wording import money, rent, shape_words
 from sheetgen.units import RECOMMENDED
 
 
@@ -26,7 +26,10 @@ def weights_note(record: Record, question: Question) -> Text:
 
 
 def sized_as_words(model: Model) -> str:
-    """The entry that other weights of its architecture are sized as, in a sentence; nothing for the entry's own."""
+    """The entry that other weights of its architecture are sized as, in a sentence, or that a shape is no real model;
+    nothing for the entry's own."""
+    if model.is_reference_shape:
+        return f"{model.name} is {shape_words(model)}."
     if model.sized_as is None:
         return ""
     return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as, is_listed=int(model.is_listed)))

@@ -142,12 +142,18 @@ sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, s
     "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
 )
 # Why one should measure before renting, by the reasons of the record.
+_DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
 MEASURE_FIRST = {
     "impossible": template(
         "Measure first: nothing is {confidence:percent} sure to serve this; this is an even chance."
     ),
-    "asked_dear": template("Measure first: {sure} costs {usd} a month, on {rent}."),
-    "one_each": template("Measure first: each machine would have one request; {sure} costs {usd} a month."),
+    "asked_dear": template(
+        f"Measure first{_DAY_PRICED}: {{sure}} costs {{usd}} a month, on {{rent}}.", priced=_IS_PRICED
+    ),
+    "one_each": template(
+        f"Measure first{_DAY_PRICED}: each machine would have one request; {{sure}} costs {{usd}} a month.",
+        priced=_IS_PRICED,
+    ),
     "sure_impossible": template("Measure first: nothing is 90% sure to serve this."),
     "sure_dear": template("Measure first: being 90% sure costs {usd} a month."),
 }

@@ -357,15 +357,15 @@ def is_short(answer: ChosenRecord) -> bool:
     return answer.limit == MEMORY and answer.chance < MARGIN
 
 
-def measure_words(cell: CellRecord, confidence: float) -> Iterator[Cell]:
-    """Why one should measure before renting, in words."""
-    at = [one for one in cell.by_confidence if one]
+def measure_words(cell: CellRecord, confidence: float, day: str = "") -> Iterator[Cell]:
+    """Why one should measure before renting, in words; day: the price of measuring where it is not said elsewhere."""
+    levels = [answer for answer in cell.by_confidence if answer]
     for reason in cell.measure_first:
-        one = at[-1] if reason == "sure_dear" else at[0] if at else None
-        values = {}
-        if one is not None:
-            rented = rent(one.n_instances, one.instance)
-            values = {"usd": money(one.monthly_usd), "rent": rented, "sure": sure(one.chance)}
+        answer = levels[-1] if reason == "sure_dear" else levels[0] if levels else None
+        values: dict[str, Cell | str] = {"day": day}
+        if answer is not None:
+            rented = rent(answer.n_instances, answer.instance)
+            values |= {"usd": money(answer.monthly_usd), "rent": rented, "sure": sure(answer.chance)}
         yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
 
 
@@ -532,6 +532,11 @@ ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "deri
 SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
 
 
+def shape_words(model: Model) -> str:
+    """That a reference shape is none that one can serve, with the real ones that are nearest."""
+    return f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}"
+
+
 def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
     units, model, total = question.settings.units, one.model, one.model.params.total
     token, state = kept.kept_bytes_per_token, kept.state_bytes_per_sequence
@@ -543,8 +548,8 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
     drafted = float(draft.draft_bytes_per_token.of(of_draft))
     factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
     notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []
-    if model.kind == "reference_shape":
-        notes.append(f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}")
+    if model.is_reference_shape:
+        notes.append(shape_words(model))
     if model.confidence == "unverified":
         notes.append("unverified figures")
     if state:
