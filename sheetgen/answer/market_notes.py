@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy
 
-from sheetgen.answer.answer_record import MeasuredHardware, NotAskedRecord, RentalRecord
-from sheetgen.answer.picks import pick
+from sheetgen.answer.answer_record import ChosenRecord, MeasuredHardware, NotAskedRecord, RentalRecord
+from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import chance_of, tables, was_measured
+from sheetgen.answer.solve import chances_of, tables, were_measured
 from sheetgen.question.deployment import SPEED_SCOPES
 from sheetgen.question.market import BEYOND
 from sheetgen.sizing import speed
@@ -56,45 +58,53 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     many = question.reference.assumption("many_instances")
     most = numpy.array([max(many, choice.n_instances or 0) for choice in solved.choices])
     is_few = others.costs["n_instances"] <= most[:, None]
+    cheaper: list[tuple[int, str, Pick]] = []
     for i, kind in enumerate(BEYOND):
         of_kind = allowed & (group == i)
-        picks = pick(others.grid, of_kind)
-        is_many = any(picked is not None and picked[0].n_instances > most[row] for row, picked in enumerate(picks))
-        few = pick(others.grid, of_kind & is_few) if is_many else picks
-        for row, (of_few, of_all) in enumerate(zip(few, picks, strict=True)):
-            answer, load = solved.choices[row], question.loads[row]
-            for picked in () if load.over_limit else (of_few, of_all):
-                if picked is None:
-                    continue
-                offer, n_instances, usd = picked[0]
-                if answer.offer is not None and not usd < clearly * answer.monthly_usd:
-                    continue
-                measured = was_measured(others, row, offer)
-                one = others.candidate(offer)
-                chance = chance_of(others, row, offer)
-                rented = NotAskedRecord(one.instance, one.gpu.vendor, kind, n_instances, usd, measured, chance)
-                found[row].append(rented)
-                break
+        every = pick(others.grid, of_kind)
+        is_many = any(picked is not None and picked[0].n_instances > most[row] for row, picked in enumerate(every))
+        few = pick(others.grid, of_kind & is_few) if is_many else every
+        for row, picks in enumerate(zip(few, every, strict=True)):
+            choice, is_over = solved.choices[row], question.loads[row].over_limit
+            saving = (
+                picked[0]
+                for picked in picks
+                if picked is not None
+                and not is_over
+                and (choice.offer is None or picked[0].usd < clearly * choice.monthly_usd)
+            )
+            cheaper += ((row, kind, best) for best in itertools.islice(saving, 1))
+    rows, offers = [row for row, _, _ in cheaper], [best.offer for _, _, best in cheaper]
+    sureness = zip(were_measured(others, rows, offers), chances_of(others, rows, offers), strict=True)
+    for (row, kind, best), (measured, chance) in zip(cheaper, sureness, strict=True):
+        machine = others.candidate(best.offer)
+        found[row].append(
+            NotAskedRecord(machine.instance, machine.gpu.vendor, kind, best.n_instances, best.usd, measured, chance)
+        )
     return tuple(map(tuple, found))
 
 
-def measured_hardware(solved: Solution, row: int) -> MeasuredHardware | None:
-    """The cheapest of a load on hardware that has runs of its own, with its chance; None where the answer has them, or
-    nothing with runs holds the load."""
-    answer = solved.choices[row].offer
-    if answer is None or was_measured(solved, row, answer):
-        return None
-    grid = solved.grid.along("chosen", {"load": [row]})
+def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, MeasuredHardware]:
+    """By the row of a load the cheapest on hardware that has runs of its own, with its chance; of those alone whose
+    answer in `chosen` has none, where something with runs holds them."""
+    rows = [row for row, answer in chosen.items() if not answer.measured]
+    if not rows:
+        return {}
+    grid = solved.grid.along("chosen", {"load": rows})
     grid.evaluate((speed.has_own_runs, speed.measured_scope), ("chosen", "offer"))
     has_runs = grid.spread("measured_scope", ("chosen", "offer")) == SPEED_SCOPES.index("fitted")
-    [picked] = pick(grid, has_runs, "chosen")
-    if picked is None:
-        return None
-    cheapest, choice = picked[1], solved.choices[row]
-    if (solved.offers[cheapest.offer].candidate, cheapest.n_instances) == (
-        solved.offers[answer].candidate,
-        choice.n_instances,
-    ):
-        return None  # the same machines, in another layout
-    chance = chance_of(solved, row, cheapest.offer)
-    return MeasuredHardware(solved.candidate(cheapest.offer).instance, cheapest.n_instances, cheapest.usd, chance)
+    cheapest = {row: picked[1] for row, picked in zip(rows, pick(grid, has_runs, "chosen"), strict=True) if picked}
+    others = {row: best for row, best in cheapest.items() if not _is_of_answer(solved, row, best)}
+    chances = chances_of(solved, list(others), [best.offer for best in others.values()])
+    return {
+        row: MeasuredHardware(solved.candidate(best.offer).instance, best.n_instances, best.usd, chance)
+        for (row, best), chance in zip(others.items(), chances, strict=True)
+    }
+
+
+def _is_of_answer(solved: Solution, row: int, picked: Pick) -> bool:
+    """Whether a load would rent the machines of its answer, if in another layout."""
+    choice = solved.choices[row]
+    assert choice.offer is not None
+    machines = solved.offers[choice.offer].candidate, choice.n_instances
+    return (solved.offers[picked.offer].candidate, picked.n_instances) == machines

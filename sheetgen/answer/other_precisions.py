@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from sheetgen.answer.answer_record import CheckpointRecord, ModelRecord, OtherWeights, PublishedRecord
 from sheetgen.answer.confidences import is_fallback
-from sheetgen.answer.picks import pick
+from sheetgen.answer.picks import Picks, pick
 from sheetgen.answer.sheet_facts import grid_of
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import OF_CHOSEN, TOO_SLOW, chance_of, tables, verdict_without
+from sheetgen.answer.solve import OF_CHOSEN, TOO_SLOW, chances_of, tables, verdict_without
 from sheetgen.program.sheet_program import CELL_KV, sheet_program
 from sheetgen.question.deployment import model_columns
 from sheetgen.question.sheet_question import Load, Question, SheetModel
@@ -33,14 +33,15 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
         return tuple(found)
     published = _asked_again(question, [one for one in models.values() if one], loads.values())
     others = tables(published)
-    for again, ((row, load), picked) in enumerate(zip(loads.items(), pick(others.grid), strict=True)):
+    picks = pick(others.grid)
+    chances = _chances(others, picks)
+    for again, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
         dtype = question.models[load.model].auto_weight_dtype
         if picked is None:
             found[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
         else:
             offer, n_instances, usd = picked[0]
-            chance = chance_of(others, again, offer)
-            found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chance)
+            found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chances[again])
     return tuple(found)
 
 
@@ -59,7 +60,9 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
         return tuple(found)
     others = tables(_asked_again(question, list(models.values()), loads.values()))
     most = 1 - question.reference.assumption("least_saving_fraction")
-    for again, ((row, load), picked) in enumerate(zip(loads.items(), pick(others.grid), strict=True)):
+    picks = pick(others.grid)
+    chances = _chances(others, picks)
+    for again, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
         usd = solved.choices[row].monthly_usd
         if picked is None or usd is None:
             continue
@@ -67,10 +70,15 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
         is_less_sure = is_fallback(others, again) and not is_fallback(solved, row)
         if is_surer or (picked[0].usd <= most * usd and not is_less_sure):
             offer, n_instances, other_usd = picked[0]
-            dtype, chance = models[load.model].weight_dtype, chance_of(others, again, offer)
-            instance = others.candidate(offer).instance
-            found[row] = OtherWeights(dtype, instance, n_instances, other_usd, chance, is_surer)
+            dtype, instance = models[load.model].weight_dtype, others.candidate(offer).instance
+            found[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[again], is_surer)
     return tuple(found)
+
+
+def _chances(solved: Solution, picks: Picks) -> dict[int, float]:
+    """How sure the chosen of each load is, by its row."""
+    offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
+    return dict(zip(offers, chances_of(solved, list(offers), list(offers.values())), strict=True))
 
 
 def _asked_again(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:

@@ -26,10 +26,10 @@ class _LoneTimes:
     """Both times of a lone request at the confidence in use, by the places of offers, and their limits."""
 
     places: dict[int, int]
-    tpot_seconds: Any
-    ttft_seconds: Any
+    tpot_seconds: list[float]
+    ttft_seconds: list[float]
+    distances: list[float]  # the time that is further above its limit, in such limits
     tpot_limit: float
-    ttft_limit: float
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,12 @@ class _Offers:
     row: int
 
     @cached_property
-    def monthly_usd(self) -> Any:
-        return self.solved.costs["monthly_usd"][self.row]
+    def monthly_usd(self) -> list[float]:
+        return self.solved.costs["monthly_usd"][self.row].tolist()  # type: ignore[no-any-return]
 
     @cached_property
-    def costs_the_same(self) -> Any:
-        return same_money(self.monthly_usd, self.solved.choices[self.row].monthly_usd)
-
-    @cached_property
-    def n_instances(self) -> Any:
-        return self.solved.costs["n_instances"][self.row]
+    def n_instances(self) -> list[float]:
+        return self.solved.costs["n_instances"][self.row].tolist()  # type: ignore[no-any-return]
 
     @cached_property
     def has_kernel(self) -> Any:
@@ -68,17 +64,20 @@ class _Offers:
     @cached_property
     def lone_times(self) -> _LoneTimes:
         """Those on the offers that hold the load in memory, and on which a lone request misses a target."""
-        held = numpy.flatnonzero(self.n_instances == 0)
-        grid = self.solved.grid.along("chosen", {"load": [self.row] * len(held), "offer": held.tolist()})
+        held = [i for i, n_instances in enumerate(self.n_instances) if n_instances == 0]
+        grid = self.solved.grid.along("chosen", {"load": [self.row] * len(held), "offer": held})
         grid.put((), {"batch_requests": 1.0})
         grid.evaluate((untouched_fraction, tpot_seconds, service_ttft_seconds), ("chosen",))
         times = grid.table("chosen")
+        tpot = times["tpot_seconds"] * times["tpot_level_factor"]
+        ttft = times["service_ttft_seconds"] * times["ttft_level_factor"]
+        tpot_limits, ttft_limits = times["tpot_limit_seconds"], times["ttft_limit_seconds"]
         return _LoneTimes(
-            dict(zip(held.tolist(), range(len(held)), strict=True)),
-            times["tpot_seconds"] * times["tpot_level_factor"],
-            times["service_ttft_seconds"] * times["ttft_level_factor"],
-            float(times["tpot_limit_seconds"][0]),
-            float(times["ttft_limit_seconds"][0]),
+            {offer: place for place, offer in enumerate(held)},
+            tpot.tolist(),
+            ttft.tolist(),
+            numpy.maximum(tpot / tpot_limits, ttft / ttft_limits).tolist(),
+            float(tpot_limits[0]),
         )
 
     def served(self, offers: Sequence[int]) -> list[float]:
@@ -117,11 +116,11 @@ def _reason(known: _Offers, mine: list[int], choice: Choice) -> Reason:
     if cell.over_limit:
         return Reason("over", choice.verdict)
     candidate = solved.candidate(mine[0])
-    priced = {i: usd for i in mine if not math.isnan(usd := float(known.monthly_usd[i]))}
+    priced = {i: usd for i in mine if not math.isnan(usd := known.monthly_usd[i])}
     if priced:
         least = min(priced.values())
         cheapest = [i for i, usd in priced.items() if usd == least or same_money(usd, least)]
-        is_same = bool(known.costs_the_same[cheapest[0]])
+        is_same = same_money(known.monthly_usd[cheapest[0]], choice.monthly_usd)
         if is_same or least < choice.monthly_usd:
             kind = "as_dear" if is_same else "near_tie"
             return Reason(kind, "", least, _passed_over(known, cheapest, choice, is_same))
@@ -179,7 +178,7 @@ def _passed_over(known: _Offers, offers: list[int], choice: Choice, is_same: boo
         ("order", True, None, None),
     )
     lost_by, has, answer_has = next((name, has, answer) for name, loses, has, answer in rules if loses)
-    return PassedOver(mine.instance, n_machines, float(known.monthly_usd[best]), lost_by, has, answer_has)
+    return PassedOver(mine.instance, n_machines, known.monthly_usd[best], lost_by, has, answer_has)
 
 
 def passed_over(reasons: Iterable[tuple[str, Reason]]) -> tuple[PassedOver, ...]:
@@ -194,15 +193,14 @@ def _too_slow(offers: _Offers, held: list[int]) -> Reason | None:
     if not held:
         return None
     question, workload, times = offers.solved.question, offers.solved.workload_of(offers.row), offers.lone_times
-    places = [times.places[i] for i in held]
-    tpot, ttft = times.tpot_seconds[places], times.ttft_seconds[places]
-    nearest = int(numpy.argmin(numpy.maximum(tpot / times.tpot_limit, ttft / times.ttft_limit)))
+    nearest = min((times.places[i] for i in held), key=times.distances.__getitem__)
+    tpot, ttft = times.tpot_seconds[nearest], times.ttft_seconds[nearest]
     confidence = question.settings.confidence
     lone = "for a lone request" if confidence == EVEN else f"for a lone request, {PERCENT.text(confidence)} sure"
-    if tpot[nearest] > times.tpot_limit:
-        target, ms = workload.tpot_target_ms or 0, 1e3 * float(tpot[nearest])
+    if tpot > times.tpot_limit:
+        target, ms = workload.tpot_target_ms or 0, 1e3 * tpot
         return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
-    target, ms = workload.ttft_target_ms or 0, 1e3 * float(ttft[nearest])
+    target, ms = workload.ttft_target_ms or 0, 1e3 * ttft
     return Reason("late", f"too slow: first token after {_over(ms, target)} ms {lone}, target {target:,.10g}", ms)
 
 

@@ -18,6 +18,7 @@ from sheetgen.answer.answer_record import (
     Json,
     LeftOut,
     LeverRecord,
+    MeasuredHardware,
     MeasureRecord,
     MemoryRecord,
     NotAskedRecord,
@@ -48,7 +49,7 @@ from sheetgen.answer.reasons import passed_over, why_not
 from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
-from sheetgen.answer.solve import was_measured
+from sheetgen.answer.solve import were_measured
 from sheetgen.question.deployment import RATES
 from sheetgen.question.discounts import words_of
 from sheetgen.question.inputs import BY_OPTION, OF_SETTINGS, OF_WORKLOAD, asked_in
@@ -82,7 +83,8 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
         *(confidences, cheaper, few, others, providers, published, recommended, caches, otherwise, of_levers),
         strict=True,
     )
-    cells = [_cell(solved, row, chosen.get(row), *of_load) for row, of_load in enumerate(parts)]
+    with_runs = measured_hardware(solved, chosen)
+    cells = [_cell(solved, row, chosen.get(row), with_runs.get(row), *of_load) for row, of_load in enumerate(parts)]
     if levers:
         loads, longer = Loads(solved), cheaper_longer(solved, headline)
         cells = [
@@ -174,6 +176,7 @@ def _cell(
     solved: Solution,
     row: int,
     chosen: ChosenRecord | None,
+    with_runs: MeasuredHardware | None,
     confidences: tuple[AtConfidence | None, ...],
     cheaper: AtConfidence | None,
     few: RentalRecord | None,
@@ -239,7 +242,7 @@ def _cell(
         passed_over=passed_over(reasons),
         why_not=tuple(NotChosen(instance, why.words, why) for instance, why in reasons),
         **_levers(levers),
-        measured_hardware=measured_hardware(solved, row),
+        measured_hardware=with_runs,
         moves=(),
         cheaper_longer=None,
         left_out=tuple(LeftOut(*reason) for reason in question.left_out),
@@ -270,14 +273,15 @@ def _chosen(solved: Solution) -> dict[int, ChosenRecord]:
         return {}
     table = solved.grid.along("chosen", {"load": list(offers), "offer": list(offers.values())}).table("chosen")
     columns = {name: table[name] for name in (*OF_OFFER, "offered_requests") if name in table}
+    measured = were_measured(solved, list(offers), list(offers.values()))
     return {
-        row: _chosen_of(solved, row, offer, {name: float(column[i]) for name, column in columns.items()})
+        row: _chosen_of(solved, row, offer, {name: float(column[i]) for name, column in columns.items()}, measured[i])
         for i, (row, offer) in enumerate(offers.items())
     }
 
 
-def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, float]) -> ChosenRecord:
-    """The recommendation of one load; `quantities` are those of its offer."""
+def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, float], measured: bool) -> ChosenRecord:
+    """The recommendation of one load; `quantities` are those of its offer. measured: whether runs of it took part."""
     choice, candidate, layout = solved.choices[row], solved.candidate(offer), solved.layout(offer)
     n_gpus = layout.n_gpus * choice.pipeline_parallel_size
     n_gpus_used, n_held = choice.n_replicas * n_gpus, quantities["replicas_per_instance"] * choice.n_instances
@@ -295,7 +299,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
         tensor_parallel_size=layout.tensor_parallel_size,
         data_parallel_size=layout.data_parallel_size,
         spans_machines=n_gpus > candidate.gpu_count,
-        measured=was_measured(solved, row, offer),
+        measured=measured,
         n_gpus=n_gpus_used,
         **bands,
         without_targets_tpot_seconds=choice.without_targets_tpot_seconds,

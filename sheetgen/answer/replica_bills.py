@@ -3,7 +3,7 @@ the recommended hardware breaks, by memory alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy
@@ -149,13 +149,14 @@ def startup_log(solved: Solution, row: int) -> StartupLog | None:
     return StartupLog(int(found["kv_pool_bytes_per_gpu"]), int(found["kv_tokens"]), float(found["max_concurrency"]))
 
 
-def _needed(fit: Fit, requests: int, tokens: int) -> float:
-    """The pool that one rank needs for that many sequences of that many tokens, before its stages divide it."""
+def _needed(fit: Fit, requests: int, tokens: Any) -> Any:
+    """The pool that one rank needs for that many sequences of that many tokens, or of each of several such numbers,
+    before its stages divide it."""
     values: dict[str, Any] = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
     values = evaluate(NEEDS, values)
     values |= {"pipeline_stages": fit.choice.pipeline_parallel_size}
     charged = values["charge_bytes"] + kv_cache.windows_of_stages.of(values)
-    return float(kv_cache.pool_for(requests, charged, values["steady_bytes"]))
+    return 1.0 * kv_cache.pool_for(requests, charged, values["steady_bytes"])
 
 
 def breaks(solved: Solution, row: int) -> BreaksRecord | None:
@@ -177,7 +178,7 @@ def breaks(solved: Solution, row: int) -> BreaksRecord | None:
     )
 
 
-def held_per_replica(fit: Fit, contexts: Sequence[int]) -> list[int]:
+def held_per_replica(fit: Fit, contexts: Any) -> list[int]:
     """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
     inputs = {i for one in HOLDS for i in one.inputs} - {one.name for one in HOLDS}
     values: Columns = {name: fit[name] for name in inputs if name in fit.numbers}
@@ -210,12 +211,22 @@ def _longest(fit: Fit, limit: int) -> int:
     """The longest context that the model allows and at which the hardware still holds the load."""
     needed = _fullest(fit)
     shortest = fit.solved.question.loads[fit.row].context_tokens
-    return largest_where(lambda tokens: held_per_replica(fit, [tokens])[0] >= needed, shortest, limit)
+    return largest_where(lambda tokens: numpy.array(held_per_replica(fit, tokens)) >= needed, shortest, limit)
 
 
-def largest_where(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest number up to `high` at which something still holds that holds at `low`."""
+TRIED_AT_ONCE = 64
+
+
+def largest_where(holds: Callable[[Any], Any], low: int, high: int) -> int:
+    """The largest number up to `high` at which something still holds that holds at `low`, and above it nowhere.
+
+    holds: of a column of numbers, where it does.
+    """
     while low < high:
-        middle = -(-(low + high) // 2)
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+        tried = numpy.unique(numpy.linspace(low, high, TRIED_AT_ONCE + 1).astype(int)[1:])
+        n_held = int(numpy.count_nonzero(holds(tried)))
+        low, high = (
+            int(tried[n_held - 1]) if n_held else low,
+            int(tried[n_held]) - 1 if n_held < len(tried) else high,
+        )
     return low

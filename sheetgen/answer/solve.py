@@ -328,16 +328,18 @@ def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
     return chosen
 
 
-def chance_of(solved: Solution, row: int, offer: int) -> float:
-    """How sure it is that an offer, as many of it as the load takes, serves that load."""
-    return float(_paced(solved.grid, [row], [offer]).spread("chance", OF_CHOSEN)[0])
+def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[float]:
+    """How sure it is that each load, by its row, is served by its offer, as many of it as the load takes."""
+    return [float(chance) for chance in _paced(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
 
 
-def was_measured(solved: Solution, row: int, offer: int) -> bool:
-    """Whether runs of this kind took part in the fit of the speed: of the engine, the offer's GPU and the model's kind,
-    inside one machine and without data-parallel ranks; or whether runs of this deployment were given."""
-    at = solved.grid.along("chosen", {"load": [row], "offer": [offer]})
-    at.evaluate((speed.has_own_runs, speed.measured_scope), OF_CHOSEN)
-    [scope] = at.spread("measured_scope", OF_CHOSEN)
-    [own_factor] = at.spread("measured_tpot_factor", OF_CHOSEN)
-    return SPEED_SCOPES[int(scope)] == "fitted" or bool(own_factor > 0)
+def were_measured(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
+    """By load and its offer, whether runs of this kind took part in the fit of the speed: of the engine, the offer's
+    GPU and the model's kind, inside one machine and without data-parallel ranks; or whether runs of this deployment
+    were given."""
+    if not rows:
+        return []
+    chosen = solved.grid.along("chosen", {"load": rows, "offer": offers})
+    chosen.evaluate((speed.has_own_runs, speed.measured_scope), OF_CHOSEN)
+    columns = (chosen.spread(name, OF_CHOSEN).tolist() for name in ("measured_scope", "measured_tpot_factor"))
+    return [SPEED_SCOPES[int(scope)] == "fitted" or own_factor > 0 for scope, own_factor in zip(*columns, strict=True)]

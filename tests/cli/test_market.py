@@ -16,7 +16,7 @@ from answers import document, page_for, recommend_text
 import sheetgen
 from sheetgen.answer.market_notes import not_asked
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import solve, was_measured
+from sheetgen.answer.solve import solve, were_measured
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
@@ -200,8 +200,9 @@ def test_what_was_never_measured_says_so() -> None:
     assert cell(ranks)["data_parallel_size"] > 1 and cell(ranks)["measured"] is False
     assert cell(other)["measured"] is False and f"N{NEUTRAL}" in " ".join(recommend_text(other, False, False).split())
     offer = plain.choices[0].offer
-    assert offer is not None and was_measured(plain, 0, offer)
-    assert not was_measured(replace(plain, grid=plain.grid.again({"pipeline_parallel_size": 2})), 0, offer)
+    assert offer is not None and were_measured(plain, [0], [offer]) == [True]
+    staged = replace(plain, grid=plain.grid.again({"pipeline_parallel_size": 2}))
+    assert were_measured(staged, [0], [offer]) == [False]
     nothing = cell(solved("405b", "4k", 1, instances="aws/g5.xlarge"))
     assert nothing["measured"] is None and nothing["needs_reservation"] is False
 
