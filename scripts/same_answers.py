@@ -252,10 +252,10 @@ def record(folder: Path) -> None:
         there = Path(name)
         (there / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
         for sheet, options in SHEETS.items():
-            formats = "xlsx,pdf,html,md,csv,json"
+            formats = "xlsx,pdf,md,csv,json"
             words = ["build", *options.split(), "--format", formats, "--out", name, "--name", sheet]
             (folder / f"sheet-{sheet}.txt").write_text(answered(words, there), encoding="utf-8")
-            for ending in ("html", "md", "csv", "json"):
+            for ending in ("md", "csv", "json"):
                 text = (there / f"{sheet}.{ending}").read_text(encoding="utf-8")
                 (folder / f"sheet-{sheet}.{ending}").write_text(steady(text), encoding="utf-8")
             names, cells = workbook_values((there / f"{sheet}.xlsx").read_bytes())

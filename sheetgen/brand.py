@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LEAST_CONTRAST = 4.5
 WHITE = "#FFFFFF"
 PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the PDF's own, where a brand names none
-TINT = "#F3F6F9"  # the ground of the answers, in one_page.css and page.css
+TINT = "#F3F6F9"  # the ground of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 

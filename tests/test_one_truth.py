@@ -26,15 +26,15 @@ from sheetgen.report.answer_lines import Shown, answer_lines, answer_words
 from sheetgen.report.build_page import build_page
 from sheetgen.writers.csv import write_loads
 from sheetgen.writers.formats import Options, templates_folder
-from sheetgen.writers.html import render_html, write_web
+from sheetgen.writers.html import render_html
 from sheetgen.writers.markdown import write_brief
 
 ASKED = {"models": "70b", "ask": "70b", "users": "320", "as_of": "2026-11-20"}  # an answer whose risks are many
-REQUEST, SHEET, ENGINEERS, WEB, MAIL, MARKDOWN, CSV, JSON, TERMINAL = OUTPUTS = (
-    *("request", "sheet", "engineers", "web", "mail", "markdown", "csv", "json", "terminal"),
+REQUEST, SHEET, ENGINEERS, MAIL, MARKDOWN, CSV, JSON, TERMINAL = OUTPUTS = (
+    *("request", "sheet", "engineers", "mail", "markdown", "csv", "json", "terminal"),
 )
 ALL = {*OUTPUTS}
-PAPERS = {REQUEST, SHEET, WEB, MAIL, MARKDOWN}
+PAPERS = {REQUEST, SHEET, MAIL, MARKDOWN}
 FACTOR = 1.0371  # which no other figure of the answer is of another
 
 
@@ -59,7 +59,6 @@ def drawn(record: Record, question: Question) -> dict[str, str]:
         REQUEST: seen(request.partition('<section class="request"')[2]),
         SHEET: seen(sheet),
         ENGINEERS: seen(engineers),
-        WEB: seen(write_web(page, options).decode()),
         MAIL: bodies(Letter(page, "sheet"), options.templates)[0],
         MARKDOWN: write_brief(page, options).decode().replace("\\", ""),
         CSV: write_loads(record, options).decode(),
@@ -108,9 +107,9 @@ FIGURES: dict[str, tuple[tuple[str | int, ...], set[str]]] = {  # a key, and who
     "a year": (("units", "annual_usd"), {*PAPERS, CSV, JSON, TERMINAL}),
     "with a margin": (("by_confidence", -1, "monthly_usd"), {*PAPERS, JSON, TERMINAL}),
     "a day of measuring": (("measure", "usd"), {*PAPERS, JSON, TERMINAL}),
-    "as published": (("as_published", "monthly_usd"), {REQUEST, SHEET, WEB, MARKDOWN, JSON, TERMINAL}),
-    "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, WEB, MARKDOWN, JSON, TERMINAL}),
-    "all at once": (("all_at_once", "monthly_usd"), {REQUEST, WEB, MARKDOWN, JSON, TERMINAL}),
+    "as published": (("as_published", "monthly_usd"), {REQUEST, SHEET, MARKDOWN, JSON, TERMINAL}),
+    "measured hardware": (("measured_hardware", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
+    "all at once": (("all_at_once", "monthly_usd"), {REQUEST, MARKDOWN, JSON, TERMINAL}),
     "a term": (("pay_less", "term", "monthly_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON, TERMINAL}),
     "what it binds": (("pay_less", "term", "commits_usd"), {REQUEST, SHEET, MAIL, MARKDOWN, JSON}),
 }
@@ -156,7 +155,7 @@ RISKS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any], str, set[str]]] = 
         ("needs_reservation",),
         lambda _: True,
         "reserv|ask the provider|ask for capacity",
-        {REQUEST, SHEET, ENGINEERS, WEB, MARKDOWN, JSON, TERMINAL},
+        {REQUEST, SHEET, ENGINEERS, MARKDOWN, JSON, TERMINAL},
     ),
     "measure first": (
         ("measure_first",),
@@ -168,7 +167,7 @@ RISKS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any], str, set[str]]] = 
         ("chosen", "measured"),
         lambda measured: not measured,
         "",
-        {REQUEST, WEB, MARKDOWN, JSON, TERMINAL},
+        {REQUEST, MARKDOWN, JSON, TERMINAL},
     ),
 }
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from answers import page_for
 from books import book_bytes
-from pages import markdown_of, text_of, web_of
+from pages import markdown_of, text_of
 
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
@@ -136,7 +136,6 @@ def page(solved: Solution) -> Page:
 
 def drawn(page: Page) -> Iterator[str]:
     """All that shows of a page, and its mail."""
-    yield re.sub(r"<style.*?</style>|<[^>]*>", "\n", html.unescape(web_of(page)), flags=re.DOTALL)
     yield markdown_of(page)
     letter = Letter(page, "sheet")
     yield letter.subject()

@@ -85,6 +85,7 @@ def draw(
     """Each format's bytes, and why where one that may lack had to be left out, a line each."""
     step(f"drawing {', '.join(formats)}")
     from sheetgen.launch.recommended import with_launch_rows
+    from sheetgen.live.live_facts import facts_of_sheet
     from sheetgen.report.build_page import build_page
     from sheetgen.writers.apart import pdf_apart
 
@@ -98,6 +99,7 @@ def draw(
             "page": lambda: page,
             "record": lambda: record,
             "book": lambda: answer.book(page),
+            "facts": lambda: facts_of_sheet(question),
         }
 
         @cache

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sheetgen import __version__
 from sheetgen.cli.options import command, common, text_options
 from sheetgen.cli.output import print_json, say, step, write_files
 
@@ -36,14 +35,14 @@ def live(models: str, out: str, as_of: str | None, as_json: bool, catalog: Catal
       sheetgen live --models 8b,70b,405b --out sizing.html
       sheetgen live --catalogs our-prices --out output/ours.html
     """
-    from sheetgen.live.live_facts import live_facts
+    from sheetgen.live.live_facts import facts_of_catalog
     from sheetgen.live.live_page import write_live
     from sheetgen.question import parse
-    from sheetgen.writers.formats import templates_folder
+    from sheetgen.writers.formats import Options
 
     names = () if models.strip().lower() == EVERY else parse.words(models)
     step("gathering models, machines and prices")
-    data = write_live(live_facts(catalog, names, as_of), templates_folder(), __version__)
+    data = write_live(facts_of_catalog(catalog, names, as_of), Options())
     write_files({Path(out): data}, "Choose another place with --out.")
     zipped = len(gzip.compress(data))
     if as_json:

@@ -6,10 +6,15 @@ const CHANCES = ["memory", "tpot", "ttft"];
 const BY_DEFAULT = 0,
   NAMED = 1,
   WHOLE = 2,
-  OTHER_VENDORS = 3; // the lists of a region and class
+  OTHER_VENDORS = 3,
+  OTHER_GPUS = 4; // the lists of a region and class
 const fromJson = (x) => (x === null ? NaN : x);
-const asColumn = (value) => Float64Array.from(Array.isArray(value) ? value : [value], fromJson);
-const [MACHINE, USD, REGION, READ_ON] = [0, 1, 2, 3]; // of an offer of the market
+const isTexts = (values) => typeof values[0] === "string";
+function asColumn(value) {
+  const values = Array.isArray(value) ? value : [value];
+  return isTexts(values) ? values : Float64Array.from(values, fromJson);
+}
+const [MACHINE, USD, REGION, READ_ON, DISCOUNT] = [0, 1, 2, 3, 4]; // of an offer of the market
 const [INSTANCE, PROVIDER, GPU, GPU_COUNT, NETWORK, DOMAIN, LAYOUTS] = [0, 1, 2, 3, 4, 5, 6]; // of a machine
 
 const COLUMNS = FACTS.columns.map(([axes, name, value]) => ({ axes, name, data: asColumn(value) }));
@@ -68,7 +73,8 @@ function completed(asked) {
   const model = modelOf(asked.model);
   const input = asked.input_tokens,
     output = asked.output_tokens,
-    context = input + output;
+    context = asked.context_tokens ?? input + output;
+  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) });
   if (context > model.limit) refuse("over", { model: model.name, limit: count(model.limit), context: count(context) });
   const asks = asked.requests_per_user_per_day ?? FACTS.asks;
   const workload = {
@@ -77,7 +83,8 @@ function completed(asked) {
     output_tokens: output,
     requests_per_user_per_day: asks,
   };
-  const targetOf = workOutCase(PROGRAMS.targets, { ...FACTS.judged, ...workload, history_hit_fraction: 0 });
+  const history = asked.history_hit_fraction ?? 0;
+  const targetOf = workOutCase(PROGRAMS.targets, { ...FACTS.judged, ...workload, history_hit_fraction: history });
   const target = (name) => asked[`${name}_ms`] ?? targetOf(`default_${name}_target_ms`);
   const ofDay = {
     users: asked.users ?? 0,
@@ -92,7 +99,7 @@ function completed(asked) {
     workload: {
       ...workload,
       max_model_len: context,
-      history_hit_fraction: 0,
+      history_hit_fraction: history,
       tpot_target_ms: target("tpot"),
       ttft_target_ms: target("ttft"),
     },
@@ -104,6 +111,7 @@ function completed(asked) {
     region: asked.region ?? "",
     providers: asked.providers ?? [],
     confidence: asked.confidence ?? FACTS.confidence,
+    cached_fraction: targetOf("cached_fraction"),
     kv: asked.kv_cache_dtype === undefined || asked.kv_cache_dtype === "auto" ? model.kv : asked.kv_cache_dtype,
   };
 }
@@ -131,6 +139,7 @@ function offersBeyond(question) {
     vendor: listOf(lists[OTHER_VENDORS], asked),
     cloud: elsewhere.filter(isCloud),
     provider: elsewhere.filter((offer) => !isCloud(offer)),
+    gpu: listOf(lists[OTHER_GPUS], question.providers.length ? question.providers : FACTS.default_providers),
   };
 }
 
@@ -158,9 +167,8 @@ function columnsOf(variant, gpus) {
     const whole = variant.get(`${axes} ${name}`) ?? usual;
     if (axes[0] !== "gpu") return { axes, name, data: whole };
     const width = whole.length / FACTS.gpus.length,
-      data = new Float64Array(gpus.length * width);
-    gpus.forEach((gpu, i) => data.set(whole.subarray(gpu * width, (gpu + 1) * width), i * width));
-    return { axes, name, data };
+      data = gpus.flatMap((gpu) => [...whole.slice(gpu * width, (gpu + 1) * width)]);
+    return { axes, name, data: asColumn(data) };
   });
   sliced.set(key, columns);
   return columns;
@@ -183,7 +191,7 @@ function gridOf(question, offers) {
     dp: widths[1].length,
     workload: 1,
     step: steps,
-    measurement: 0,
+    measurement: FACTS.n_measurements,
   });
   grid = grid.along("model", 1, {
     weight_dtype: [FACTS.precisions.indexOf(weights)],
@@ -246,7 +254,7 @@ function withOffers(grid, gpus, layouts, offers) {
   grid.put(
     ["instance"],
     "discount_fraction",
-    offers.map(() => 0),
+    offers.map((offer) => MARKET.offers[offer][DISCOUNT] ?? 0),
   );
   const places = machines.flatMap((machine, i) =>
     layouts.flatMap((place, layout) =>
@@ -547,7 +555,7 @@ function answer(asked) {
     memory: {
       weights_bytes: read("weights_bytes") * replicas,
       kv_bytes: read("steady_bytes") * sizes.tensor_parallel_size * atOnce,
-      overhead_bytes: read("overhead_bytes_per_gpu") * gpus,
+      overhead_bytes: (read("overhead_bytes_per_gpu") + read("loaded_weights_bytes_per_gpu") - read("weights_bytes_per_gpu")) * gpus,
       limit_bytes: read("memory_budget_bytes") * gpus,
     },
   };
@@ -632,7 +640,7 @@ function hostsOf({ solved, units }) {
       million_input_tokens_per_month: units("million_input_tokens_per_month"),
       million_output_tokens_per_month: units("million_output_tokens_per_month"),
       input_tokens: question.workload.input_tokens,
-      cached_fraction: 0,
+      cached_fraction: question.cached_fraction,
       input_usd_per_million: input,
       cached_usd_per_million: cached,
       output_usd_per_million: output,
@@ -765,7 +773,7 @@ function measureFirst(record) {
 // In words ----------------------------------------------------------------------------------------------------------
 
 const count = (number) => number.toLocaleString("en-US");
-const dollars = (usd) => "$" + count(Math.round(usd));
+const dollars = (usd) => FACTS.currency.prefix + count(Math.round(usd * FACTS.currency.rate));
 const fixed = (number, decimals) =>
   number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -24,18 +24,17 @@ from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.api import question_of
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
-from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.hardware import Gpu, Workload
 from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import ScenarioError
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid
 from sheetgen.question.deployment import model_kind
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
 from sheetgen.question.market import (
     BEYOND,
     DEFAULT_PROVIDERS,
     Candidate,
-    Filters,
     OwnedGpu,
     in_class,
     of_market,
@@ -43,46 +42,104 @@ from sheetgen.question.market import (
     vendor_name,
 )
 from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
-from sheetgen.question.sheet_question import Question, SheetModel, models_named
-from sheetgen.question.stated_load import mean_over_peak
+from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named
+from sheetgen.question.stated_load import A_LOAD, mean_over_peak
 from sheetgen.report.live_words import PARTS
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
-from sheetgen.report.wording import provider_name
+from sheetgen.report.wording import prefix_of, provider_name, sign_of
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
-OF_QUESTION = ("workload", "pace", "load", "instance", "offer", "measurement")  # axes whose facts a reader gives
+Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]]]  # of a class, and of the others
+OF_QUESTION = ("workload", "pace", "load", "instance", "offer")  # axes whose facts a reader gives
 CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
 MANY = "many_instances"
 ALL = "all"
 FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
 # What a reader types, by the names that `recommend` has for it.
 TYPED = (
-    "users", "requests_per_user_per_day", "concurrent_requests", "requests_per_second", "input_tokens", "output_tokens",
-    "confidence", "tpot_ms", "ttft_ms",
+    "users", ASKS, "concurrent_requests", "requests_per_second", "input_tokens", "output_tokens", "context_tokens",
+    "confidence", "tpot_ms", "ttft_ms", HISTORY,
 )  # fmt: skip
+CHOSEN = ("weight_dtype", "kv_cache_dtype", "purchase", "region", "providers")
+OF_HEAD = ("title", "owner")
 
 
-def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
-    """All that the page reads, as JSON has it. names: of the models that it answers for; none: all.
+def facts_of_catalog(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
+    """What the page knows of these models of a catalog, or of all, with the defaults of `recommend`.
 
     Raises ScenarioError for a name that is none.
     """
     plain = question_of({"model": names[0] if names else FIRST, "as_of": as_of}, catalog)
-    models = _models(catalog, plain, names)
+    return _facts(plain, _models(catalog, plain, names))
+
+
+def facts_of_sheet(question: Question) -> Json:
+    """What the page knows of a sheet: its models, options and catalogs, opening at the headline."""
+    return {
+        **_facts(question, question.models),
+        "opened": _opened(question),
+        **{name: str(question.options.get(name) or "") for name in OF_HEAD},
+        "command": {
+            name: str(value)
+            for name, value in question.options.items()
+            if name in OPTIONS and name not in (*TYPED, *CHOSEN, *A_LOAD) and isinstance(value, (str, int, float))
+        },
+    }
+
+
+def _opened(question: Question) -> dict[str, str]:
+    """The question that the page of a sheet opens with, as its address has it."""
+    shown = (question.ask or 0, *question.headline)
+    row = next(i for i, one in enumerate(question.loads) if (one.model, one.workload, one.tier) == shown)
+    load, workload = question.loads[row], question.workload_of(row)
+    asked: dict[str, float]
+    if load.users:
+        asked = {"users": load.users}
+    elif load.requests_per_second:
+        asked = {"requests_per_second": load.requests_per_second}
+    else:
+        asked = {"concurrent_requests": load.requests}
+    lengths = {"input_tokens": workload.input_tokens, "output_tokens": workload.output_tokens}
+    if load.context_tokens != sum(lengths.values()):
+        lengths["context_tokens"] = load.context_tokens
+    stated = {name: of.get(workload.id, ...) for name, of in question.stated.items() if name != ASKS}
+    return {
+        "model": question.model_of(row).model.id,
+        **{
+            name: _shortest(value)
+            for name, value in {**asked, **lengths, ASKS: workload.requests_per_user_per_day}.items()
+        },
+        **{name: OFF if ms is None else _shortest(ms) for name, ms in stated.items() if ms is not ...},
+        **{name: str(getattr(question.settings, name)) for name in CHOSEN[:3]},
+        "confidence": _shortest(question.settings.confidence),
+        "region": question.filters.region,
+        "providers": ",".join(question.filters.providers),
+    }
+
+
+def _shortest(value: float) -> str:
+    """A number as one types it."""
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
+    """All that the page reads, as JSON has it, with the settings of a question."""
+    catalog = plain.reference.catalog
     market = _Market(catalog, plain)
     gpus = tuple(market.gpus.values())
-    whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=())
+    whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=(), loads=plain.loads[:1])
     columns, variants, of_models = _columns(whole, models)
     reference = plain.reference
     judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, *targets.ASSUMED)
-    settings = plain.settings
+    settings, states_use = plain.settings, plain.options.get("utilization") is not None
+    has_people = plain.rate is not None and plain.rate.users > 0
     return {
         "as_of": plain.as_of.isoformat(),
-        "first": models[0].model.id if names else FIRST,
+        "first": next((one.model.id for one in models if one.model.id == FIRST), models[0].model.id),
         "engine": plain.engine.name,
         "engine_version": plain.engine.default_version,
         "precisions": PRECISIONS,
@@ -92,7 +149,9 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         "variants": variants,
         "models": [{**_model(one, plain), "variants": own} for one, own in zip(models, of_models, strict=True)],
         "of_models": _of_models(whole, models),
-        "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(catalog, gpus), strict=True)],
+        "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(plain, gpus), strict=True)],
+        "has_draft": plain.draft is not None,
+        "n_measurements": len(plain.measurements.deployments),
         "owning": dict(plain.owning.values),
         "market": market.as_json(),
         "purchases": {
@@ -106,10 +165,13 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
         },
         "default_providers": list(DEFAULT_PROVIDERS),
         "judged": {name: reference.assumption(name) for name in judged},
-        "asks": BY_NAME["requests_per_user_per_day"].default,
-        "mean_over_peak": mean_over_peak(settings.peak_hour_share, settings.burst_factor),
-        "utilization": settings.utilization,
+        "asks": BY_NAME[ASKS].default,
+        "mean_over_peak": settings.utilization
+        if states_use
+        else mean_over_peak(settings.peak_hour_share, settings.burst_factor),
+        "utilization": BY_NAME["utilization"].default if has_people and not states_use else settings.utilization,
         "confidence": settings.confidence,
+        "currency": {"prefix": prefix_of(sign_of(settings.currency)), "rate": settings.fx_rate},
         "levels": {"even": EVEN, "sure": SURE},
         "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES, "about": ABOUT},
         "most_sure": MOST_SURE,
@@ -131,10 +193,15 @@ def live_facts(catalog: Catalog, names: Sequence[str], as_of: str | None = None)
                 "output_tokens": one.output_tokens,
                 "asks": one.requests_per_user_per_day,
             }
-            for one in catalog.workloads()
-            if one.is_default
+            for one in _workloads(plain)
         ],
     }
+
+
+def _workloads(plain: Question) -> Iterable[Workload]:
+    """The usual workloads, of a sheet its own."""
+    is_own = any(one.id == ASKED for one in plain.workloads)
+    return (one for one in plain.reference.catalog.workloads() if one.is_default) if is_own else plain.workloads
 
 
 def _limits(name: str) -> Json:
@@ -173,8 +240,11 @@ def _run(catalog: Catalog, plain: Question) -> Json:
     }
 
 
-def _numbers(value: Any) -> Any:
-    """A column as JSON has it: whole numbers without a point, none as null."""
+def _plain(column: Any) -> Any:
+    """A column as JSON has it: texts as they are, whole numbers without a point, none as null."""
+    if numpy.asarray(column).dtype == object:
+        return list(column)
+    value = numpy.asarray(column, float)
     flat = [None if math.isnan(one) else int(one) if one == int(one) else one for one in numpy.ravel(value).tolist()]
     return flat if numpy.ndim(value) else flat[0]
 
@@ -184,7 +254,7 @@ def _given(grid: Grid) -> Iterator[tuple[Key, Any]]:
     for name, columns in grid.columns.items():
         for axes, value in columns:
             if not set(axes) & set(OF_QUESTION):
-                yield (axes, name), _numbers(numpy.asarray(value, float))
+                yield (axes, name), _plain(value)
 
 
 def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json], list[Json], list[list[int]]]:
@@ -200,7 +270,7 @@ def _columns(whole: Question, models: Sequence[SheetModel]) -> tuple[list[Json],
             engines.append(own_engine)
         engine = engines[engines.index(own_engine)]  # the same object: what is worked out of it is kept
         of_model = list[int]()
-        for kv in dict.fromkeys((one.kv_cache_dtype, FP8)):
+        for kv in dict.fromkeys((one.auto_kv_cache_dtype, FP8)):
             asked = replace(whole, models=(replace(one, kv_cache_dtype=kv),), engine=engine)
             given = {key: value for key, value in _given(grid_of(asked, (), ())) if "model" not in key[0]}
             base = base or given
@@ -263,8 +333,8 @@ def _model(one: SheetModel, plain: Question) -> Json:
     }
 
 
-def _owned(catalog: Catalog, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
-    owned = owning_of(catalog, {}, gpus).gpus
+def _owned(plain: Question, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
+    owned = {**owning_of(plain.reference.catalog, plain.options, gpus).gpus, **plain.owning.gpus}
     return [owned.get(gpu.id, OwnedGpu()) for gpu in gpus]
 
 
@@ -296,7 +366,9 @@ class _Market:
         self._machines = dict[str, tuple[int, Candidate]]()
         self._offers = dict[tuple[Any, ...], int]()
         self._lists = dict[tuple[int, ...], int]()
-        self._regions = {area: self._region(catalog, plain, area) for area in ("", *catalog.regions.areas)}
+        self._plain = plain
+        areas = dict.fromkeys(("", *catalog.regions.areas, plain.filters.region))
+        self._regions = {area: self._region(catalog, area) for area in areas}
 
     def as_json(self) -> Json:
         """Machines, their prices, the lists of these, and by region and class which list holds."""
@@ -324,31 +396,35 @@ class _Market:
             "providers": {one.provider: provider_name(one.provider) for _, one in self._machines.values()},
         }
 
-    def _region(self, catalog: Catalog, plain: Question, area: str) -> Json:
+    def _region(self, catalog: Catalog, area: str) -> Json:
         """By purchase class the lists of a region: who takes part by default and where providers are named, the same
-        in the other classes, whole machines, and whole machines of other vendors."""
-        found = {}
-        for purchase in PURCHASES:
-            filters = Filters(region=area, purchase=purchase)
-            usual, named = (
-                of_market(catalog, plain.engine, replace(filters, providers=providers)) for providers in ((), (ALL,))
-            )
-            found[purchase] = [
-                *(
-                    {
-                        other: self._list(
-                            market.candidates
-                            if other == purchase
-                            else in_class(market.candidates, market.others.get(other, ()), other)
-                        )
-                        for other in PURCHASES
-                    }
-                    for market in (usual, named)
-                ),
-                self._list(named.whole),
-                self._list(named.of_other_vendors),
-            ]
-        return found
+        in the other classes; and whole machines, those of other vendors, and those of other GPUs where some were
+        named."""
+        return {purchase: self._lists_of(catalog, area, purchase) for purchase in PURCHASES}
+
+    def _lists_of(self, catalog: Catalog, area: str, purchase: str) -> Json:
+        plain, filters = self._plain, replace(self._plain.filters, region=area, purchase=purchase)
+        if plain.overrides:  # what was typed over holds for the sheet's own machines
+            of_vendors, of_clouds, of_providers, of_gpus = plain.beyond
+            own = plain.candidates, plain.others
+            return self._listed(purchase, (own, own), (*of_clouds, *of_providers), of_vendors, of_gpus)
+        usual, named = (
+            of_market(catalog, plain.engine, replace(filters, providers=providers)) for providers in ((), (ALL,))
+        )
+        classes = [(market.candidates, market.others) for market in (usual, named)]
+        return self._listed(purchase, classes, named.whole, named.of_other_vendors, named.of_other_gpus)
+
+    def _listed(self, purchase: str, classes: Iterable[Classes], *beyond: Iterable[Candidate]) -> Json:
+        by_class = (
+            {
+                other: self._list(
+                    candidates if other == purchase else in_class(candidates, others.get(other, ()), other)
+                )
+                for other in PURCHASES
+            }
+            for candidates, others in classes
+        )
+        return [*by_class, *map(self._list, beyond)]
 
     def _list(self, candidates: Iterable[Candidate]) -> int:
         places = tuple(map(self._offer, candidates))
@@ -357,5 +433,6 @@ class _Market:
     def _offer(self, one: Candidate) -> int:
         self.gpus.setdefault(one.gpu.id, one.gpu)
         place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
-        offer = (place, one.usd_per_hour, one.region, one.price_as_of)
+        discount = self._plain.discount(one.provider, one.purchase)
+        offer = (place, one.usd_per_hour, one.region, one.price_as_of, *([discount] if discount else []))
         return self._offers.setdefault(offer, len(self._offers))

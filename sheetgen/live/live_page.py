@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -12,23 +11,29 @@ from markupsafe import Markup
 from sheetgen.live.live_facts import Json, as_text
 from sheetgen.live.live_program import live_program
 from sheetgen.program.javascript import runtime
-from sheetgen.writers.html import strict_environment, visible
+from sheetgen.report.notes import own_version
+from sheetgen.writers.formats import Options
+from sheetgen.writers.html import strict_environment, visible, web_logo
 
 FOLDER = "live"  # of the templates
 
 
-def write_live(facts: Json, templates: Path, version: str) -> bytes:
-    """The page as one HTML document, which answers by these facts."""
-    folder = templates / FOLDER
+def write_live(facts: Json, options: Options) -> bytes:
+    """The page as one HTML document, which answers by these facts, under a company's name where there is one."""
+    folder, brand = options.templates / FOLDER, options.brand
     page = (folder / "page.js").read_text(encoding="utf-8")
     read_facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
-    script = "\n".join((runtime(), read_facts, live_program(), page))
+    script = "\n".join((runtime(), read_facts, live_program(facts["has_draft"]), page))
     style = (folder / "live.css").read_text(encoding="utf-8")
     document = (
         strict_environment(folder, visible)
         .get_template("live.html.j2")
         .render(
-            version=version,
+            version=own_version(),
+            brand=brand,
+            logo=web_logo(brand) if brand else None,
+            title=facts.get("title", ""),
+            owner=facts.get("owner", ""),
             script=Markup(script),
             script_hash=_hash_of(script),
             style=Markup(style),

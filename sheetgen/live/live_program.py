@@ -9,7 +9,7 @@ from sheetgen.answer.ways_to_pay import OF_OWNING, UNIT_COSTS
 from sheetgen.formula import Formula
 from sheetgen.program.declared import Program, Table
 from sheetgen.program.javascript import print_function, print_programs
-from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOICE, CHOSEN, PEOPLE_READ, READ, SHEET
+from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOICE, CHOSEN, PEOPLE_READ, READ, SHEET, sheet_program
 from sheetgen.report.live_words import SENTENCES
 from sheetgen.report.templates import Template
 from sheetgen.sizing import certainty, cost, people, rates, speed, targets
@@ -27,7 +27,6 @@ def _of_case(name: str, *formulas: Formula) -> Program:
 
 
 PROGRAMS: Mapping[str, Program] = {
-    "sheet": SHEET,
     "choice": _program(CHOICE),
     "chosen": CHOSEN,
     "answered": _program(ANSWERED, READ),
@@ -42,10 +41,11 @@ PROGRAMS: Mapping[str, Program] = {
 }
 
 
-def live_program() -> str:
-    """The program and the sentences, and what answers a question by them and the runtime."""
-    answer = ANSWER.read_text(encoding="utf-8")
-    return "\n".join((print_programs(PROGRAMS), _print_sentences(SENTENCES), answer))
+def live_program(has_draft: bool = False) -> str:
+    """The program, with a draft model's share where one serves beside the models, and the sentences, and what answers a
+    question by them and the runtime."""
+    programs = {"sheet": sheet_program(has_draft), **PROGRAMS}
+    return "\n".join((print_programs(programs), _print_sentences(SENTENCES), ANSWER.read_text(encoding="utf-8")))
 
 
 def _print_sentences(sentences: Mapping[str, Template | Formula]) -> str:

@@ -224,7 +224,7 @@ class Grid {
     const made = new Map();
     return Array.from(starts, (start) => {
       if (!made.has(start)) {
-        const row = new Float64Array(length);
+        const row = new data.constructor(length); // of numbers, or of texts
         for (let k = 0; k < length; k++) row[k] = data[last ? start + last[k] : start];
         made.set(start, row);
       }

@@ -167,20 +167,24 @@ def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
 
 class OfMarket(NamedTuple):
     """Who may be rented in a region, however many: candidates in the class asked for, those of other classes that are
-    none in this one, and whole instances at list prices with GPUs of the vendors asked for, and of others."""
+    none in this one, and whole instances at list prices: with the GPUs asked for, with those of other vendors, and
+    with other GPUs where some were named."""
 
     candidates: tuple[Candidate, ...]
     others: Mapping[str, tuple[Candidate, ...]]
     whole: tuple[Candidate, ...]
     of_other_vendors: tuple[Candidate, ...]
+    of_other_gpus: tuple[Candidate, ...]
 
 
 def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
     """Who may be rented, of each provider apart: what holds of all providers holds of some of them."""
     asked = _Asked.of(catalog, engine, filters)
     kept, _ = asked.select(asked.is_by_provider)
-    whole, of_vendors = (tuple(one.select(_is_whole)[0]) for one in (asked, asked.with_other_vendors()))
-    return OfMarket(tuple(kept), asked.of_other_classes(kept), whole, of_vendors)
+    others = () if asked.explicit else asked.with_other_vendors().select(_is_whole)[0]
+    whole = () if filters.instances else asked.select(_is_whole)[0]
+    of_gpus = asked.of_other_gpus() if asked.explicit else ()
+    return OfMarket(tuple(kept), asked.of_other_classes(kept), tuple(whole), tuple(others), tuple(of_gpus))
 
 
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
@@ -207,9 +211,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
         for one in elsewhere:
             (by_cloud if one.provider in DEFAULT_PROVIDERS else by_provider).append(one)
     if asked.explicit:
-        named = {row.gpu for row, _, _ in asked._rows(asked.is_by_provider)}
-        wider = _Asked.of(catalog, engine, replace(filters, gpus=(), instances=()))
-        by_gpu, _ = wider.select(lambda row: wider.is_by_provider(row) and row.gpu not in named and _is_whole(row))
+        by_gpu = asked.of_other_gpus()
     return tuple(by_vendor), tuple(by_cloud), tuple(by_provider), tuple(by_gpu)
 
 
@@ -318,6 +320,12 @@ class _Asked:
         """The same of GPUs of every vendor that was not asked for."""
         every = dict.fromkeys(gpu.vendor for gpu in self.catalog.gpus())
         return replace(self, vendors=tuple(one for one in every if one not in self.vendors))
+
+    def of_other_gpus(self) -> list[Candidate]:
+        """Whole instances of the same providers with GPUs that were not named."""
+        named = {row.gpu for row, _, _ in self._rows(self.is_by_provider)}
+        wider = _Asked.of(self.catalog, self.engine, replace(self.filters, gpus=(), instances=()))
+        return wider.select(lambda row: wider.is_by_provider(row) and row.gpu not in named and _is_whole(row))[0]
 
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers or row.id in self.brought

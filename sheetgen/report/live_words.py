@@ -63,6 +63,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "network, staff. A month has {hours} hours."
     ),
     "over": template("{model} reads at most {limit} tokens; prompt and answer are {context}."),
+    "short": template("The context is {context} tokens; prompt and answer are {both}."),
     "no_model": template("No model is called {name}.[near? Near it: {near}.]", near=is_text(q.near)),
     "wrong": template("{label} is {value}. Write {kind}."),
     "unknown": template("The address has {name}, which the page does not know."),

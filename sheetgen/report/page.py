@@ -733,9 +733,6 @@ def _amount(text: Text) -> float:
     return float(text.value) if is_number else 0.0  # type: ignore[union-attr]
 
 
-MARKS = {"fits": "✓", "none": "✗", "over": "✗"}  # a status without its colour
-
-
 def table(title: str, heads: Iterable[str | Column], rows: Iterable[Iterable[Text]], level: int = 2) -> Table:
     """Heads of numbers are Columns; a plain one is of words."""
     columns = tuple(head if isinstance(head, Column) else Column(head) for head in heads)

@@ -25,33 +25,33 @@ if TYPE_CHECKING:
 class Format:
     """Where its writer is, and what it needs."""
 
-    writer: str  # module.function
-    draws: str = "page"  # or the book, or the record
+    writer: str  # room.module.function
+    draws: str = "page"  # or the book, the record, or the facts of the live page
     may_lack: tuple[type[SheetgenError], ...] = ()  # it is left out, with a word why, where it cannot be drawn
 
     def write(self, drawn: Any, options: Options) -> bytes:
         """`drawn` in this format."""
-        module, function = self.writer.split(".")
-        written: bytes = getattr(importlib.import_module(f"sheetgen.writers.{module}"), function)(drawn, options)
+        module, _, function = self.writer.rpartition(".")
+        written: bytes = getattr(importlib.import_module(f"sheetgen.{module}"), function)(drawn, options)
         return written
 
 
 FORMATS = {  # of a sheet by name, which is the ending of the file's name
-    "xlsx": Format("xlsx.write_xlsx", draws="book"),
-    "pdf": Format("pdf.write_pdf", may_lack=(MissingLibraryError, PageError)),
-    "html": Format("html.write_web"),
-    "json": Format("json.write_json", draws="record"),
-    "csv": Format("csv.write_loads", draws="record"),
-    "md": Format("markdown.write_brief"),
+    "xlsx": Format("writers.xlsx.write_xlsx", draws="book"),
+    "pdf": Format("writers.pdf.write_pdf", may_lack=(MissingLibraryError, PageError)),
+    "html": Format("live.live_page.write_live", draws="facts"),
+    "json": Format("writers.json.write_json", draws="record"),
+    "csv": Format("writers.csv.write_loads", draws="record"),
+    "md": Format("writers.markdown.write_brief"),
 }
 DEFAULT_FORMATS = ("xlsx", "pdf")
 PLAN_FORMATS = {
-    "xlsx": Format("xlsx.write_xlsx", draws="book"),
-    "pdf": Format("plan_page.write_plan_pdf", may_lack=(MissingLibraryError,)),
-    "docx": Format("docx.write_plan_docx", may_lack=(MissingLibraryError,)),
-    "md": Format("plan_text.plan_markdown"),
-    "csv": Format("plan_text.plan_csv", draws="record"),
-    "json": Format("json.write_json", draws="record"),
+    "xlsx": Format("writers.xlsx.write_xlsx", draws="book"),
+    "pdf": Format("writers.plan_page.write_plan_pdf", may_lack=(MissingLibraryError,)),
+    "docx": Format("writers.docx.write_plan_docx", may_lack=(MissingLibraryError,)),
+    "md": Format("writers.plan_text.plan_markdown"),
+    "csv": Format("writers.plan_text.plan_csv", draws="record"),
+    "json": Format("writers.json.write_json", draws="record"),
 }
 DEFAULT_OF_PLAN = "json"
 

@@ -1,5 +1,4 @@
-"""The page as HTML: `render_html` before it is a PDF (templates/one_page.html.j2), `write_web` as one file for a
-screen, phone or desktop (templates/page.html.j2), which has no script and whose policy refuses the network.
+"""The page as HTML before it is a PDF (templates/one_page.html.j2), and what every HTML page needs.
 
 Everything that comes from a catalog is text: Jinja2 escapes it, a name that is unknown is an error, characters that
 cannot be drawn are replaced, and a link is drawn only where it is http or https.
@@ -21,10 +20,9 @@ from markupsafe import Markup, escape
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import PageError
-from sheetgen.report.page import MARKS, Bar, Breaks, Cell, Page, Text, capital
+from sheetgen.report.page import Cell, Page, Text, capital
 from sheetgen.report.wording import day_words
 from sheetgen.writers import layout, pictures
-from sheetgen.writers.formats import Options
 from sheetgen.writers.layout import FONTS, REQUEST_SPACINGS, SPACINGS, Spacing, drawable_with, width_em
 
 if TYPE_CHECKING:
@@ -186,67 +184,15 @@ def without_code(text: Text) -> Text:
 
 
 LOGO_BOX = (160.0, 36.0)  # CSS pixels
-BAR = (330.0, 14.0)  # width and height of a bar, before it is stretched
-CURVE, SCALE = (240.0, 100.0), 24.0  # a curve, and the width of its scale: a phone makes its figures about 10 px
-INHERIT = "inherit"  # the figures of pictures in the page's own font
 
 
-def write_web(page: Page, options: Options) -> bytes:
-    """The page as one HTML document, in a company's brand where there is one."""
-    templates, brand = options.templates, options.brand
-    axes = pictures.axes_of(page.breaks, [(block.context_tokens, visible(block.context)) for block in page.matrix])
-
-    def bar(one: Bar) -> Any:
-        lead = f"{one.model}, {one.workload} {one.context}: "
-        drawn = str(pictures.stacked_bar(one, lead, width=BAR[0], height=BAR[1]))
-        stretched = drawn.replace("<svg ", '<svg preserveAspectRatio="none" ', 1)
-        return Markup(visible(stretched))  # its words are escaped already
-
-    def curve(b: Breaks) -> Any:
-        title = f"{b.model}: {b.next_request}; {b.longest_fit}"
-        return Markup(visible(str(pictures.curve(b, axes, title, width=CURVE[0], height=CURVE[1], family=INHERIT))))
-
-    html = (
-        web_environment(templates)
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            **on_screen(templates, brand),
-            marks=MARKS,
-            bars=[[{"bar": one, "picture": bar(one)} for one in of_model] for of_model in page.bars],
-            scale=pictures.scale(axes, width=SCALE, height=CURVE[1], family=INHERIT),
-            curves=[curve(b) for b in page.breaks],
-            sources=[(s.text, s.web_url) for s in page.sources],
-        )
-    )
-    return html.encode()
-
-
-def on_screen(templates: Path, brand: Brand | None) -> dict[str, Any]:
-    """What every page for a screen needs: its style, and the brand."""
-    return {
-        "css": style(templates, "page.css"),
-        "colors": page_colors(brand.colors if brand else None),
-        "brand": brand,
-        "logo": _logo(brand) if brand else None,
-    }
-
-
-def _logo(brand: Brand) -> dict[str, Any] | None:
+def web_logo(brand: Brand) -> dict[str, Any] | None:
     """The logo inside the file, and its size."""
     if brand.logo is None:
         return None
     width, height = brand.logo.within(*LOGO_BOX)
     data = base64.b64encode(brand.logo.png).decode("ascii")
     return {"src": Markup(f"data:image/png;base64,{data}"), "width": round(width), "height": round(height)}
-
-
-@cache
-def web_environment(templates: Path) -> Environment:
-    """The templates; all text has a shape."""
-    environment = strict_environment(templates, lambda text: tied(visible(text)))
-    environment.filters["breakable"] = lambda text: breakable(tied(visible(str(text))), "_/")
-    return environment
 
 
 def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -> Environment:

@@ -7,15 +7,13 @@ and names at its lines, and a `<title>`, its alternative text.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.report.page import Band, Bar, Breaks, Mover, ReplicaRow, Request
+from sheetgen.report.page import Band, Mover, ReplicaRow, Request
 
 MEMORY, BAND, ROOM = (90.0, 8.0), (100.0, 8.0), (76.0, 8.0)  # points: width and height
 
@@ -78,43 +76,12 @@ def _room(name: str, ends: Sequence[float], right: float) -> Any:
     return picture(f"{name}: {' of '.join(f'{end:,}' for end in ends)}", drawn, width, height)
 
 
-WEIGHTS, KV, OVERHEAD = "#24476f", "#c97a10", "#87929e"
+OVERHEAD = "#87929e"
 FREE, INK = "#e9edf1", "#17212b"
 ANSWER, UNUSED, LIMIT = "#1b5a8a", "#bcd3e6", "#b3261e"
 LINE = 1.2  # points: the line where the memory ends
-_SLIVER = 0.8  # points: something that is there is seen
-HELD, EDGE, BROKEN = "#d9eadf", "#2c7a4b", "#a3241c"
 RULE, QUIET = "#dfe4ea", "#55606d"
 FIGURES = 8.5  # points: all figures and names
-FOOT = 10.0  # points below the plot, for the contexts
-_TOP, _RIGHT = 4.0, 3.5  # points: room for a mark on the edge
-_FIGURE = 0.62  # em: the width of a figure, roughly
-_APART = 3.0  # points between two figures of an axis
-
-
-def stacked_bar(bar: Bar, lead: str, *, width: float, height: float) -> Any:
-    """Weights, KV cache and overhead behind one another, within the memory of the GPUs chosen, where a line ends it.
-
-    The whole width (points) is that memory, in every bar, so that shares compare. A load that nothing holds fills it,
-    and has no line.
-    """
-    parts = [(bar.weights_bytes, WEIGHTS), (bar.kv_bytes, KV), (bar.overhead_bytes, OVERHEAD)]
-    most = max(bar.capacity_bytes or 0.0, sum(n_bytes for n_bytes, _ in parts))
-    scale = (width - LINE) / most if most > 0 else 0.0
-    drawn = []
-    if bar.capacity_bytes is not None:
-        drawn.append(rect(0, 1.2, bar.capacity_bytes * scale, height - 2.4, FREE))
-    x = 0.0
-    for n_bytes, colour in parts:
-        if n_bytes > 0:
-            length = max(n_bytes * scale, _SLIVER)
-            drawn.append(rect(x, 1.2, length, height - 2.4, colour))
-            x += length
-    title = f"{lead}{bar.weights} weights, {bar.kv} KV cache, {bar.overhead} overhead"
-    if bar.capacity_bytes is not None:
-        drawn.append(rect(bar.capacity_bytes * scale, 0, LINE, height, INK))
-        title += f"; {bar.capacity}"
-    return picture(title, drawn, width, height)
 
 
 def rect(x: float, y: float, width: float, height: float, colour: str) -> str:
@@ -232,88 +199,3 @@ def _range_bar(
     return picture(
         f"{mover.name}, {mover.span}: {mover.low} to {mover.high or 'nothing'} a month", drawn, RANGE, height
     )
-
-
-@dataclass(frozen=True)
-class Axes:
-    """What the axes of all curves of a page span, and the contexts that are marked on them."""
-
-    contexts: tuple[float, float]
-    requests: tuple[float, float]
-    marked: tuple[tuple[int, str], ...]  # (16384, "16k")
-
-    def x(self, tokens: float, width: float) -> float:
-        """Where a context stands."""
-        low, high = (math.log(c) for c in self.contexts)
-        return (math.log(max(tokens, self.contexts[0])) - low) / (high - low) * (width - _RIGHT)
-
-    def y(self, requests: float, height: float) -> float:
-        """Where a number of requests stands."""
-        high = math.log(self.requests[1])
-        plot = height - FOOT - _TOP
-        return _TOP + plot * (1 - math.log(max(requests, 1.0)) / high)
-
-
-def axes_of(breaks: Sequence[Breaks], loads: Sequence[tuple[int, str]]) -> Axes:
-    """Axes that hold every curve and every load requested."""
-    points = [p for b in breaks for p in (*b.curve, b.asked)]
-    contexts = [p.context_tokens for p in points] + [tokens for tokens, _ in loads]
-    most = max(10.0, *(p.requests for p in points))
-    decade = 10.0 ** math.ceil(math.log10(most) - 1e-9)
-    top = decade if most > decade / 2 else decade / 2
-    low, high = float(min(contexts)), float(max(contexts))
-    if low == high:
-        low, high = low / 4, high * 4
-    return Axes((low, high), (1.0, top), tuple(dict.fromkeys(sorted(loads))))
-
-
-def decades(axes: Axes) -> list[int]:
-    """The numbers of requests with a rule across."""
-    return [10**n for n in range(int(math.log10(axes.requests[1]) + 1e-9) + 1)]
-
-
-def scale(axes: Axes, *, width: float, height: float, family: str) -> Any:
-    """The figures of the vertical axis, which stand once, left of the first curve."""
-    shown, last = [], math.inf
-    for n in decades(axes):
-        y = axes.y(n, height)
-        if last - y >= FIGURES:
-            words = f"{n // 10**6}M" if n >= 10**6 else f"{n // 1000}k" if n >= 1000 else str(n)
-            shown.append(label(width, y + 2.4, words, family, "end"))
-            last = y
-    return picture(f"Requests at once, from 1 to {axes.requests[1]:,.0f}", shown, width, height)
-
-
-def curve(b: Breaks, axes: Axes, title: str, *, width: float, height: float, family: str) -> Any:
-    """What the hardware holds below its edge, the load requested (a diamond) and where it breaks (rings)."""
-    bottom = axes.y(1, height)
-    drawn = [line(0, axes.y(n, height), width, axes.y(n, height), RULE) for n in decades(axes)]
-    drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, RULE) for c, _ in axes.marked]
-    if b.curve:
-        points = [(axes.x(p.context_tokens, width), axes.y(p.requests, height)) for p in b.curve]
-        held = [(points[0][0], bottom), *points, (points[-1][0], bottom)]
-        drawn.append(f'<polygon points="{_places(held)}" fill="{HELD}"/>')
-        drawn += [line(axes.x(c, width), _TOP, axes.x(c, width), bottom, "#c3ccd5") for c, _ in axes.marked]
-        drawn.append(polyline(points, EDGE, 1.1))
-    x, y = axes.x(b.asked.context_tokens, width), axes.y(b.asked.requests, height)
-    if b.curve:
-        up = axes.y(b.held.requests, height)
-        aside = axes.x(min(b.longest.context_tokens, b.curve[-1].context_tokens), width)
-        drawn += [line(x, y, x, up, INK, 0.7, "1.5 1.2"), line(x, y, aside, y, INK, 0.7, "1.5 1.2")]
-        drawn += [dot(*at, 1.9, "#ffffff", BROKEN, 1.1) for at in ((x, up), (aside, y))]
-    drawn.append(f'<path d="M{x:.2f} {y - 2.8:.2f}l2.8 2.8l-2.8 2.8l-2.8 -2.8z" fill="{INK}"/>')
-    drawn += _contexts(axes, b.asked.context_tokens, width, height, family)
-    return picture(title, drawn, width, height)
-
-
-def _contexts(axes: Axes, asked: int, width: float, height: float, family: str) -> list[str]:
-    """The contexts of the loads below the plot: that of the load requested, and those that have room beside it."""
-    shown: list[str] = []
-    taken: list[tuple[float, float]] = []
-    for tokens, words in sorted(axes.marked, key=lambda mark: mark[0] != asked):
-        half = len(words) * _FIGURE * FIGURES / 2
-        at = min(max(axes.x(tokens, width), half), width - half)
-        if all(at + half + _APART <= low or at - half >= high + _APART for low, high in taken):
-            shown.append(label(at, height - 1.2, words, family))
-            taken.append((at - half, at + half))
-    return shown

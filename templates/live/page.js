@@ -2,14 +2,11 @@
 
 const $ = (id) => document.getElementById(id);
 const form = $("question");
-const LOADS = {
-  users: ["users", "requests_per_user_per_day"],
-  concurrent_requests: ["concurrent_requests"],
-  requests_per_second: ["requests_per_second"],
-};
+const LOADS = ["users", "concurrent_requests", "requests_per_second"];
 const CHOICES = ["weight_dtype", "purchase", "region", "kv_cache_dtype"];
 const NUMBERS = Object.keys(FACTS.inputs);
 const OFF = ["tpot_ms", "ttft_ms"]; // which may be off
+const OPTIONAL = [...OFF, "context_tokens", "history_hit_fraction"]; // which follow where they are empty
 const PLACES = [
   "month",
   "a_month",
@@ -41,8 +38,11 @@ const USUAL = {
   confidence: String(FACTS.confidence),
   tpot_ms: "",
   ttft_ms: "",
+  context_tokens: "",
+  history_hit_fraction: "",
   providers: [],
 };
+const OPENED = FACTS.opened ? Object.entries(FACTS.opened) : [["model", FACTS.first]]; // where the address says nothing
 
 function element(name, text = "", attributes = {}) {
   const made = document.createElement(name);
@@ -120,18 +120,19 @@ function putTexts(texts) {
 // The question of texts. Throws QuestionError for what is none.
 function questionOf(texts) {
   const question = { model: texts.model };
-  const names = [...LOADS[texts.load], "input_tokens", "output_tokens", "confidence", ...OFF];
+  const names = [texts.load, "requests_per_user_per_day", "input_tokens", "output_tokens", "confidence", ...OPTIONAL];
   for (const name of names) {
     const text = texts[name].toLowerCase(),
       field = form.elements[name];
-    if (OFF.includes(name) && text === "") continue;
+    if (OPTIONAL.includes(name) && text === "") continue;
     const { low, high, is_whole, words } = FACTS.inputs[name];
     const match = /^([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([km]?)$/.exec(text),
       isTokens = name.endsWith("_tokens");
     const scale = { "": 1, k: isTokens ? 1024 : 1000, m: isTokens ? 1024 ** 2 : 1000 ** 2 }[match?.[2] ?? ""];
-    const number = OFF.includes(name) && text === "off" ? 0 : match ? Number(plain(match[1])) * scale : NaN;
-    const isRight =
-      (number === 0 && text === "off") || (number >= low && number <= high && number > 0 && !(is_whole && number % 1));
+    const isOff = OFF.includes(name) && text === "off";
+    const number = isOff ? 0 : match ? Number(plain(match[1])) * scale : NaN;
+    const isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
+    const isRight = isOff || (number >= low && number <= high && isAbove && !(is_whole && number % 1));
     field.setAttribute("aria-invalid", String(!isRight));
     if (!isRight) refuse("wrong", { label: labelOf(field), value: `"${texts[name].slice(0, 60)}"`, kind: words });
     question[name] = number;
@@ -147,12 +148,12 @@ const labelOf = (field) => field.closest("label").firstChild.textContent.trim();
 
 // The texts of an address; what it does not have is as usual. Throws QuestionError for what it may not have.
 function addressTexts(hash) {
-  const given = new URLSearchParams(hash.replace(/^#/, "")),
+  const given = [...new URLSearchParams(hash.replace(/^#/, ""))],
     texts = { ...USUAL };
-  for (const [name, value] of given) {
+  for (const [name, value] of given.length ? given : OPENED) {
     if (name === "load" || !Object.hasOwn(USUAL, name)) refuse("unknown", { name: `"${name.slice(0, 60)}"` });
     texts[name] = name === "providers" ? value.split(",").filter(Boolean) : value;
-    if (Object.hasOwn(LOADS, name)) texts.load = name;
+    if (LOADS.includes(name)) texts.load = name;
     const known = CHOICES.includes(name)
       ? [...form.elements[name].options].map((option) => option.value)
       : Object.keys(MARKET.providers);
@@ -173,8 +174,8 @@ function addressTexts(hash) {
 function addressOf(texts) {
   const said = new URLSearchParams();
   const isSaid = (name) =>
-    ["model", "input_tokens", "output_tokens", ...LOADS[texts.load]].includes(name) ||
-    (!Object.values(LOADS).flat().includes(name) && String(texts[name]) !== String(USUAL[name]));
+    ["model", "input_tokens", "output_tokens", texts.load].includes(name) ||
+    (!LOADS.includes(name) && String(texts[name]) !== String(USUAL[name]));
   for (const name of Object.keys(USUAL)) {
     const text = String(texts[name]);
     if (name !== "load" && isSaid(name)) said.set(name, Object.hasOwn(FACTS.inputs, name) ? plain(text) : text);
@@ -186,7 +187,7 @@ const quoted = (text) => (/^[\w.,:/-]+$/.test(text) ? text : `'${text.replaceAll
 const commandOf = (address) =>
   [
     "sheetgen recommend",
-    ...[...new URLSearchParams(address.slice(1))].map(
+    ...[...new URLSearchParams(address.slice(1)), ...Object.entries(FACTS.command ?? {})].map(
       ([name, value]) => `--${name.replaceAll("_", "-")} ${quoted(value)}`,
     ),
   ].join(" ");
@@ -272,7 +273,7 @@ function readAddress() {
     for (const name of ["users", "concurrent_requests", "input_tokens", "output_tokens"])
       if (/^[0-9]{4,9}$/.test(texts[name])) texts[name] = count(Number(texts[name]));
     putTexts(texts);
-    texts.model ||= form.elements.model.value = FACTS.first;
+    if (!texts.model) form.elements.model.value = FACTS.first;
     answerTexts(formTexts());
   } catch (error) {
     if (!(error instanceof QuestionError)) throw error;

@@ -472,10 +472,10 @@ def test_an_own_row_is_chosen_and_the_answer_says_whose_list(run: Run, here: Pat
     assert "on-demand, Frankfurt, Germany, 2026-11-01, from price list ours.csv." in text
     assert "own/" not in run(*asked, "--providers", "aws,azure,gcp").stdout
     assert "own/" not in run(*asked, "--region", "us").stdout
-    page = run("build", "--models", "70b", "--workloads", "rag", *asked[-4:], "--region", "eu", "--format", "html")
+    page = run("build", "--models", "70b", "--workloads", "rag", *asked[-4:], "--region", "eu", "--format", "json")
     assert page.exit_code == 0, page.output
-    text = (here / "output" / "sizing-sheet.html").read_text("utf-8")
-    assert "H100 SXM" in text and "Own prices: price list ours.csv (on-demand), 2026-11-01" in text
+    record = (here / "output" / "sizing-sheet.json").read_text("utf-8")
+    assert "nvidia-h100-sxm5-80gb" in record and "price list ours.csv" in record
 
 
 def test_a_city_alone_is_said_to_be_in_no_area(run: Run, here: Path) -> None:

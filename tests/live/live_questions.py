@@ -17,7 +17,7 @@ from sheetgen.answer.recording import record_of
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
-from sheetgen.live.live_facts import as_text, live_facts
+from sheetgen.live.live_facts import as_text, facts_of_catalog
 from sheetgen.live.live_program import live_program
 from sheetgen.units import PURCHASES
 
@@ -136,12 +136,17 @@ def values_of(cell: CellRecord) -> dict[str, Any]:
 @functools.cache
 def facts(names: tuple[str, ...] = ()) -> Any:
     """What the page knows of these models, or of all."""
-    return live_facts(catalog(), names, AS_OF)
+    return facts_of_catalog(catalog(), names, AS_OF)
 
 
 def source(names: tuple[str, ...] = ()) -> str:
     """The page's program, with the facts of these models or of all."""
-    return f"const FACTS={as_text(facts(names))};\n{live_program()}"
+    return program_of(facts(names))
+
+
+def program_of(facts: Any) -> str:
+    """The same with these facts."""
+    return f"const FACTS={as_text(facts)};\n{live_program(facts['has_draft'])}"
 
 
 def in_node(folder: Path, questions: list[Question], code: str = "") -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from sheetgen.api import recommended, sheet_record
 from sheetgen.errors import SheetgenError
 from sheetgen.live.live_page import write_live
 from sheetgen.report.wording import provider_of, rent, sure
-from sheetgen.writers.formats import templates_folder
+from sheetgen.writers.formats import Options
 
 pytestmark = pytest.mark.skipif(BROWSER is None and not REQUIRED, reason="no Chromium is installed")
 
@@ -57,7 +57,7 @@ HOSTILE = (
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("live") / "live.html"
-    file.write_bytes(write_live(facts(), templates_folder(), "0"))
+    file.write_bytes(write_live(facts(), Options()))
     return file.as_uri()
 
 
@@ -139,7 +139,7 @@ def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
     providers = {**known["market"]["providers"], "aws": name}
     hostile = {**known, "models": [{**model, "name": name}], "market": {**known["market"], "providers": providers}}
     file = tmp_path / "hostile.html"
-    file.write_bytes(write_live(hostile, templates_folder(), "0"))
+    file.write_bytes(write_live(hostile, Options()))
     page.open(f"{file.as_uri()}#{address_of(SHOWN[0])}")
     assert page.evaluate("document.getElementById('model_name').textContent") == name
     assert page.evaluate("document.getElementById('rent').textContent").endswith(name)

@@ -138,7 +138,7 @@ def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[
     warn_of_letters(question, ("xlsx", "pdf"), None)
     said = capsys.readouterr().err
     assert said.count("owner is") == 1 and said.count("\N{ROCKET}") == 3 and "title" not in said
-    warn_of_letters(question, ("xlsx", "html"), None)
+    warn_of_letters(question, ("xlsx", "md"), None)
     warn_of_letters(question, ("pdf",), None, quiet=True)
     assert not capsys.readouterr().err
 

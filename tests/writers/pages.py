@@ -15,7 +15,7 @@ import pypdf
 from sheetgen.brand import Brand
 from sheetgen.report.page import Page, formatted
 from sheetgen.writers.formats import Options
-from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS, write_web
+from sheetgen.writers.html import MARGIN_X, MARGIN_Y, PAPERS
 from sheetgen.writers.markdown import write_brief
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
@@ -40,11 +40,6 @@ class Read:
     def boxes(self) -> list[dict[str, Any]]:
         """Drawings."""
         return [*self.page.rects, *self.page.curves, *self.page.lines]
-
-
-def web_of(page: Page, brand: Brand | None = None) -> str:
-    """The page for a screen."""
-    return write_web(page, Options(TEMPLATES, brand)).decode()
 
 
 def markdown_of(page: Page, brand: Brand | None = None) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from answers import page_for
 from page_sample import page_of
-from pages import TEMPLATES, markdown_of, read, text_of, web_of
+from pages import TEMPLATES, markdown_of, read, text_of
 
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
@@ -18,7 +18,6 @@ from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import Page, words
-from sheetgen.writers import pictures as curves
 from sheetgen.writers.html import render_html
 from sheetgen.writers.layout import SPACINGS
 from sheetgen.writers.pdf import lay_out
@@ -36,7 +35,6 @@ def test_a_budget_is_told_wherever_the_answer_is() -> None:
     page = built(currency="EUR", fx_rate="0.92", contingency_fraction="0.15")
     told = str(page.cards[0].budget)
     assert re.fullmatch(r"€[\d,]+ a month, €[\d,]+ a year, with 15% contingency \(1 USD = 0\.92 EUR\)", told)
-    assert told in web_of(page)
     amounts, _, rate = told.partition(" (1 USD = ")
     for text in (markdown_of(page), *bodies(Letter(page, "x"), TEMPLATES)):
         assert [said for said in (*amounts.split(", "), f"1 US dollar is {rate[:-1]}") if said not in text] == []
@@ -72,12 +70,6 @@ def test_an_answer_of_one_request() -> None:
 )
 def test_sums_beyond_a_billion(usd: float | None, words: str) -> None:
     assert wording.short_money(usd) == words
-
-
-def test_an_axis_beyond_a_million() -> None:
-    axes = curves.Axes((1024, 131_072), (1.0, 10.0**7), ())
-    drawn = str(curves.scale(axes, width=30, height=90, family="x"))
-    assert ">1M<" in drawn and ">100k<" in drawn and "000k" not in drawn
 
 
 @pytest.mark.long
@@ -119,16 +111,14 @@ def test_the_page_tells_what_the_other_ways_to_pay_cost(purchase: str) -> None:
     assert str(paid[page.purchase]) in bold
     own = str(page.cards[1].break_even).removeprefix("cheaper than renting on demand ")
     assert own.startswith("above ")
-    text = web_of(page)
-    assert all(word in text for word in page.cards[1].owning.split())
-    assert len(wanted) > 4 and [one for one in wanted if not all(word in text for word in one.split())] == []
+    assert len(wanted) > 4
 
 
 @pytest.mark.long
 def test_an_answer_without_hardware_has_nothing_to_pay() -> None:
     page = built(models="405b", gpus="a10g")
     assert page.paid == ()
-    assert all("How to pay" not in text for text in (web_of(page), markdown_of(page)))
+    assert "How to pay" not in markdown_of(page)
 
 
 def test_a_second_choice_at_the_same_price() -> None:
