@@ -46,6 +46,7 @@ def relative(formula: str, row: int, column: int) -> str:
     return _REFERENCE.sub(one, formula)
 
 
+@functools.lru_cache(1)
 def formulas(path: Path) -> dict[str, dict[tuple[int, int], str]]:
     found: dict[str, dict[tuple[int, int], str]] = defaultdict(dict)
     for cell in cells(path):
@@ -125,7 +126,11 @@ def test_nobody_but_the_cell_beside_it_reads_an_array_formula(small_book: tuple[
         left, top, right, bottom = range_boundaries(area)
         return any(top <= r <= bottom and left <= c <= right for r, c in arrays[sheet])
 
+    with_arrays = re.compile("|".join(map(re.escape, arrays)))
+
     def reads(text: str, here: str) -> bool:
+        if here not in arrays and not with_arrays.search(text):
+            return False
         for match in _AREA.finditer(re.sub(r'"[^"]*"', "", text)):
             sheet = (match[1] or here).strip("'").replace("''", "'")
             if sheet in arrays and holds(sheet, f"{match[2]}:{match[3] or match[2]}".replace("$", "")):
