@@ -10,10 +10,13 @@ from sheetgen.formula import (
     Formula,
     both,
     either,
+    first_where,
     formula,
     is_blank,
     is_number,
+    is_number_in_row,
     largest,
+    least_where,
     number_where,
     ratio,
     round_nearest,
@@ -133,7 +136,7 @@ def ranked_of_candidate(
     instance_month_usd: Any,
     requests_per_second: Any,
     replicas_per_instance: Any,
-    requests_per_instance: Any,
+    paced_requests: Any,
     survive: Any,
     zones: Any,
     extra_headroom_fraction: Any,
@@ -151,7 +154,6 @@ def ranked_of_candidate(
     Source: ranked_requests, with the instances that the month pays for.
     """
     count = round_nearest(ratio(monthly_usd, instance_month_usd))
-    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
     served = rates.served_requests_per_second(
         count,
         replicas_per_instance,
@@ -167,7 +169,7 @@ def ranked_of_candidate(
     ranked = rates.ranked_requests(
         requests_per_second,
         served,
-        requests_per_instance,
+        parallelism.requests_per_instance(paced_requests, replicas_per_instance),
         count,
         survive,
         tensor_parallel_size,
@@ -318,3 +320,30 @@ def commits_usd(way_usd: Any, n_months: Any) -> Any:
     Source: definition.
     """
     return number_where(both(is_number(way_usd), n_months > 0), way_usd * n_months)
+
+
+@formula("To buy, $", USD)
+def purchase_of_way(way_usd: Any, owned_capex_usd: Any) -> Any:
+    """What is paid up front to own; none where owning saves nothing.
+
+    Source: definition.
+    """
+    return number_where(is_number(way_usd), owned_capex_usd)
+
+
+@formula("Cheapest host, $ per month", USD, rows=["hosted", "model_rows"])
+def least_hosted_usd(hosted: Any, model_rows: Any, own_model_row: Any) -> Any:
+    """The least that a live host of the model takes for the load's tokens; none where nobody hosts it.
+
+    Source: INTERFACE (ways to pay less: the cheapest live hosted API).
+    """
+    return least_where(hosted, model_rows == own_model_row, is_number_in_row(hosted), otherwise="-")
+
+
+@formula("Row of the cheapest host", PLAIN, rows=["hosted", "model_rows"])
+def row_of_host(hosted: Any, model_rows: Any, own_model_row: Any, hosted_usd: Any) -> Any:
+    """The row of Hosts with that price; 0 where there is none.
+
+    Source: least_hosted_usd.
+    """
+    return first_where(model_rows == own_model_row, hosted == hosted_usd)
