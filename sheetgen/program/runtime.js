@@ -162,13 +162,21 @@ class Grid {
     return this.columns.get(name).at(-1);
   }
 
+  // Of some axes what was worked out of them so far: layouts of columns, and axes that count.
+  standingOn(axesKey) {
+    if (!this.standing.has(axesKey)) this.standing.set(axesKey, { layouts: new Map(), counting: [] });
+    return this.standing.get(axesKey);
+  }
+
   // Where a column of its own axes stands on others: for each of them the offsets of its positions (null where it does
-  // not count); null where the column cannot be read over them. `places` are those of `placesOn`.
-  layoutOf({ axes: own, key }, axes, axesKey) {
-    if (!this.standing.has(axesKey)) this.standing.set(axesKey, new Map());
-    const known = this.standing.get(axesKey);
-    if (!known.has(key)) known.set(key, this.makeLayout(own, axes));
-    return known.get(key);
+  // not count), and in bits which count; null where the column cannot be read over them. `places` are those of
+  // `placesOn`.
+  layoutOf({ axes: own, key }, axes, { layouts }) {
+    const known = layouts.get(key);
+    if (known !== undefined) return known;
+    const made = this.makeLayout(own, axes);
+    layouts.set(key, made);
+    return made;
   }
 
   makeLayout(own, axes) {
@@ -184,14 +192,24 @@ class Grid {
       const offset = (offsets[standsOn[i]] ??= new Int32Array(this.sizes[over]));
       for (let k = 0; k < offset.length; k++) offset[k] += stride * (where ? where[k] : k);
     });
-    return { offsets, places: new Map() };
+    return { offsets, bits: offsets.reduce((bits, offset, i) => (offset ? bits | (1 << i) : bits), 0), places: [] };
+  }
+
+  // The axes of some that count, by their bits: which they are, their names, and how many positions they have together.
+  counting(axes, { counting }, bits) {
+    if (!counting[bits]) {
+      const own = [...axes.keys()].filter((i) => bits & (1 << i)), names = own.map((i) => axes[i]);
+      const n = names.reduce((product, axis) => product * this.sizes[axis], 1);
+      counting[bits] = { own, names, key: String(names), n, bits };
+    }
+    return counting[bits];
   }
 
   // The latest column of a name that can be read over some axes: its data and layout; undefined where there is none.
-  find(name, axes, axesKey = String(axes)) {
-    const columns = this.columns.get(name) ?? [];
-    for (let k = columns.length - 1; k >= 0; k--) {
-      const layout = this.layoutOf(columns[k], axes, axesKey);
+  find(name, axes, standing = this.standingOn(String(axes))) {
+    const columns = this.columns.get(name);
+    for (let k = columns ? columns.length - 1 : -1; k >= 0; k--) {
+      const layout = this.layoutOf(columns[k], axes, standing);
       if (layout) return { data: columns[k].data, layout };
     }
   }
@@ -200,23 +218,23 @@ class Grid {
     return this.find(name, axes) !== undefined;
   }
 
-  read(name, axes, axesKey = String(axes)) {
-    const column = this.find(name, axes, axesKey);
+  read(name, axes, standing) {
+    const column = this.find(name, axes, standing);
     if (!column) throw new Error(`${name} is nowhere in the grid over ${axes.join(", ")}`);
     return column;
   }
 
   // For every position on some axes of a layout where a column stands: sums of offsets, the last axis the fastest.
-  placesOn({ offsets, places }, axes, own) {
-    const key = String(own);
-    if (!places.has(key)) places.set(key, placesOf(own.map((i) => offsets[i]), own.map((i) => this.sizes[axes[i]])));
-    return places.get(key);
+  placesOn({ offsets, places }, axes, { own, bits }) {
+    places[bits] ??= placesOf(own.map((i) => offsets[i]), own.map((i) => this.sizes[axes[i]]));
+    return places[bits];
   }
 
   // Every number of a column over some axes, in their order.
   values(name, axes) {
     const { data, layout } = this.read(name, axes);
-    return Array.from(this.placesOn(layout, axes, [...axes.keys()]), (place) => data[place]);
+    const whole = this.counting(axes, this.standingOn(String(axes)), 2 ** axes.length - 1);
+    return Array.from(this.placesOn(layout, axes, whole), (place) => data[place]);
   }
 
   // Rows of a column, of what it holds along an axis, that begin at these places; each is made once.
@@ -235,23 +253,28 @@ class Grid {
   // Functions in turn over some axes, each put into the grid on those of them that it differs by; rows of what they
   // read run along the axis `along`.
   evaluate(columns, axes, along) {
-    const whole = [...axes, along], axesKey = String(axes), wholeKey = String(whole);
+    const whole = [...axes, along], standing = this.standingOn(String(axes));
+    const standingWhole = along && this.standingOn(String(whole)), axesBits = (1 << axes.length) - 1;
     for (const [name, { inputs, rows, isText, value }] of columns) {
+      const n_inputs = inputs.length, read = new Array(n_inputs), given = new Array(n_inputs), places = new Array(n_inputs);
       const isRow = (m) => rows.length > 0 && rows.includes(inputs[m]);
-      const read = inputs.map((input, m) =>
-        isRow(m) ? this.read(input, whole, wholeKey) : this.read(input, axes, axesKey));
-      const own = axes.map((_, i) => i).filter((i) => read.some(({ layout }) => layout.offsets[i]));
-      const places = read.map(({ layout }, m) => this.placesOn(layout, isRow(m) ? whole : axes, own));
-      const n = own.reduce((product, i) => product * this.sizes[axes[i]], 1);
-      const given = read.map(({ data }) => data);
-      for (const m of inputs.keys()) {
-        if (!isRow(m)) continue;
-        given[m] = this.rowsAt(places[m], given[m], read[m].layout.offsets[axes.length], this.sizes[along]);
-        places[m] = [...given[m].keys()];
+      let bits = 0;
+      for (let m = 0; m < n_inputs; m++) {
+        read[m] = isRow(m) ? this.read(inputs[m], whole, standingWhole) : this.read(inputs[m], axes, standing);
+        bits |= read[m].layout.bits & axesBits;
       }
-      const data = isText ? new Array(n) : new Float64Array(n);
-      KERNELS[inputs.length](data, value, given, places);
-      this.put(own.map((i) => axes[i]), name, data);
+      const own = this.counting(axes, standing, bits);
+      for (let m = 0; m < n_inputs; m++) {
+        const { data, layout } = read[m], isOfRow = isRow(m);
+        places[m] = this.placesOn(layout, isOfRow ? whole : axes, own);
+        given[m] = data;
+        if (!isOfRow) continue;
+        given[m] = this.rowsAt(places[m], data, layout.offsets[axes.length], this.sizes[along]);
+        places[m] = given[m].keys().toArray?.() ?? [...given[m].keys()];
+      }
+      const data = isText ? new Array(own.n) : new Float64Array(own.n);
+      KERNELS[n_inputs](data, value, given, places);
+      this.add(name, { axes: own.names, data, key: own.key });
     }
   }
 

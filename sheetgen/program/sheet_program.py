@@ -180,7 +180,7 @@ SHEET = Program(
         # The batches that are tried, and which share of the experts each leaves alone.
         Table(
             "batches",
-            ("step", "pace", "profile"),
+            ("step", "model", "dp"),
             (
                 stride_requests,
                 ("untouched_by_request", speed.untouched_fraction.reading(batch_requests="steps")),
