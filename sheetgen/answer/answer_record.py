@@ -62,7 +62,6 @@ class OtherWeights:
     n_instances: int
     monthly_usd: float
     chance: float
-    is_surer: bool = field(default=False, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -410,6 +409,7 @@ class LeverRecord:
     further: bool
     family: str = field(metadata=UNPRINTED)
     is_near_tie: bool = field(metadata=UNPRINTED)
+    is_even_chance: bool = field(metadata=UNPRINTED)
 
     @property
     def now_fits(self) -> bool:

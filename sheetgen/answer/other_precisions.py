@@ -71,7 +71,7 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
         if is_surer or (picked[0].usd <= most * usd and not is_less_sure):
             offer, n_instances, other_usd = picked[0]
             dtype, instance = models[load.model].weight_dtype, others.candidate(offer).instance
-            found[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[again], is_surer)
+            found[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[again])
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, LeverRecord, NotAskedRecord, PayLess, RentalRecord
-from sheetgen.units import DTYPES, ON_DEMAND, PURCHASES
+from sheetgen.units import DTYPES, ON_DEMAND
 
 # By lever the kind of way that it is; of weights both where the published ones have 16 bits.
 OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
@@ -53,14 +53,16 @@ def _every_way(
     if less_sure is not None:
         yield _rented("less_sure", less_sure, chance=less_sure.chance)
     yield from _lower_precisions(cell.levers, checkpoints, cell.weight_dtype)
-    if answer.purchase == ON_DEMAND:
-        usd = answer.hourly_usd * judged["working_hours_per_month"]
-        yield PayLess("hours", usd, answer.instance, answer.n_instances)
+    usual = answer if answer.purchase == ON_DEMAND else cell.by_purchase.get(ON_DEMAND)
+    if usual is not None:
+        usd = usual.monthly_usd * judged["working_hours_per_month"] / judged["hours_per_month"]
+        other_class = "" if usual is answer else ON_DEMAND
+        yield PayLess("hours", usd, usual.instance, usual.n_instances, detail=other_class)
     terms = [(purchase, rental) for purchase, rental in cell.by_purchase.items() if rental and purchase in MONTHS]
-    if terms and not PURCHASES[answer.purchase].committed:
+    if terms:
         purchase, rental = min(terms, key=lambda term: term[1].monthly_usd)
         commits_usd = committed_usd(purchase, rental.monthly_usd)
-        yield _rented("term", rental, commits_usd, commits_usd / answer.monthly_usd, detail=purchase)
+        yield _rented("term", rental, commits_usd, commits_usd / (usual or answer).monthly_usd, detail=purchase)
     if cell.not_asked:
         yield _elsewhere(cell.not_asked)
     if cell.owned is not None:

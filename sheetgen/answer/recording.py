@@ -191,6 +191,7 @@ def _cell(
     question, choice, reasons = solved.question, solved.choices[row], why_not(solved, row)
     load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
+    confidences = tuple(level and _as_sure_as(level, cheaper) for level in confidences)
     cell = CellRecord(
         model=model.model.id,
         workload=workload.id,
@@ -253,8 +254,15 @@ def _cell(
         return cell
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
+    judged["hours_per_month"] = question.settings.hours_per_month
     checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.own_checkpoints) if one.hf_id}
     return replace(cell, pay_less=ways_to_pay_less(cell, cheaper, checkpoints, judged))
+
+
+def _as_sure_as(level: AtConfidence, surer: AtConfidence | None) -> AtConfidence:
+    """A level's answer with the chance of the same machines in a surer layout, where one was looked for."""
+    is_same = surer is not None and (surer.instance, surer.n_instances) == (level.instance, level.n_instances)
+    return replace(level, chance=max(level.chance, surer.chance)) if surer is not None and is_same else level
 
 
 def _seconds(milliseconds: float | None) -> float | None:
@@ -425,7 +433,7 @@ def _lever(lever: Lever) -> LeverRecord:
     return LeverRecord(
         lever.id,
         instance=lever.after.candidate.instance,
-        **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd"),
+        **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd", "is_even_chance"),
         **_fields(lever, *names),
     )
 

@@ -30,21 +30,24 @@ from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(False, False, 0, False, False, False, False)
+LEAST_SHOWN = Shown(False, False, 0, False, False, False, False, False, False)
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"n_ways": 1},
     {"has_published": True},
     {"has_habits": True},
-    {"n_ways": 1},
+    {"has_near_tie": True},
     {"has_measure": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
     {"has_gap": True},
     {"has_rent": True},
     {"has_known": True},
+    {"has_no_host": True},
 )
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 STALE = "stale_after_days"
+CONTEXT = "context"  # a family of levers
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
 MORE = "--details: every lever, class and host, owning, why not the others"
@@ -175,8 +178,9 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
 
 
 def _helps(lever: LeverRecord) -> str:
-    """A change with which something holds the load, and what."""
-    return f"{lever.words}: {_rented(lever)}"
+    """A change with which something holds the load, and what; that it is an even chance, where nothing is surer."""
+    same_targets = " and the same targets" if lever.family == CONTEXT else ""
+    return f"{lever.words}{same_targets}: {_rented(lever)}{', an even chance' if lever.is_even_chance else ''}"
 
 
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -694,22 +694,23 @@ function* everyWay(record) {
   if (less) yield { kind: "less_sure", ...less, detail: "" };
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen;
-  if (purchase === ON_DEMAND)
+  const classes = byPurchase(solved),
+    isUsual = purchase === ON_DEMAND;
+  const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd } : classes[ON_DEMAND];
+  if (usual)
     yield {
       kind: "hours",
-      offer,
-      instance,
-      n_instances,
-      monthly_usd: record.hourly_usd * judged.working_hours_per_month,
-      detail: "",
+      ...usual,
+      monthly_usd: (usual.monthly_usd * judged.working_hours_per_month) / CONSTANTS.hours_per_month,
+      detail: isUsual ? "" : ON_DEMAND,
     };
-  const [term] = Object.entries(byPurchase(solved))
+  const [term] = Object.entries(classes)
     .filter(([name, rental]) => rental && purchases[name].months)
     .sort(([, one], [, other]) => one.monthly_usd - other.monthly_usd);
-  if (term && !purchases[purchase].is_committed) {
+  if (term) {
     const [name, rental] = term,
       commits_usd = purchases[name].months * rental.monthly_usd;
-    yield { kind: "term", ...rental, commits_usd, pays_after_months: commits_usd / record.monthly_usd, detail: name };
+    yield { kind: "term", ...rental, commits_usd, pays_after_months: commits_usd / (usual ?? record).monthly_usd, detail: name };
   }
   const elsewhere = [...notAsked(record)].sort((one, other) => one.monthly_usd - other.monthly_usd);
   if (elsewhere.length) {
@@ -802,6 +803,7 @@ function wayWords(way, record) {
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
+    other_class: way.kind === "hours" ? way.detail : "",
     other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
     further: way.further ? providerOf(way.further.instance) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",

@@ -85,28 +85,30 @@ _SURE = template(
 _STEP = template("{chance}: {month}.")
 _SERVES = template("up to {most}[routed? by least-busy routing]; memory for {memory} at once.", routed=q.is_routed)
 _WAIT = template(
-    "First word after {first} s[aimed? (target {first_target})], then {pace} tokens/s[paced? (target {pace_target})]"
-    "[mean? on average].",
+    "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
+    "[paced? (target {pace_target})]][mean? on average].",
+    worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
 _HARDWARE = template(
-    "{replicas} of {gpus} ({layout}), {prices}, {region}, {day}[old? (old)][brought?, from {origin}]"
+    "{replicas} of {gpus} ({layout}), {prices}, {region}[assumed?, assumed shape], "
+    "{day}[old? (old)][brought?, from {origin}]"
     "[doubted?; {doubt}].",
     old=q.is_old,
+    assumed=q.is_assumed,
     brought=is_text(q.origin),
     doubted=is_text(q.doubt),
 )
 _RESERVE = template("Ask for capacity: {machines} at once.[fewer? On {rent} it is {month}.]", fewer=is_text(q.rent))
-_RECOMMENDED = template(
-    "in {dtype}, as recommended, it is {chance}, [surer?for {month}|and costs {month}]: {rent}.", surer=q.is_surer == 1
-)
+_RECOMMENDED = template("{month} in {dtype}, as recommended, {chance}: {rent}.")
 _NEVER_MEASURED = template(
-    "Never measured by us[drafted?: {what}][other?; the cheapest that was: {month}, {rent}, {chance}"
-    "[passed_over?, {near_tie}]].",
+    "[same_gpu?This layout was never|Never] measured by us[drafted?: {what}][other?; the cheapest that was: "
+    "{month}, {rent}, {chance}[passed_over?, {near_tie}]].",
     drafted=is_text(q.what),
     other=is_text(q.rent),
+    same_gpu=q.is_same_gpu == 1,
     passed_over=is_text(q.near_tie),
 )
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
@@ -132,8 +134,8 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, {cheaper} a month|unless {holds}, "
-    "[rises?{higher} a month|nothing is {level}]]|no money hangs on it].",
+    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
+    "unless {holds}, [rises?{higher} a month|nothing is {level}]]|no money hangs on it].",
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
@@ -257,7 +259,7 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 class Shown(NamedTuple):
     """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
     many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
-    known of people."""
+    known of people, that no host is to be named, what is cheaper within the near tie."""
 
     has_published: bool = True
     has_habits: bool = True
@@ -266,6 +268,8 @@ class Shown(NamedTuple):
     has_gap: bool = True
     has_rent: bool = True
     has_known: bool = True
+    has_no_host: bool = True
+    has_near_tie: bool = True
 
 
 def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator[Line]:
@@ -274,7 +278,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     for label, texts in (
         ("sure", _sure(question, cell)),
         ("serves", _serves(question, cell)),
-        ("hardware", _hardware(question, cell)),
+        ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
         ("longer", _longer(question, cell)),
@@ -282,7 +286,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("published", _published(question, cell) if shown.has_published else ()),
         ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
         ("measure", _measure(question, cell) if shown.has_measure else ()),
-        ("hosted", _hosted(question, cell)),
+        ("hosted", _hosted(question, cell) if cell.hosted or shown.has_no_host else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
@@ -337,6 +341,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms
     wait = _WAIT.fill(
         is_mean=int(cell.is_rate),
+        output_tokens=workload.output_tokens,
         first=f"{answer.ttft_seconds:.1f}",
         first_target=f"{(first or 0) / 1000:.1f}",
         pace=f"{1 / answer.tpot_seconds:.0f}",
@@ -344,10 +349,10 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
         aimed=bool(first and settings.speed_targets),
         paced=bool(pace and settings.speed_targets),
     )
-    yield f"{capacity} {wait}" if workload.output_tokens > 1 else capacity
+    yield f"{capacity} {wait}"
 
 
-def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
+def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     answer, candidate = cell.answer, question.instances[cell.answer.instance]
     allowed = question.overrides.input(STALE, question.reference.assumption(STALE))
     less = question.discount(candidate.provider, candidate.purchase)
@@ -359,6 +364,7 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         prices=wording.price_class(candidate.purchase, less),
         region=candidate.region or "no stated region",
         day=candidate.price_as_of or "no stated date",
+        is_assumed=candidate.assumed_shape,
         old=is_old(candidate, question, allowed),
         doubt=f"an implausible price, {reason}" if reason else "",
         doubted=bool(reason),
@@ -375,13 +381,14 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
     told_of = ""
     if question.draft is not None:
         what = f"{question.draft.name} as a draft, whose speed-up is not counted"
-        told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False)))
+        told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False, is_same_gpu=0)))
     elif not answer.measured:
         other = cell.measured_hardware
         told_of = other.instance if other else ""
         near_tie = near_tie_words(cell, told_of)
         sentence = _NEVER_MEASURED.fill(
             drafted=False,
+            is_same_gpu=int(other is not None and question.instances[other.instance].gpu.id == candidate.gpu.id),
             rent=rented(other) if other else "",
             month=amounts_of(question.settings)(other.monthly_usd) if other else "",
             chance=str(wording.sure(other.chance)) if other else "",
@@ -391,7 +398,8 @@ def _hardware(question: Question, cell: CellRecord) -> Iterator[str]:
         )
         told.append(str(sentence))
     least = cell.cheapest
-    if least and least.monthly_usd < answer.monthly_usd and least.instance not in (answer.instance, told_of):
+    is_told = least is None or not shown.has_near_tie or least.instance in (answer.instance, told_of)
+    if least and not is_told and least.monthly_usd < answer.monthly_usd:
         month, near_tie = amounts_of(question.settings)(least.monthly_usd), near_tie_words(cell, least.instance)
         told.append(str(_CHEAPEST.fill(month=month, rent=rented(least), near_tie=near_tie)))
     yield " ".join(told)
@@ -498,7 +506,7 @@ def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
     if other := cell.as_recommended:
         chance, month = str(wording.sure(other.chance)), amounts_of(question.settings)(other.monthly_usd)
         dtype = other.weight_dtype.upper()
-        yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other), surer=other.is_surer))
+        yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other)))
 
 
 def _published(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -565,6 +573,7 @@ def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
+    even = cell.at_level(EVEN)
     amount = amounts_of(question.settings)
     higher = amount(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
@@ -577,6 +586,7 @@ def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
         month=amount(cell.answer.monthly_usd),
         falls=cheaper is not None,
         cheaper=amount(cheaper.monthly_usd) if cheaper else "",
+        sure=str(wording.sure(even.chance)) if cheaper and even else "",
         higher=higher,
         rises=bool(higher),
         level=str(wording.sure(MARGIN)),

@@ -52,7 +52,10 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
         template("4 bits"),
     ),
     "hours": (
-        template("working hours only ({working_hours} of {hours})"),
+        template(
+            "working hours only ({working_hours} of {hours})[other_class?, on demand]",
+            other_class=is_text(q.other_class),
+        ),
         template("answers at night; every start takes some {start_minutes} minutes"),
         template("working hours"),
     ),
@@ -128,6 +131,7 @@ def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
+        "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": amount(way.commits_usd or 0),
         "pays_after_months": way.pays_after_months or 0,

@@ -554,9 +554,10 @@ def with_context(workload: Workload, context_tokens: int) -> Workload:
 
 def _time_of(milliseconds: float) -> str:
     """A target as it is said: 60 ms, 8 s, 1.5 s."""
-    if milliseconds < MILLISECONDS_PER_SECOND:
-        return f"{milliseconds:g} ms"
-    return f"{milliseconds / MILLISECONDS_PER_SECOND:,g} s"
+    rounded = float(f"{milliseconds:.3g}")
+    if rounded < MILLISECONDS_PER_SECOND:
+        return f"{rounded:g} ms"
+    return f"{rounded / MILLISECONDS_PER_SECOND:,g} s"
 
 
 def _time(seconds: float) -> str:

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy
 
 from sheetgen.answer.answer_record import LeverRecord
+from sheetgen.answer.confidences import is_fallback
 from sheetgen.answer.picks import picks_of, with_other_requests
 from sheetgen.answer.solution import Fit, Solution
 from sheetgen.answer.solve import tables
@@ -34,7 +35,8 @@ Key = tuple[Settings, ModelKey, Workload]
 class Rented:
     """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
 
-    cheapest_usd: a month of the very cheapest, which may be another within the near tie.
+    cheapest_usd: a month of the very cheapest, which may be another within the near tie. is_even_chance:
+    nothing serves the load at the confidence requested, and this is what an even chance takes.
     """
 
     candidate: Candidate
@@ -42,6 +44,7 @@ class Rented:
     n_gpus: int
     monthly_usd: float
     cheapest_usd: float
+    is_even_chance: bool = False
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Rented | None:
@@ -51,7 +54,14 @@ class Rented:
             return None
         choice = fit.choice
         assert choice.cheapest is not None, "what is chosen is chosen beside the very cheapest"
-        return cls(fit.candidate, choice.n_instances, fit.gpus_used, choice.monthly_usd, choice.cheapest.usd)
+        return cls(
+            fit.candidate,
+            choice.n_instances,
+            fit.gpus_used,
+            choice.monthly_usd,
+            choice.cheapest.usd,
+            is_fallback(solved, row),
+        )
 
 
 def saved_usd(before: Rented, after: Rented) -> float:
@@ -304,7 +314,12 @@ def _cheapest(
     return [
         one
         and Rented(
-            tables.candidate(one[0].offer), one[0].n_instances, int(n_gpus[i, one[0].offer]), one[0].usd, one[1].usd
+            tables.candidate(one[0].offer),
+            one[0].n_instances,
+            int(n_gpus[i, one[0].offer]),
+            one[0].usd,
+            one[1].usd,
+            is_fallback(tables, rows[i]),
         )
         for i, one in enumerate(picks_of(grid, "chosen"))
     ]
