@@ -179,15 +179,16 @@ compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "test_choice_brute_force.py", "pdf/test_standards.py", "book/test_recalculates.py",
-    "readback/test_diff_command.py", "plan/test_plan_arithmetic.py", "book/test_edits.py",
-    "readback/test_pull_workbook.py", "fuzz/test_fuzz.py", "plan/test_plan_documents.py", "test_speed.py",
-    "book/test_hostile.py", "cli/test_price_files.py", "test_api.py", "catalog/test_regions.py",
-    "answer/test_levers.py", "readback/test_hostile_workbooks.py", "writers/test_pdf_page.py", "book/test_decision.py",
-    "report/test_engine_words.py", "cli/test_answers.py", "cli/test_explain.py", "test_fidelity.py",
-    "report/test_build_page.py", "opens/test_readers.py", "book/test_money_sheet.py", "book/test_conventions.py",
-    "test_every_number.py", "readback/test_pull_libreoffice.py", "readback/test_read_after_libreoffice.py",
-    "cli/test_catalog_prices.py", "opens/test_rules.py", "cli/test_market.py", "book/test_bytes.py",
+    "test_choice_brute_force.py", "readback/test_diff_command.py", "pdf/test_standards.py", "fuzz/test_fuzz.py",
+    "book/test_recalculates.py", "test_speed.py", "writers/test_pdf_page.py", "cli/test_price_files.py",
+    "book/test_edits.py", "cli/test_market.py", "book/test_hostile.py", "catalog/test_regions.py",
+    "test_every_number.py", "test_measured.py", "writers/test_request_page.py",
+    "readback/test_hostile_workbooks.py", "test_confidence.py", "opens/test_readers.py",
+    "report/test_build_page.py", "book/test_conventions.py", "readback/test_read_workbook.py",
+    "readback/test_pull_workbook.py", "live/test_live_page.py", "plan/test_plan_arithmetic.py",
+    "catalog/test_contributed.py", "book/test_refuses.py", "readback/test_pull_libreoffice.py",
+    "test_fidelity.py", "test_api.py", "answer/test_levers.py", "plan/test_plan_documents.py",
+    "cli/test_answers.py",
 )  # fmt: skip
 
 
