@@ -5,6 +5,7 @@ Lets the helpers explain a failed assert (pyproject.toml puts their folders on t
 
 from __future__ import annotations
 
+import datetime
 import functools
 import gc
 import os
@@ -18,13 +19,17 @@ import pytest
 from hypothesis import settings
 
 from sheetgen import api
-from sheetgen.answer import levers, recording
+from sheetgen.answer import declined_class, levers, recording
+from sheetgen.answer import solve as solving
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.solution import Solution
 from sheetgen.brand import Brand
 from sheetgen.catalog import Catalog, base, default_folder, load
+from sheetgen.plan import read_plan, stated_plan
+from sheetgen.question import sheet_question
 from sheetgen.question.overrides import Written
-from sheetgen.readback import compared_facts, pulled
+from sheetgen.question.sheet_question import Question
+from sheetgen.readback import compared_facts, month_bridge, pulled
 from sheetgen.writers import pdf, plan_page
 from sheetgen.writers.layout import Spacing
 
@@ -106,6 +111,31 @@ def _build_once(
 
 pulled._build_anew = _build_once
 
+# Many tests put the same question, in a command, in a file or by themselves: it is asked and solved once.
+_ask, _solve = sheet_question.ask, solving.solve
+_kept_question = functools.lru_cache(24)(lambda asked, day, unsold: _ask(asked.it[0], asked.it[1], unsold))
+_kept_solution = functools.lru_cache(12)(lambda question: _solve(question.it))
+
+
+def _names_a_file(options: Mapping[str, Any]) -> bool:
+    """Whether a file that may be another one by now is among the options."""
+    texts = (value if isinstance(value, list | tuple) else [value] for value in options.values())
+    words = (word for of_option in texts for text in of_option if isinstance(text, str) for word in text.split(","))
+    return any(("/" in word or "." in word) and Path(word).exists() for word in words)
+
+
+def _ask_once(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bool = False) -> Question:
+    if not _is_shipped(catalog) or _shipped()._imported or _names_a_file(options):
+        return _ask(catalog, options, on_demand_where_unsold)
+    day = os.environ.get("SOURCE_DATE_EPOCH") or datetime.date.today()
+    return _kept_question(Asked(_shipped(), options, None), day, on_demand_where_unsold)
+
+
+sheet_question.ask = pulled.ask = month_bridge.ask = read_plan.ask = stated_plan.ask = _ask_once
+solving.solve = pulled.solve = month_bridge.solve = declined_class.solve = lambda question: _kept_solution(
+    ById(question)
+)
+
 # Of one solution commands say the same: `mail` of a workbook that is sent again and again.
 _answer_of = api.answer_of
 _kept_answer = functools.lru_cache(8)(lambda solved: _answer_of(solved.it))
@@ -149,15 +179,16 @@ compared_facts.read_workbook_bytes = functools.lru_cache(8)(compared_facts.read_
 
 # With one file after the other on each of two processes, those that take longest come first, or one waits at the end.
 LONGEST_FIRST = (
-    "test_choice_brute_force.py", "pdf/test_standards.py", "book/test_recalculates.py",
-    "readback/test_diff_command.py", "plan/test_plan_arithmetic.py", "book/test_edits.py",
-    "readback/test_pull_workbook.py", "fuzz/test_fuzz.py", "plan/test_plan_documents.py", "test_speed.py",
-    "book/test_hostile.py", "cli/test_price_files.py", "test_api.py", "catalog/test_regions.py",
-    "answer/test_levers.py", "readback/test_hostile_workbooks.py", "writers/test_pdf_page.py", "book/test_decision.py",
-    "report/test_engine_words.py", "cli/test_answers.py", "cli/test_explain.py", "test_fidelity.py",
-    "report/test_build_page.py", "opens/test_readers.py", "book/test_money_sheet.py", "book/test_conventions.py",
-    "test_every_number.py", "readback/test_pull_libreoffice.py", "readback/test_read_after_libreoffice.py",
-    "cli/test_catalog_prices.py", "opens/test_rules.py", "cli/test_market.py", "book/test_bytes.py",
+    "test_choice_brute_force.py", "readback/test_diff_command.py", "pdf/test_standards.py", "fuzz/test_fuzz.py",
+    "book/test_recalculates.py", "test_speed.py", "writers/test_pdf_page.py", "cli/test_price_files.py",
+    "book/test_edits.py", "cli/test_market.py", "book/test_hostile.py", "catalog/test_regions.py",
+    "test_every_number.py", "test_measured.py", "writers/test_request_page.py",
+    "readback/test_hostile_workbooks.py", "test_confidence.py", "opens/test_readers.py",
+    "report/test_build_page.py", "book/test_conventions.py", "readback/test_read_workbook.py",
+    "readback/test_pull_workbook.py", "live/test_live_page.py", "plan/test_plan_arithmetic.py",
+    "catalog/test_contributed.py", "book/test_refuses.py", "readback/test_pull_libreoffice.py",
+    "test_fidelity.py", "test_api.py", "answer/test_levers.py", "plan/test_plan_documents.py",
+    "cli/test_answers.py",
 )  # fmt: skip
 
 
@@ -214,7 +245,7 @@ def _drawn(values: Sequence[set[tuple[str, int]]], n: int, draw: random.Random) 
 @pytest.fixture
 def nothing_is_kept() -> None:
     """For a test that what is worked out twice is the same."""
-    for kept in (_kept_build, _kept_answer, _kept_levers, _kept_record, _kept_layout):
+    for kept in (_kept_question, _kept_solution, _kept_build, _kept_answer, _kept_levers, _kept_record, _kept_layout):
         kept.cache_clear()
 
 

@@ -17,10 +17,11 @@ from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, 
 from sheetgen.units import ENDS, TENSOR_PARALLEL_SIZES
 
 AXES = (Axis("names"), Axis("group", on=("names",)), Axis("row", on=("group",)))
-ROW = ("row",)
+ROW, TRIED = ("row",), ("tried", "row")
 MEMORY_ERRORS = ("weights_error_share", "activation_error_bytes", "non_torch_error_bytes", "kv_pool_error_bytes")
 MEASURED_POOL = ("measured_pool_more_bytes", "measured_pool_less_bytes")
 MOST_STAGES = 64  # of pipelines that are tried for the fewest GPUs
+MOST_TRIED, TRIED_AT_ONCE = 63, 4096  # contexts of a row, and of all
 
 
 def _row(name: str, *formulas: Named) -> Table:
@@ -241,61 +242,56 @@ def requests_at_rate(grid: Grid) -> Column:
 
 
 def _put_longest_context(grid: Grid) -> None:
-    """The longest context at which all requests still fit, by bisection on the charge itself."""
+    """The longest context at which all requests still fit, searched for in the charge itself: of few rows several
+    contexts at a time, as these take little longer than one."""
     names = ("kv_budget_bytes_per_gpu", "max_context_tokens", "output_tokens")
     tables = [DEPLOYMENT[name] for name in ("tokens", "charge", "needed")]
     reads = {name for table in tables for formula in table.named().values() for name in formula.inputs}
     made = {name for table in tables for name in table.named()} | {"context_tokens", "max_model_len", "input_tokens"}
     axes = grid.fewest_axes({*names, *(reads - made)}, ROW)
-    budget, most, answer = (grid.read(name, axes) for name in names)
-    low = numpy.zeros_like(budget, float)
-    high = most + low
+    budget, high, answer = (grid.spread(name, axes) for name in names)
+    low = numpy.zeros_like(high)
+    n_tried = max(1, min(MOST_TRIED, TRIED_AT_ONCE // max(1, low.size)))
+    shares = (numpy.arange(1, n_tried + 1) / (n_tried + 1)).reshape(-1, *[1] * low.ndim)
+    several = grid.along("tried", {}, n_tried)
     while (low < high).any():
-        middle = numpy.ceil((low + high) / 2)
-        trial = grid.again({})
-        prompt = numpy.maximum(middle - answer, 0)
-        trial.put(axes, {"context_tokens": middle, "max_model_len": middle, "input_tokens": prompt})
-        trial.work_out(*tables)
-        fits = trial.read("kv_needed_bytes_per_gpu", axes) <= budget
-        low, high = numpy.where(fits, middle, low), numpy.where(fits, high, numpy.maximum(middle - 1, low))
+        tried = low + numpy.ceil((high - low) * shares)
+        trial = several.again({})
+        prompt = numpy.maximum(tried - answer, 0)
+        trial.put(("tried", *axes), {"context_tokens": tried, "max_model_len": tried, "input_tokens": prompt})
+        trial.work_out(*(table.along({"row": TRIED}) for table in tables))
+        fits = trial.spread("kv_needed_bytes_per_gpu", ("tried", *axes)) <= budget
+        n_held = numpy.logical_and.accumulate(fits).sum(axis=0)[None]
+        low, high = (
+            numpy.take_along_axis(numpy.concatenate(ends), n_held, 0)[0]
+            for ends in ((low[None], tried), (numpy.maximum(tried - 1, low), high[None]))
+        )
     grid.put(axes, {"max_context_tokens_that_fit": low})
 
 
 def _put_fewest_gpus(grid: Grid) -> None:
     """Fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their tensor-parallel
     size, of several the largest; NaN if none do."""
-    trials = []
-    for size in TENSOR_PARALLEL_SIZES:
-        # One rank of TP `size` without stages; pipeline_stages then says how many stages it takes.
-        trial = _measured_at(size, grid).again(
-            {
-                "tensor_parallel_size": size,
-                "pipeline_parallel_size": 1,
-                "max_pipeline_parallel_size": MOST_STAGES,
-                "within_limit": 1,
-            }
-        )
-        trial.evaluate((memory.non_torch_bytes_per_tp,), ROW)
-        trial.work_out(*(DEPLOYMENT[name] for name in ("with_draft", "shard", "charge", "pool")))
-        trial.evaluate(FEWEST_GPUS, ROW)
-        trials.append(trial)
-    axes = trials[0].fewest_axes(("gpus_of_replica",), ROW)
-    best = best_size = numpy.full_like(trials[0].read("gpus_of_replica", axes), numpy.nan, float)
-    for size, trial in zip(TENSOR_PARALLEL_SIZES, trials, strict=True):
-        gpus = trial.read("gpus_of_replica", axes)
-        best_size = numpy.where((gpus <= best) | numpy.isnan(best) & (gpus > 0), size, best_size)
-        best = numpy.fmin(best, gpus)
-    grid.put(axes, {"min_gpus": best, "min_gpus_tensor_parallel_size": best_size})
-
-
-def _measured_at(size: int, grid: Grid) -> Grid:
-    """The grid with pools as start-up logs have them at this tensor-parallel size without stages, else as predicted."""
-    of_size = grid.again({})
-    for name in MEASURED_POOL:
+    sizes = numpy.array(TENSOR_PARALLEL_SIZES, float)
+    trial = grid.along("tried", {}, len(sizes))
+    trial.put(("tried",), {"tried_size": sizes})
+    for name in MEASURED_POOL:  # as start-up logs have it at their size without stages, else as predicted
         if numpy.any(grid.read(name, ROW)):
-            reads = (name, "tensor_parallel_size", "pipeline_parallel_size")
-            of_size.combine(name, lambda more, tp, pp: numpy.where((tp == size) & (pp == 1), more, 0), reads, ROW)
-    return of_size
+            reads = (name, "tensor_parallel_size", "pipeline_parallel_size", "tried_size")
+            trial.combine(name, lambda more, tp, pp, size: numpy.where((tp == size) & (pp == 1), more, 0), reads, TRIED)
+    # One rank of each size without stages; pipeline_stages then says how many stages it takes.
+    trial.put((), {"pipeline_parallel_size": 1, "max_pipeline_parallel_size": MOST_STAGES, "within_limit": 1})
+    trial.put(("tried",), {"tensor_parallel_size": sizes})
+    trial.evaluate((memory.non_torch_bytes_per_tp,), TRIED)
+    trial.work_out(*(DEPLOYMENT[name].along({"row": TRIED}) for name in ("with_draft", "shard", "charge", "pool")))
+    trial.evaluate(FEWEST_GPUS, TRIED)
+    axes = tuple(axis for axis in trial.fewest_axes(("gpus_of_replica",), TRIED) if axis != "tried")
+    gpus = trial.spread("gpus_of_replica", ("tried", *axes))
+    best = numpy.fmin.reduce(gpus)
+    best_size = numpy.where(gpus == best, sizes.reshape(-1, *[1] * best.ndim), 0).max(axis=0)
+    grid.put(
+        axes, {"min_gpus": best, "min_gpus_tensor_parallel_size": numpy.where(best_size > 0, best_size, numpy.nan)}
+    )
 
 
 FEWEST_GPUS: tuple[Named, ...] = (

@@ -127,9 +127,10 @@ FAULTS = (
     ("PDFUA-1", ACCESS[::EVERY], Archive()),
     ("PDFA-3A", ARCHIVE[::EVERY], Archive("sheet.xlsx", WORKBOOK)),
 )
-# In the gate a page of two models, which has every kind of element; more models are more of the same.
-MORE = (("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4"))
-SHEETS = ((TWO, "letter", "8b"), *(MORE if IN_LONG else ()))
+# In the gate the command's page of two models, which has every kind of element; more models are more of the same.
+MORE = ((TWO, "letter", "8b"), ("8b", "a4"), (DEFAULT, "a4"), (DEFAULT, "letter"), (FIVE, "letter"), (EIGHT, "a4"))
+AS_BUILT = ("as built",)
+SHEETS: tuple[tuple[str, ...], ...] = (AS_BUILT, *(MORE if IN_LONG else ()))
 ARCHIVES = {
     **({"alone": Archive()} if IN_LONG else {}),  # in the gate the page of two
     "with a workbook": Archive("sheet.xlsx", WORKBOOK, "ab" * 32),
@@ -163,9 +164,8 @@ def _damaged(damages: tuple[tuple[Damage, str], ...], archive: Archive) -> Itera
 
 def _built(folder: Path) -> bytes:
     """A PDF/A with its workbook inside, as the command makes it."""
-    few = ("--models", "8b", "--workloads", "rag", "--tiers", "32")
-    options = (*few, "--as-of", "2026-11-20", "--format", "pdf", "--attach")
-    assert CliRunner().invoke(main, ["build", *options, "--out", str(folder)]).exit_code == 0
+    options = ("--models", TWO, "--paper", "letter", "--ask", "8b", "--as-of", "2026-11-20", "--format", "pdf")
+    assert CliRunner().invoke(main, ["build", *options, "--attach", "--out", str(folder)]).exit_code == 0
     (file,) = folder.iterdir()
     assert file.name == "sizing-sheet.pdf"
     return file.read_bytes()
@@ -175,14 +175,14 @@ def _built(folder: Path) -> bytes:
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[object, ...], Report]:
     """Each file with its profile judged, in one run of Java."""
     judged: dict[tuple[object, ...], bytes] = {
-        (profile, sheet): pdf_of(*sheet) for profile in PROFILES for sheet in SHEETS
+        (profile, sheet): pdf_of(*sheet) for profile in PROFILES for sheet in SHEETS if sheet != AS_BUILT
     }
     if IN_LONG:
         judged |= {(profile, name): _carrying(name) for profile in PROFILES for name in ARCHIVES}
     for profile, damages, archive in FAULTS:
         judged |= {(profile, name): pdf for name, pdf in _damaged(damages, archive)}
     built = _built(tmp_path_factory.mktemp("built"))
-    judged |= {(profile, "as built"): built for profile in PROFILES}
+    judged |= {(profile, AS_BUILT): built for profile in PROFILES}
     found = validate([(str(profile), pdf) for (profile, *_), pdf in judged.items()])
     return dict(zip(judged, found, strict=True))
 
@@ -205,12 +205,6 @@ def test_it_is_what_it_says_and_holds_what_it_carries(name: str, reports: dict[t
         report = reports[profile, name]
         assert report.failed == [], profile
         assert report.compliant and report.checks > FEWEST_CHECKS
-
-
-def test_a_real_workbook_in_a_pdf_a(reports: dict[tuple[object, ...], Report]) -> None:
-    for profile in PROFILES:
-        report = reports[profile, "as built"]
-        assert report.failed == [] and report.compliant, profile
 
 
 @pytest.mark.parametrize(("profile", "damages", "archive"), FAULTS, ids=[profile for profile, *_ in FAULTS])
