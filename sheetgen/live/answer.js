@@ -14,7 +14,7 @@ function asColumn(value) {
   const values = Array.isArray(value) ? value : [value];
   return isTexts(values) ? values : Float64Array.from(values, fromJson);
 }
-const [MACHINE, USD, REGION, READ_ON, DISCOUNT] = [0, 1, 2, 3, 4]; // of an offer of the market
+const [MACHINE, USD, REGION, READ_ON, DISCOUNT, ON_DEMAND_USD] = [0, 1, 2, 3, 4, 5]; // of an offer of the market
 const [INSTANCE, PROVIDER, GPU, GPU_COUNT, NETWORK, DOMAIN, LAYOUTS] = [0, 1, 2, 3, 4, 5, 6]; // of a machine
 
 const COLUMNS = FACTS.columns.map(([axes, name, value]) => ({ axes, name, data: asColumn(value) }));
@@ -68,6 +68,9 @@ function workOutCase(program, values) {
   return (name) => grid.latest(name).data[0];
 }
 
+// Requests a second at the peak.
+const peakOf = (stated) => workOutCase(PROGRAMS.rate, stated)("peak_requests_per_second");
+
 // The question with its defaults: the load, the targets, the precisions. Throws QuestionError.
 function completed(asked) {
   const model = modelOf(asked.model);
@@ -92,7 +95,7 @@ function completed(asked) {
     requests_per_day: 0,
     tokens_per_day: 0,
   };
-  const rate = workOutCase(PROGRAMS.rate, { ...workload, ...ofDay })("peak_requests_per_second");
+  const rate = peakOf({ ...workload, ...ofDay });
   return {
     ...asked,
     model,
@@ -439,10 +442,18 @@ function byConfidence({ question, grid, best }) {
     });
 }
 
+// What is least sure: memory or a time; the rate, where each alone is surer than all together.
+function limitOf(read) {
+  const least = CHANCES.reduce((found, name) => (read(`${name}_chance`) < read(`${found}_chance`) ? name : found));
+  return read(`${least}_chance`) <= read("chance") + FACTS.of_search ? least : "rate";
+}
+const gpusOfReplica = (read) =>
+  read("tensor_parallel_size") * read("data_parallel_size") * read("pipeline_stages");
+
 // What is cheapest at a confidence, with how sure it is in fact.
 function surely(grid, confidence, rental) {
   const read = paced(grid, rental.position);
-  return { confidence, ...rentalOnly(rental), chance: read("chance") };
+  return { confidence, ...rentalOnly(rental), chance: read("chance"), gpus_per_replica: gpusOfReplica(read), limit: limitOf(read) };
 }
 
 // What is cheapest at the surest level below the confidence asked for at which the month is clearly less; where it is
@@ -547,6 +558,9 @@ function answer(asked) {
     output_tokens_per_second: read("load_tokens_per_second"),
     bound_by: read("bound_by"),
     requests_per_replica: read("requests_per_replica"),
+    gpus_per_replica: gpusOfReplica(read),
+    limit: limitOf(read),
+    chosenGrid: chosen,
     served_at_target: isRate
       ? readChosen(chosen, "served_requests_per_second")
       : readChosen(chosen, "served_at_target"),
@@ -804,7 +818,7 @@ function wayWords(way, record) {
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
     other_class: way.kind === "hours" ? way.detail : "",
-    other: FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
+    other: way.detail === "gpu" ? say("other_gpu", { provider }) : FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
     further: way.further ? providerOf(way.further.instance) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
     host: way.host ?? "",
@@ -829,11 +843,23 @@ function measureWords(record) {
   return say(`measure_${reason}`, { confidence: record.question.confidence, ...values });
 }
 
+// A time: 53, 1.9, 0.48. Tokens a second: 640, 0.31. A rate: three digits, 4.5.
+const secondsWords = (seconds) => fixed(seconds, seconds >= 10 ? 0 : seconds >= 1 ? 1 : 2);
+const paceWords = (pace) => fixed(pace, pace >= 1 ? 0 : 2);
+const rateWords = (rate) =>
+  rate.toLocaleString("en-US", { maximumFractionDigits: rate >= 99.95 ? 0 : rate >= 9.995 ? 1 : rate >= 0.1 ? 2 : 4 });
+
+const waitValues = ({ ttft_seconds, tpot_seconds, ttft_target_seconds: ttft, tpot_target_seconds: tpot }) => ({
+  first: secondsWords(ttft_seconds),
+  pace: paceWords(1 / tpot_seconds),
+  first_target: ttft ? secondsWords(ttft) : "",
+  pace_target: tpot ? paceWords(1 / tpot) : "",
+});
+
 // All that the page shows of an answer, in words: texts by the names of its places.
 function answerWords(record) {
   const { question, purchase } = record,
     isShown = record.chosen !== null;
-  const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
   const declined = record.declined
     ? say("declined", {
         reason: record.declined.reason,
@@ -847,8 +873,6 @@ function answerWords(record) {
     gib = (bytes) => fixed(bytes / FACTS.gib, 1);
   const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
   const free = Math.max(0, memory.limit_bytes - memory.weights_bytes - memory.kv_bytes - memory.overhead_bytes);
-  const tpot = record.tpot_target_seconds,
-    ttft = record.ttft_target_seconds;
   return {
     month: dollars(record.monthly_usd),
     a_month: "a month",
@@ -873,15 +897,7 @@ function answerWords(record) {
       rent: sure ? rentWords(sure) : "",
       sure: sureWords(FACTS.levels.sure),
     }),
-    wait:
-      question.workload.output_tokens > 1
-        ? say("wait", {
-            first: fixed(record.ttft_seconds, 1),
-            pace: fixed(1 / record.tpot_seconds, 0),
-            first_target: ttft ? fixed(ttft, 1) : "",
-            pace_target: tpot ? fixed(1 / tpot, 0) : "",
-          })
-        : "",
+    wait: question.workload.output_tokens > 1 ? say("wait", waitValues(record)) : "",
     memory_words: say("memory", { free: gib(free), limit: gib(memory.limit_bytes) }),
     memory: [
       ["weights", memory.weights_bytes],

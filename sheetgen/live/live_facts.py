@@ -15,20 +15,24 @@ from typing import Any, TypeAlias
 
 import numpy
 
+from sheetgen.answer.answer_record import OF_SEARCH
 from sheetgen.answer.confidences import ABOUT, EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
 from sheetgen.answer.declined_class import MOST_SURE
 from sheetgen.answer.levers.changes import FP4, FP8
 from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR
+from sheetgen.answer.people_loads import MOST_AT_ONCE
+from sheetgen.answer.recording import HOURS_OF_A_MEASUREMENT
 from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.api import question_of
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
-from sheetgen.catalog.hardware import Gpu, Workload
-from sheetgen.catalog.stacks import StackFile
+from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.stacks import Launcher, StackFile
 from sheetgen.errors import ScenarioError
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid
+from sheetgen.program.quantities import TOKENS
 from sheetgen.question.deployment import model_kind
 from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
 from sheetgen.question.market import (
@@ -44,12 +48,14 @@ from sheetgen.question.market import (
 from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
 from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named
 from sheetgen.question.stated_load import A_LOAD, mean_over_peak
+from sheetgen.report.fingerprints import fingerprints_with
 from sheetgen.report.live_words import PARTS
+from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
 from sheetgen.report.wording import prefix_of, provider_name, sign_of
 from sheetgen.sizing import targets
-from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, PURCHASES
+from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
@@ -136,6 +142,9 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
     reference = plain.reference
     judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, *targets.ASSUMED)
     settings, states_use = plain.settings, plain.options.get("utilization") is not None
+    is_own = any(one.id == ASKED for one in plain.workloads)  # a load of one's own, and no workload of the catalog
+    workloads = [one for one in catalog.workloads() if one.is_default] if is_own else plain.workloads
+    sources = dict.fromkeys(map(_source_of, models))
     has_people = plain.rate is not None and plain.rate.users > 0
     return {
         "as_of": plain.as_of.isoformat(),
@@ -147,7 +156,11 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "layouts": [list(layout) for layout in LAYOUTS],
         "columns": columns,
         "variants": variants,
-        "models": [{**_model(one, plain), "variants": own} for one, own in zip(models, of_models, strict=True)],
+        "models": [
+            {**_model(one, plain), "variants": own, "source": list(sources).index(_source_of(one))}
+            for one, own in zip(models, of_models, strict=True)
+        ],
+        "sources_of_models": list(sources),
         "of_models": _of_models(whole, models),
         "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(plain, gpus), strict=True)],
         "has_draft": plain.draft is not None,
@@ -183,6 +196,16 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,
         "chance_step": CHANCE_STEP,
+        "reserved_above": reference.assumption("reservation_above_instances"),
+        "most_at_once": MOST_AT_ONCE,
+        "of_search": OF_SEARCH,
+        "tokens": [formula.name for formula in TOKENS],
+        "starts": _starts(catalog, plain),
+        "started_unless": ["mla_fp8_entry_bytes"],
+        "deaths": [[one.where, one.bill, one.looks_like, one.change] for one in fingerprints_with({}, plain)],
+        "sources": [[one.text, one.web_url] for one in sources_of((), (), [plain.engine])],
+        "measured_hours": HOURS_OF_A_MEASUREMENT,
+        "tiers": [one.requests for one in catalog.tiers()] if is_own else [one for one in plain.tiers if one],
         "gib": GIB,
         "inputs": {name: _limits(name) for name in TYPED},
         "workloads": [
@@ -192,16 +215,11 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
                 "input_tokens": one.input_tokens,
                 "output_tokens": one.output_tokens,
                 "asks": one.requests_per_user_per_day,
+                "called": one.request_name,
             }
-            for one in _workloads(plain)
+            for one in workloads
         ],
     }
-
-
-def _workloads(plain: Question) -> Iterable[Workload]:
-    """The usual workloads, of a sheet its own."""
-    is_own = any(one.id == ASKED for one in plain.workloads)
-    return (one for one in plain.reference.catalog.workloads() if one.is_default) if is_own else plain.workloads
 
 
 def _limits(name: str) -> Json:
@@ -230,9 +248,33 @@ def _models(catalog: Catalog, plain: Question, names: Sequence[str]) -> list[She
     return list({sheet_model.model.id: sheet_model for sheet_model in models}.values())
 
 
+def _starts(catalog: Catalog, plain: Question) -> Json:
+    """vLLM's words for the precisions of its cache; nothing of another engine."""
+    if plain.engine.engine != "vllm":
+        return None
+    launcher = _launcher(catalog, plain)
+    remarked = (
+        word
+        for remark in launcher.remarks
+        if remark.flags
+        for condition in remark.when
+        if condition.fact == "architecture"
+        for word in condition.is_one_of
+    )
+    return {
+        "kv": dict(launcher.kv_cache_dtypes),
+        "wide": launcher.kv_cache_16_bits,
+        "remarked": list(dict.fromkeys(remarked)),
+    }
+
+
+def _launcher(catalog: Catalog, plain: Question) -> Launcher:
+    return next(one for one in catalog.file(StackFile).launchers if one.engine == plain.engine.engine)
+
+
 def _run(catalog: Catalog, plain: Question) -> Json:
     """The precisions that the engine loads weights and keeps a cache in."""
-    launcher = next(one for one in catalog.file(StackFile).launchers if one.engine == plain.engine.engine)
+    launcher = _launcher(catalog, plain)
     return {
         "weights": [dtype for dtype in DTYPES if dtype in launcher.weight_dtypes],
         "kv": [dtype for dtype in DTYPES if dtype in launcher.kv_cache_dtypes],
@@ -317,6 +359,12 @@ def _model(one: SheetModel, plain: Question) -> Json:
         "experts": int(model.experts is not None),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
+        "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
+        "served": {
+            dtype: known.hf_id
+            for dtype, hf_id in checkpoints.items()
+            if (known := model.checkpoint(dtype)) and known.hf_id != hf_id
+        },
         "hosts": [
             [
                 price.host,
@@ -333,6 +381,11 @@ def _model(one: SheetModel, plain: Question) -> Json:
     }
 
 
+def _source_of(one: SheetModel) -> str:
+    """Where a model's shape was read."""
+    return sources_of([one], (), ())[0].text
+
+
 def _owned(plain: Question, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
     owned = {**owning_of(plain.reference.catalog, plain.options, gpus).gpus, **plain.owning.gpus}
     return [owned.get(gpu.id, OwnedGpu()) for gpu in gpus]
@@ -344,6 +397,7 @@ def _gpu(gpu: Gpu, owned: OwnedGpu) -> Json:
         "id": gpu.id,
         "name": gpu.short_name,
         "vendor": gpu.vendor,
+        "architecture": gpu.architecture,
         "least_on_a_board": least_on_a_board,
         "board": board,
         "deploys": int(DEPLOYED in gpu.weights_run),
@@ -434,5 +488,8 @@ class _Market:
         self.gpus.setdefault(one.gpu.id, one.gpu)
         place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
         discount = self._plain.discount(one.provider, one.purchase)
-        offer = (place, one.usd_per_hour, one.region, one.price_as_of, *([discount] if discount else []))
+        more = [discount] if discount else []
+        if one.purchase != ON_DEMAND and (plain := one.class_price(ON_DEMAND)):
+            more = [discount, plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))]
+        offer = (place, one.usd_per_hour, one.region, one.price_as_of, *more)
         return self._offers.setdefault(offer, len(self._offers))

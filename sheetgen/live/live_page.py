@@ -21,7 +21,7 @@ FOLDER = "live"  # of the templates
 def write_live(facts: Json, options: Options) -> bytes:
     """The page as one HTML document, which answers by these facts, under a company's name where there is one."""
     folder, brand = options.templates / FOLDER, options.brand
-    page = (folder / "page.js").read_text(encoding="utf-8")
+    page = "".join((folder / name).read_text(encoding="utf-8") for name in ("page.js", "beside.js"))
     read_facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
     script = "\n".join((runtime(), read_facts, live_program(facts["has_draft"]), page))
     style = (folder / "live.css").read_text(encoding="utf-8")

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from sheetgen.answer.replica_bills import PRINTED
 from sheetgen.answer.ways_to_pay import OF_OWNING, UNIT_COSTS
+from sheetgen.explain import spaced
 from sheetgen.formula import Formula
-from sheetgen.program.declared import Program, Table
+from sheetgen.program.declared import Program, Table, by_name
 from sheetgen.program.javascript import print_function, print_programs
+from sheetgen.program.quantities import CHARGE
 from sheetgen.program.sheet_program import AGAIN, ANSWERED, CHOICE, CHOSEN, PEOPLE_READ, READ, SHEET, sheet_program
 from sheetgen.report.live_words import SENTENCES
 from sheetgen.report.templates import Template
 from sheetgen.sizing import certainty, cost, people, rates, speed, targets
 
-ANSWER = Path(__file__).with_name("answer.js")
+LONGEST = 1500  # characters of a formula's text that a reader still follows
+PARTS = ("answer", "other_loads", "started", "derivation", "request_words")
+ANSWER = tuple(Path(__file__).with_name(f"{name}.js") for name in PARTS)
 CASE = ("case",)  # the axis of what holds for one load alone
 
 
@@ -32,6 +38,7 @@ PROGRAMS: Mapping[str, Program] = {
     "answered": _program(ANSWERED, READ),
     "peopleRead": _program(PEOPLE_READ),
     "again": AGAIN,
+    "started": _program(Table("full", ("chosen",), CHARGE), Table("printed", ("chosen",), PRINTED)),
     "targets": _of_case("targets", speed.cached_fraction, *targets.DEFAULTS),
     "rate": _of_case("rate", people.day_requests, rates.peak_requests_per_second),
     "units": _of_case("units", *UNIT_COSTS),
@@ -45,7 +52,20 @@ def live_program(has_draft: bool = False) -> str:
     """The program, with a draft model's share where one serves beside the models, and the sentences, and what answers a
     question by them and the runtime."""
     programs = {"sheet": sheet_program(has_draft), **PROGRAMS}
-    return "\n".join((print_programs(programs), _print_sentences(SENTENCES), ANSWER.read_text(encoding="utf-8")))
+    answer = (path.read_text(encoding="utf-8") for path in ANSWER)
+    return "\n".join((print_programs(programs), _print_sentences(SENTENCES), _print_explained(programs), *answer))
+
+
+def _print_explained(programs: Mapping[str, Program]) -> str:
+    """A statement that declares EXPLAINED: by name of a quantity what `explain` says of its formula: label, summary,
+    source, and its text of names, where a reader can follow that."""
+    explained = {}
+    for program in (programs["sheet"], programs["chosen"], programs["answered"]):
+        for table in (one for one in program.tables if isinstance(one, Table)):
+            for name, formula in by_name(table.quantities):
+                text = spaced(formula.text_of_names(formula.inputs))
+                explained[name] = [formula.label, formula.summary, formula.source, text if len(text) <= LONGEST else ""]
+    return f"const EXPLAINED={json.dumps(explained, separators=(',', ':'), ensure_ascii=False)};\n"
 
 
 def _print_sentences(sentences: Mapping[str, Template | Formula]) -> str:

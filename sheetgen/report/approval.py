@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import is_text
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
@@ -65,18 +65,19 @@ _FINDING = template(
     saved=q.is_saved == 1,
 )
 _ASKING = template(
-    "{users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour, {at_once} "
-    "of them at once."
+    "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour, "
+    "{at_once} of them at once."
 )
 _ENOUGH = template(
-    "At least {users} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour."
+    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest "
+    "hour."
 )
 _SPEED = template("The first word comes {wait}", wait=sentences.wait)
 _PER_PERSON = template("{usd} a person a month.")
 _TOO_SLOW = template(
     "It proves too [short?small or ]slow: [surer?the margin costs {usd} more a month|nothing is surer].",
     short=q.is_short == 1,
-    surer=is_number(q.usd),
+    surer=is_text(q.usd),
 )
 _FAILS = template(
     "[several?One of {machines} fails: too few are left|The machine fails: the service stops]. A spare costs {usd} a "
@@ -87,7 +88,7 @@ _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template("All {users} ask at the same moment: {usd} a month would serve them in time.")
 _QUALITY = template(
     "The compressed model answers worse: uncompressed[served? costs {usd} more a month|, nothing serves it].",
-    served=is_number(q.usd),
+    served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
     "We never measured [started?the speed of ]this hardware: [other?the cheapest that we did costs {usd} a month|a day "
@@ -104,6 +105,13 @@ _BASIS = template(
     others=is_text(q.models),
     exchanged=is_text(q.exchange),
 )
+# What the live page says of a request, too.
+SENTENCES: dict[str, Template] = {
+    "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "test": _TEST,
+    "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON, "too_slow": _TOO_SLOW,
+    "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY, "reserve": _RESERVE, "bound": _BOUND,
+    "excluded": template(f"Not in the price: {_EXCLUDED}."),
+}  # fmt: skip
 _UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
 SOME_QUALITY = template("quality: test it first")
 # By kind: what is changed, and what we give up, in as few words as a table has room for.

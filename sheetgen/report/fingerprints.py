@@ -113,7 +113,12 @@ def with_fingerprints(record: Record, question: Question) -> Record:
 
 def fingerprints_of(record: Record, question: Question) -> tuple[Fingerprint, ...]:
     """Every fingerprint of the catalogs, for the engine and with the numbers of this sheet."""
-    engine, numbers = question.engine.engine, dict(record.of_replica)
+    return fingerprints_with(record.of_replica, question)
+
+
+def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Question) -> tuple[Fingerprint, ...]:
+    """The same with the numbers of a replica, or without any."""
+    engine, numbers = question.engine.engine, dict(of_replica)
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
     prints, found = question.reference.fingerprints, []

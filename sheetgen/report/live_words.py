@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sheetgen.formula import Formula, is_text
-from sheetgen.report import sentences
+from sheetgen.report import approval, pay_less_words, sentences
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
 
@@ -18,6 +18,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     **{f"way_{kind}": way.what for kind, way in WAYS.items()},
     # A number of months comes as it is shown.
     **{f"gives_up_{kind}": way.gives_up.saying(pays_after_months="{months}") for kind, way in WAYS.items()},
+    **{f"request_{name}": sentence for name, sentence in approval.SENTENCES.items()},
     "rented": template("{rent}, {provider}"),
     "year": template(
         "{year} a year[bound?; the {term} commitment binds {binds}][cancelled?, cancel any day]",
@@ -58,6 +59,37 @@ SENTENCES: Mapping[str, Template | Formula] = {
         held=is_text(q.month),
     ),
     "no_ways": template("None that saves more than 2 %."),
+    "other_gpu": pay_less_words.ANOTHER_GPU,
+    "steps": template(
+        "{month} a month carries [stepped?up to {up_to}|{most}] {unit}[more?; the next step is {next}|[stepped?; "
+        "nothing carries more at this confidence| and more]]",
+        stepped=is_text(q.up_to),
+        more=is_text(q.next),
+    ),
+    "given": template("{name} = {value}: given by the question, the engine or the catalogs."),
+    "step": template("{month} a month up to {up_to} {unit}"),
+    "no_step": template("nothing from {up_to} {unit} on"),
+    "log": template(
+        "The log should say: Available KV cache memory: {pool} GiB; GPU KV cache size: {tokens} tokens; Maximum "
+        "concurrency for {context} tokens per request: {concurrency}x."
+    ),
+    "replicas": template("{n:grouped} {n:replica|replicas}, each on {gpus}, of at most {seqs} requests at once."),
+    "start_vllm": template(
+        "vllm serve {checkpoint} --tensor-parallel-size {tp:whole}[ranked? --data-parallel-size {dp:whole} "
+        "--enable-expert-parallel] --max-model-len {max_model_len:whole} --max-num-seqs {seqs:whole} "
+        "--max-num-batched-tokens {batched:whole} --gpu-memory-utilization {share} --kv-cache-dtype {cache} "
+        "--enable-prefix-caching",
+        ranked=q.dp > 1,
+    ),
+    "no_command": template(
+        "The start command of this deployment comes from the terminal: add --flags to the command below."
+    ),
+    "for_approval": template("For approval, {day}"),
+    "copied": template("Copied."),
+    "not_copied": template("This browser lets the page copy nothing here. The link is in the address bar."),
+    "loads": template("The usual loads of {model}, $ a month"),
+    "compared": template("{model}, {weights}"),
+    "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
         "Worked out in this page; nothing is sent. {engine} {version}, prices as of {day}. Not in them: tax, storage, "
         "network, staff. A month has {hours} hours."

@@ -86,6 +86,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
 WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
+ANOTHER_GPU = template("another GPU at {provider}")
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
 
@@ -102,7 +103,7 @@ def with_pay_less(record: Record, question: Question) -> Record:
 def _other(way: PayLess) -> str:
     """Whom nobody requested: another vendor, GPU or provider."""
     provider = provider_of(way.instance or "")
-    names = {"gpu": f"another GPU at {provider}", "provider": provider, "cloud": provider}
+    names = {"gpu": str(ANOTHER_GPU.fill(provider)), "provider": provider, "cloud": provider}
     return names.get(way.detail, f"{vendor_name(way.detail)} GPUs")
 
 

@@ -50,7 +50,7 @@ rate_or_load_words = template(
 )
 at_once = template("{requests} {requests:request|requests} at once")
 people = template("{users} {users:person|people}")
-of_people = template("{users} {users:person's|people's} {name}")
+of_people = template("{users:grouped} {users:person's|people's} {name}")
 people_at_once = template("{people}, {at_once}")
 finding = template(
     "[single?{model}, ]{load}: [served?[several?{low} to {high}|{low}] a month|nothing serves it]",

@@ -40,6 +40,7 @@ const USUAL = {
   ttft_ms: "",
   context_tokens: "",
   history_hit_fraction: "",
+  compare: "",
   providers: [],
 };
 const OPENED = FACTS.opened ? Object.entries(FACTS.opened) : [["model", FACTS.first]]; // where the address says nothing
@@ -92,13 +93,19 @@ function setUp() {
     label.append(box, name);
     $("providers").append(label);
   }
-  $("about").textContent = say("about", {
-    engine: FACTS.engine,
-    version: FACTS.engine_version,
-    day: FACTS.as_of,
-    hours: String(CONSTANTS.hours_per_month),
-  });
+  fill($("compare_weights"), [...form.elements.weight_dtype.options].map(({ value, textContent }) => [value, textContent]));
+  fill($("derived"), DERIVED_ROOTS.map((name) => [name, EXPLAINED[name][0]]));
+  $("deaths").replaceChildren(...FACTS.deaths.map((cells) => rowOf(cells)));
+  $("about").textContent = aboutWords();
 }
+
+function rowOf([head, ...cells], scope = "row") {
+  const row = element("tr"),
+    name = scope === "col" ? "th" : "td";
+  row.append(element("th", head, { scope }), ...cells.map((text) => element(name, text, scope === "col" ? { scope } : {})));
+  return row;
+}
+const itemsOf = (texts) => texts.map((text) => element("li", text));
 
 // What the form holds, as texts by the names of `recommend`.
 function formTexts() {
@@ -180,14 +187,14 @@ function addressOf(texts) {
     const text = String(texts[name]);
     if (name !== "load" && isSaid(name)) said.set(name, Object.hasOwn(FACTS.inputs, name) ? plain(text) : text);
   }
-  return `#${said.toString().replaceAll("%2C", ",")}`;
+  return `#${said.toString().replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
 }
 
 const quoted = (text) => (/^[\w.,:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const commandOf = (address) =>
   [
     "sheetgen recommend",
-    ...[...new URLSearchParams(address.slice(1)), ...Object.entries(FACTS.command ?? {})].map(
+    ...[...[...new URLSearchParams(address.slice(1))].filter(([name]) => name !== "compare"), ...Object.entries(FACTS.command ?? {})].map(
       ([name, value]) => `--${name.replaceAll("_", "-")} ${quoted(value)}`,
     ),
   ].join(" ");
@@ -195,11 +202,13 @@ const commandOf = (address) =>
 // The answer ----------------------------------------------------------------------------------------------------------
 
 let later = 0; // the task that works out the rest of an answer
+let shown = null; // the answer that stands there, and its words
 
 function show(words) {
   for (const place of PLACES) $(place).textContent = words[place] ?? "";
   $("figure").classList.toggle("none", !words.rent);
   $("rest").hidden = !words.rent;
+  for (const button of document.querySelectorAll(".answer .how")) button.hidden = !words.rent;
   if (!words.rent) return;
   $("chance").style.width = `${100 * words.chance}%`;
   $("memory").replaceChildren(...words.memory.map(({ part, words: text }) => element("li", text, { class: part })));
@@ -224,6 +233,7 @@ function showWays(record) {
   const published = publishedWords(asPublished(record));
   $("published").textContent = published;
   $("published_part").hidden = !published;
+  return ways;
 }
 
 function answerTexts(texts) {
@@ -244,14 +254,21 @@ function answerTexts(texts) {
     $("model_name").textContent = "";
     $("model_name").textContent = modelOf(question.model).name;
     form.elements.model.setAttribute("aria-invalid", "false");
-    const record = answer(question);
-    show(answerWords(record));
+    const record = answer(question),
+      words = answerWords(record);
+    show(words);
     const address = addressOf(texts);
     $("command").value = commandOf(address);
     document.documentElement.dataset.answered = String(performance.now() - start);
+    shown = { record, words, texts, ways: [] };
     later = setTimeout(() => {
-      showWays(record);
-      document.documentElement.dataset.complete = String(performance.now() - start);
+      const begun = performance.now();
+      shown.ways = showWays(record);
+      document.documentElement.dataset.ways = String(performance.now() - begun);
+      later = setTimeout(() => {
+        if (record.chosen) showBeside(shown);
+        document.documentElement.dataset.complete = String(performance.now() - start);
+      });
     });
     return address;
   } catch (error) {
@@ -295,13 +312,7 @@ form.addEventListener("submit", (event) => {
   changed();
 });
 addEventListener("hashchange", readAddress);
-$("copy").addEventListener("click", async () => {
-  try {
-    await navigator.clipboard.writeText(location.href.replace(/#.*/, "") + addressOf(formTexts()));
-    $("copy").textContent = "Copied";
-  } catch {
-    $("copy").textContent = "It is in the address bar";
-  }
+document.addEventListener("DOMContentLoaded", () => {
+  setUp();
+  readAddress();
 });
-setUp();
-readAddress();

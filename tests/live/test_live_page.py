@@ -183,9 +183,49 @@ def test_nothing_is_cut(page: Browser, address: str, width: int) -> None:
     assert small == []
 
 
+OPENED = """new Promise((done) => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+  setTimeout(() => done(0), 300);
+})"""
+TEXT = "document.getElementById({0!r}).textContent"
+
+
+def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}&compare=8b:recommended,nosuch:bf16")
+    page.evaluate(OPENED)
+    steps = page.evaluate(TEXT.format("steps_words"))
+    assert re.fullmatch(r"\$[\d,]+ a month carries up to [\d,]+ people; the next step is \$[\d,]+", steps)
+    assert page.evaluate("document.querySelector('#curve svg').getAttribute('aria-label')").startswith("$")
+    assert page.evaluate(TEXT.format("start")).startswith("vllm serve ")
+    assert "Maximum concurrency for 16,384 tokens per request" in page.evaluate(TEXT.format("log"))
+    assert page.evaluate("document.querySelectorAll('#loads_body tr').length") == 3
+    assert page.evaluate("document.querySelectorAll('#deaths tr').length") > 5
+    assert page.evaluate("document.querySelectorAll('#sources li').length") > 3
+    compared = "[...document.querySelectorAll('#compared tr')].map((row) => row.textContent)"
+    own, other, wrong = page.evaluate(compared)
+    assert own.startswith("Llama 3.1 70B") and other.startswith("Llama 3.1 8B") and "No model is called nosuch" in wrong
+    page.evaluate("document.querySelector('[data-derives=chance]').click()")
+    assert "chance" in page.evaluate(TEXT.format("derived_steps"))
+    page.evaluate("document.querySelector('#derived_steps button').click()")
+    assert page.evaluate("document.querySelectorAll('#derived_steps .step_of').length") == 2
+    assert page.problems == []
+
+
+def test_print_gives_the_request(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    text = page.evaluate(TEXT.format("request"))
+    month = page.evaluate(TEXT.format("month"))
+    assert f"Run Llama 3.1 70B for 640 people's document questions: {month} a month." in text
+    assert "Approve as sized" in text and "What could go wrong" in text and "Not in the price" in text
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.getElementById('request').hidden")
+
+
 def test_every_field_has_a_label(page: Browser, address: str) -> None:
     page.open(f"{address}#model=8b")
-    bare = "[...document.querySelectorAll('input, select')].filter((one) => !one.labels?.[0]?.textContent.trim())"
+    fields = "[...document.querySelectorAll('input:not([type=hidden]), select')]"
+    bare = f"{fields}.filter((one) => !one.labels?.[0]?.textContent.trim())"
     assert page.evaluate(f"{bare}.map((one) => one.name)") == []
 
 
@@ -195,7 +235,6 @@ def test_the_file_is_small(address: str) -> None:
     data = Path(address.removeprefix("file://")).read_bytes()
     assert len(data) <= 800_000
     assert len(gzip.compress(data)) <= 250_000
-    assert not re.search(
-        rb"https?://(?!huggingface)", re.sub(rb'(?s)<script type="application/json".*?</script>', b"", data)
-    )
+    plain = re.sub(rb'(?s)<script type="application/json".*?</script>|const EXPLAINED=.*', b"", data)
+    assert set(re.findall(rb"https?://[^'\"`)\s]+", plain)) <= {b"http://www.w3.org/2000/svg"}
     json.loads(re.findall(rb'(?s)id="facts">(.*?)</script>', data)[0])

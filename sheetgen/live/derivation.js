@@ -1,0 +1,27 @@
+// How a number came about, by the formulas' own texts: what `sheetgen explain` says of them.
+
+const DERIVED_ROOTS = ["monthly_usd", "n_instances", "n_replicas", "paced_requests", "tpot_seconds", "ttft_seconds", "chance",
+  "weights_bytes", "kv_budget_bytes_per_gpu", "served_at_target", "users"];
+
+// Every quantity of an answer on its hardware.
+function everyQuantity({ solved, chosen }) {
+  const grid = along(solved.grid, chosen.position);
+  grid.workOut(PROGRAMS.chosen);
+  grid.workOut(PROGRAMS.answered);
+  return (name) => {
+    const column = grid.find(name, ["chosen"]);
+    return column && readChosen(grid, name);
+  };
+}
+
+const NAME = /\b[a-z][a-z0-9_]*\b/g; // of a quantity, in a formula
+const valueWords = (value) =>
+  typeof value !== "number" ? String(value ?? "\u2013") : value !== value ? "\u2013" : value.toLocaleString("en-US", { maximumSignificantDigits: Math.abs(value) >= 1e6 ? 12 : 6 });
+
+// One step: its name and value, formula with names and with values, meaning, source, and what it reads.
+function stepOf(name, valueOf) {
+  const [label, summary, source, text] = EXPLAINED[name] ?? ["", "", "", ""];
+  const inputs = [...new Set(text.match(NAME))].filter((word) => valueOf(word) !== undefined);
+  const withValues = text.replaceAll(NAME, (word) => (inputs.includes(word) ? valueWords(valueOf(word)) : word));
+  return { name, label, summary, source, text, withValues, value: valueWords(valueOf(name)), inputs };
+}

@@ -1,0 +1,93 @@
+// The same question at other loads: the months of many of them at once, where the next step is, the grid of the usual
+// ones; and what a day of measuring costs.
+
+const OF_LOADS = PROGRAMS.sheet.order.filter((name) => PROGRAMS.sheet.tables[name].axes?.includes("load"));
+
+// What a load is called in a question, and its amount.
+const loadName = (question) => (question.users ? "users" : question.isRate ? "requests_per_second" : "concurrent_requests");
+const amountOf = (question) => question[question.users || !question.isRate ? loadName(question) : "rate"];
+
+// What would be rented at each of these amounts of a question's load, in its class and at the confidence in force.
+function atLoads({ question, grid }, amounts, kind = loadName(question)) {
+  const none = { users: 0, requests_per_second: 0, requests_per_day: 0, tokens_per_day: 0 };
+  const rates = amounts.map((amount) =>
+    kind === "concurrent_requests" ? 0 : peakOf({ ...question.workload, ...none, [kind]: amount }),
+  );
+  const places = amounts.map(() => 0);
+  const wide = Object.assign(grid.along("load", amounts.length, { pace: places }), { offers: grid.offers });
+  const isKind = (name) => amounts.map((amount) => (kind === name ? amount : 0));
+  wide.put(["load"], "concurrent_requests", isKind("concurrent_requests"));
+  wide.put(["load"], "stated_users", isKind("users"));
+  if (kind === "concurrent_requests") wide.columns.delete("requests_per_second");
+  else wide.put(["load"], "requests_per_second", rates);
+  wide.workOut(PROGRAMS.sheet, OF_LOADS);
+  wide.workOut(PROGRAMS.choice);
+  const read = (name) => wide.values(name, ["load"]);
+  const [usd, positions, n_instances] = ["chosen_usd", "chosen_position", "fewest_instances"].map(read);
+  return amounts.map((_, i) => (usd[i] === usd[i] ? rentalOnly(rentalOf(wide, positions[i] - 1, n_instances[i], usd[i])) : null));
+}
+
+const WIDER = 4; // times the load: how far the curve goes
+const POINTS = 64; // of the curve
+const TRIED = 16; // amounts between two, of which the step is between two
+const isSame = (one, other) => one?.monthly_usd === other?.monthly_usd;
+
+// The months up to four times the load, and up to which amount the month stays; next: what is rented beyond it.
+function stepsOf({ solved, chosen }) {
+  const { question } = solved,
+    amount = amountOf(question),
+    isWhole = loadName(question) !== "requests_per_second";
+  const most = amount * WIDER,
+    rounded = (x) => (isWhole ? Math.round(x) : x);
+  const amounts = [...new Set(Array.from({ length: POINTS }, (_, i) => Math.max(rounded((most * (i + 1)) / POINTS), isWhole ? 1 : 0)))];
+  const rented = atLoads(solved, amounts);
+  const points = amounts.map((x, i) => ({ amount: x, monthly_usd: rented[i]?.monthly_usd ?? null }));
+  const first = amounts.findIndex((x, i) => x > amount && !isSame(rented[i], chosen));
+  if (first < 0) return { amount, points, upTo: null, next: null };
+  let [low, high, next] = [Math.max(amount, amounts[first - 1] ?? 0), amounts[first], rented[first]];
+  while (isWhole ? high - low > 1 : high - low > low / 1000) {
+    const step = (high - low) / TRIED;
+    const tried = [...new Set(Array.from({ length: TRIED - 1 }, (_, i) => rounded(low + step * (i + 1))))].filter((x) => x > low && x < high);
+    const found = atLoads(solved, tried),
+      k = found.findIndex((one) => !isSame(one, chosen));
+    if (k >= 0) [high, next] = [tried[k], found[k]];
+    if (k !== 0) low = k < 0 ? tried.at(-1) : tried[k - 1];
+  }
+  return { amount, points, upTo: low, next };
+}
+
+// The months of the usual workloads at the usual numbers of requests at once: rows by workload.
+function gridOfLoads({ question }) {
+  return FACTS.workloads.flatMap((workload) => {
+    const { id, name, input_tokens, output_tokens } = workload;
+    try {
+      const asked = { ...question, model: question.model.id, input_tokens, output_tokens, context_tokens: undefined, users: undefined };
+      const solved = solve(completed({ ...asked, requests_per_second: undefined, concurrent_requests: 1 }));
+      return [{ id, name, context: input_tokens + output_tokens, rented: atLoads(solved, FACTS.tiers) }];
+    } catch (error) {
+      if (!(error instanceof QuestionError)) throw error;
+      return []; // longer than the model reads
+    }
+  });
+}
+
+// A day on the machines of one replica, on demand where they are sold so; and where an even chance rents for less than
+// any near tie with the answer, what it would rent.
+function measureOf({ chosen, gpus_per_replica, monthly_usd, by_confidence }) {
+  const even = by_confidence.find((level) => level?.confidence === FACTS.levels.even);
+  const aDayOn = (rental, n_gpus) => {
+    const n_instances = Math.ceil(n_gpus / machineOf(rental.offer)[GPU_COUNT]);
+    return { instance: rental.instance, n_instances, usd: FACTS.measured_hours * n_instances * onDemand(rental.offer) };
+  };
+  const isCheaper = even && even.monthly_usd * (1 + CONSTANTS.near_tie_fraction) < monthly_usd;
+  return {
+    ...aDayOn(chosen, gpus_per_replica),
+    decider: isCheaper ? { ...aDayOn(even, even.gpus_per_replica), monthly_usd: even.monthly_usd } : null,
+  };
+}
+
+// $ an hour of an offer's machine on demand, or in its own class where it is not sold so.
+function onDemand(offer) {
+  const { [USD]: usd, [DISCOUNT]: discount, [ON_DEMAND_USD]: plain } = MARKET.offers[offer];
+  return plain ?? usd * (1 - (discount ?? 0));
+}

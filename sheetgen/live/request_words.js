@@ -1,0 +1,164 @@
+// The request for approval in words, and the answer as Markdown and CSV.
+
+const lessOf = (usd) => (usd >= 1e6 ? `${FACTS.currency.prefix}${fixed((usd * FACTS.currency.rate) / 1e6, 2)}M` : dollars(usd));
+const machinesWords = (n) => `${count(n)} ${n === 1 ? "machine" : "machines"}`;
+const placeWords = (rental) => say("rented", { rent: rentWords(rental), provider: providerOf(rental.instance) });
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+// What people call the requests of a question: of a usual workload its word, else requests.
+function requestsWord({ workload }) {
+  const isOf = (one) => one.input_tokens === workload.input_tokens && one.output_tokens === workload.output_tokens;
+  return `${FACTS.workloads.find(isOf)?.called ?? "request"}s`;
+}
+
+function workWords(record) {
+  const { question } = record,
+    stated = question.users,
+    users = stated || (record.users >= 1 ? record.users : 0);
+  const requests = requestsWord(question);
+  const measure = question.isRate
+    ? `${rateWords(record.requests_per_second)} a second`
+    : `${count(record.concurrent_requests)} at once`;
+  if (!users) return `${measure} ${requests}`;
+  return say("request_work", { users, name: requests, measure: stated ? "" : measure });
+}
+
+// A box to tick: its name, $ a month, what is rented, and what is said of it.
+function optionOf(record, name, rental, isShort) {
+  const { purchase } = record,
+    month = rental.monthly_usd;
+  const year = say("request_year", {
+    year: dollars(12 * month),
+    purchase,
+    term: FACTS.terms[purchase] ?? "",
+    binds: lessOf(FACTS.purchases[purchase].months * month),
+    contingency: "",
+    rent: "",
+  });
+  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort) }));
+  return { name, price: `${dollars(month)} a month`, rent: placeWords(rental), facts: [year, sure] };
+}
+
+function* optionsOf(record, margin, isSure, measure) {
+  yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure);
+  if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
+  else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
+  const run = measure.decider ?? measure;
+  const test = say("request_test", {
+    machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
+    requests: requestsWord(record.question),
+    cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
+    rises: Number(Boolean(margin) && !isSure),
+    settled: Number(Boolean(margin) && isSure),
+  });
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: placeWords(run), facts: [test] };
+}
+
+// What is served, and how fast.
+function* servedOf(record) {
+  const { question } = record;
+  const values = {
+    users: question.users || record.users,
+    times: String(question.workload.requests_per_user_per_day),
+    per_hour: count(Math.floor(record.requests_per_hour)),
+    requests: requestsWord(question),
+    at_once: count(Math.ceil(record.concurrent_requests - 1e-9)),
+  };
+  if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
+  if (question.workload.output_tokens > 1) yield say("request_speed", waitValues(record));
+  if (values.users >= 1) {
+    const { prefix, rate } = FACTS.currency, each = (record.monthly_usd * rate) / values.users;
+    yield say("request_per_person", { usd: prefix + fixed(each, each < 100 ? 2 : 0) });
+  }
+}
+
+// What could go wrong, each with what it costs.
+function* risksOf(record, margin, isSure) {
+  const { question, n_instances, monthly_usd: usd, purchase } = record;
+  const isShort = Number(record.limit === "memory" && record.chance < FACTS.levels.sure);
+  if (!isSure) yield say("request_too_slow", { usd: margin ? lessOf(margin.monthly_usd - usd) : "", is_short: isShort });
+  if (!CONSTANTS.survive) yield say("request_fails", { machines: machinesWords(n_instances), n_instances, usd: lessOf(usd / n_instances) });
+  if (question.users && question.users <= FACTS.most_at_once) {
+    const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
+    if (every?.monthly_usd > usd) yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd) });
+  }
+  const published = asPublished(record);
+  if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))
+    yield say("request_quality", { usd: published.monthly_usd === null ? "" : lessOf(published.monthly_usd - usd) });
+  const months = FACTS.purchases[purchase].months;
+  if (months) yield say("request_bound", { usd: lessOf(months * usd) });
+  if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
+  yield say("request_excluded", {});
+}
+
+// The request for approval of an answer: texts by its parts.
+function requestWords(record) {
+  const margin = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
+  const isSame = margin && margin.monthly_usd <= record.monthly_usd * FACTS.measure_first.about;
+  const isSure = record.chance >= FACTS.levels.sure || Boolean(isSame);
+  const what = say("request_what", { models: record.question.model.name, work: workWords(record) });
+  return {
+    sentence: say("request_run", { what, month: dollars(record.monthly_usd) }),
+    options: [...optionsOf(record, margin, isSure, measureOf(record))],
+    serves: [...servedOf(record)],
+    risks: [...risksOf(record, margin, isSure)],
+  };
+}
+
+// Text on one line of Markdown that shows just that.
+const plainMarkdown = (text) => text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
+const markdownTable = (heads, rows) =>
+  [heads, heads.map(() => "---"), ...rows.map((row) => row.map(plainMarkdown))].map((row) => `| ${row.join(" | ")} |`).join("\n");
+
+// The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
+function asMarkdown(record, words, ways, link) {
+  const request = requestWords(record);
+  const options = request.options.map(({ name, price, rent, facts }) => [name, price, facts.join(" "), rent]);
+  const paid = ways.map((way) => {
+    const { what, gives_up } = wayWords(way, record);
+    return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), gives_up];
+  });
+  const parts = [
+    `**${plainMarkdown(request.sentence)}.**`,
+    markdownTable(["To approve", "Price", "What that is", "Rent"], options),
+    plainMarkdown(words.margin),
+    paid.length ? markdownTable(["To pay less", "Rent", "A month", "What we give up"], paid) : "",
+    [...request.serves, ...request.risks].map((text) => `- ${plainMarkdown(text)}`).join("\n"),
+    plainMarkdown(aboutWords()),
+    `<${link}>`,
+  ];
+  return parts.filter(Boolean).join("\n\n") + "\n";
+}
+
+const aboutWords = () =>
+  say("about", {
+    engine: FACTS.engine,
+    version: FACTS.engine_version,
+    day: FACTS.as_of,
+    hours: String(CONSTANTS.hours_per_month),
+  });
+
+// What a spreadsheet reads as a formula is text to it behind an apostrophe.
+const csvField = (value) => {
+  const text = value === null || value === undefined || value !== value ? "" : String(value);
+  const safe = typeof value === "string" && /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+const csvLine = (values) => values.map(csvField).join(",") + "\r\n";
+const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "concurrent_requests", "weight_dtype", "kv_cache_dtype",
+  "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size", "pipeline_parallel_size",
+  "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "annual_usd", "chance",
+  "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
+
+// The answer as a line of CSV, and each way to pay less as one.
+function asCsv(record, ways) {
+  const { workload } = record.question;
+  const names = ["way", "context_tokens", "input_tokens", "output_tokens", ...OF_CSV];
+  const values = [workload.context_tokens, workload.input_tokens, workload.output_tokens];
+  const lines = ways.map((way) => {
+    const own = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])), verdict: "fits" };
+    const rented = { instance: way.instance, n_instances: way.n_instances, monthly_usd: way.monthly_usd, annual_usd: 12 * way.monthly_usd, chance: way.chance };
+    return csvLine([way.kind, ...values, ...OF_CSV.map((name) => ({ ...own, ...rented })[name])]);
+  });
+  return csvLine(names) + csvLine(["", ...values, ...OF_CSV.map((name) => record[name])]) + lines.join("");
+}

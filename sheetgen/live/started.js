@@ -1,0 +1,68 @@
+// For engineers: what the log of a replica says, and the command that starts it; nothing where the page does not know.
+
+// What the engine prints of its pool, each sequence charged all its tokens.
+function logOf({ solved, chosen, pipeline_parallel_size }) {
+  if (pipeline_parallel_size > 1) return null;
+  const length = solved.question.workload.max_model_len;
+  const full = along(solved.grid, chosen.position).again(Object.fromEntries(FACTS.tokens.map((name) => [name, length])));
+  full.put([], "stage_fraction", [1]);
+  full.workOut(PROGRAMS.started, ["full"]);
+  full.add("full_kv_blocks_per_sequence", full.latest("kv_blocks_per_sequence"));
+  full.workOut(PROGRAMS.started, ["printed"]);
+  const read = (name) => readChosen(full, name);
+  return {
+    kv_pool_bytes_per_gpu: read("kv_pool_bytes_per_gpu"),
+    kv_tokens: read("kv_tokens"),
+    max_concurrency: read("max_concurrency"),
+  };
+}
+
+const BITS_16 = ["bf16", "fp16"];
+
+// The command of one replica under vLLM; nothing under another engine, or where a flag hangs on what the page lacks.
+function startCommand(record) {
+  const { question, chosenGrid } = record,
+    { model, weights, kv, workload } = question;
+  const isPublished = weights === model.weights,
+    checkpoint = isPublished ? model.is_named && model.names.at(-1) : (model.served[weights] ?? model.checkpoints[weights]);
+  if (!FACTS.starts || FACTS.has_draft || !checkpoint || record.pipeline_parallel_size > 1) return "";
+  const isPlain = FACTS.started_unless.every((name) => !(readChosen(chosenGrid, name) > 0));
+  const { architecture } = FACTS.gpus.find(({ id }) => id === record.gpu);
+  const isRemarked = FACTS.starts.remarked.includes(architecture) && [weights, kv].some((dtype) => dtype.startsWith("fp8"));
+  if (!isPlain || isRemarked || (BITS_16.includes(weights) && !isPublished)) return "";
+  const isOurs = !isPublished && BITS_16.includes(kv);
+  return say("start_vllm", {
+    checkpoint,
+    tp: record.tensor_parallel_size,
+    dp: record.data_parallel_size,
+    max_model_len: workload.max_model_len,
+    seqs: Math.ceil(record.requests_per_replica / record.data_parallel_size),
+    batched: readChosen(chosenGrid, "max_num_batched_tokens"),
+    share: String(CONSTANTS.gpu_memory_utilization),
+    cache: isOurs ? FACTS.starts.wide : (FACTS.starts.kv[kv] ?? "auto"),
+  });
+}
+
+// For engineers in words: texts by the names of their places.
+function engineerWords(record) {
+  const log = logOf(record),
+    gib = (bytes, decimals) => fixed(bytes / FACTS.gib, decimals);
+  const command = startCommand(record);
+  return {
+    replicas: say("replicas", {
+      n: record.n_replicas,
+      gpus: `${record.gpus_per_replica} \u00d7 ${record.gpu_name}`,
+      seqs: count(record.requests_per_replica),
+    }),
+    start: command,
+    start_note: command ? "" : say("no_command", {}),
+    log: log
+      ? say("log", {
+          pool: gib(log.kv_pool_bytes_per_gpu, 2),
+          tokens: count(log.kv_tokens),
+          context: count(record.question.workload.max_model_len),
+          concurrency: fixed(log.max_concurrency, 2),
+        })
+      : "",
+  };
+}

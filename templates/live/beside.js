@@ -1,0 +1,240 @@
+// What stands beside an answer: the steps of cost, other models, what engineers need, and the request that is printed.
+
+const SVG = "http://www.w3.org/2000/svg";
+function drawn(name, attributes, text = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+const UNITS = { users: "people", concurrent_requests: "requests at once", requests_per_second: "requests a second" };
+
+function showSteps(record) {
+  const { amount, points, upTo, next } = stepsOf(record),
+    kind = loadName(record.question),
+    unit = UNITS[kind];
+  const amountText = (x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
+  $("steps_words").textContent = say("steps", {
+    month: dollars(record.monthly_usd),
+    up_to: upTo === null ? "" : amountText(upTo),
+    most: amountText(points.at(-1).amount),
+    unit,
+    next: next ? dollars(next.monthly_usd) : "",
+  });
+  const ends = points.filter((point, i) => points[i + 1]?.monthly_usd !== point.monthly_usd);
+  const words = ends.map(({ amount: up, monthly_usd }) =>
+    say(monthly_usd === null ? "no_step" : "step", { month: dollars(monthly_usd ?? 0), up_to: amountText(up), unit }),
+  );
+  $("steps").replaceChildren(...itemsOf(words));
+  $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
+}
+
+const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [640, 230, 76, 30, 14, 12]; // of the curve, and of what is around it
+const moneyMark = (amount) => FACTS.currency.prefix + amount.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 });
+
+// The distance of rules: 1, 2 or 5 of a power of ten, so that there are at most five.
+function distanceOfRules(most) {
+  const power = 10 ** Math.floor(Math.log10(most / 5));
+  return [1, 2, 5, 10].map((n) => n * power).find((step) => most / step <= 5);
+}
+
+// Months by the load, a step where they change, nothing where nothing carries it; a dot where the answer is.
+function curveOf(month, amount, points, unit, amountText) {
+  const { rate } = FACTS.currency,
+    most = points.at(-1).amount;
+  const dearest = rate * Math.max(month, ...points.map(({ monthly_usd }) => monthly_usd ?? 0));
+  const rule = distanceOfRules(dearest),
+    top = Math.ceil(dearest / rule) * rule;
+  const x = (of) => LEFT + (of / most) * (WIDTH - LEFT - RIGHT),
+    y = (money) => HEIGHT - BOTTOM - (money / top) * (HEIGHT - BOTTOM - TOP);
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": $("steps_words").textContent, class: "curve" });
+  for (let money = 0; money <= top * 1.001; money += rule) {
+    svg.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(money), y2: y(money), class: "rule" }));
+    svg.append(drawn("text", { x: LEFT - 8, y: y(money) + 5, "text-anchor": "end" }, moneyMark(money)));
+  }
+  for (const part of [1, 2, 3, 4]) {
+    const text = amountText((most * part) / 4) + (part === 4 ? ` ${unit}` : "");
+    if (part !== 3) svg.append(drawn("text", { x: x((most * part) / 4), y: HEIGHT - 6, "text-anchor": part === 4 ? "end" : "middle" }, text));
+  }
+  let [from, isDrawn, path] = [0, false, ""];
+  for (const { amount: up, monthly_usd } of points) {
+    if (monthly_usd !== null) path += `${isDrawn ? "L" : "M"}${x(from).toFixed(1)} ${y(monthly_usd * rate).toFixed(1)}H${x(up).toFixed(1)}`;
+    [from, isDrawn] = [up, monthly_usd !== null];
+  }
+  svg.append(drawn("path", { d: path, class: "step" }));
+  svg.append(drawn("circle", { cx: x(amount), cy: y(month * rate), r: 6, class: "here" }));
+  return svg;
+}
+
+function showEngineers({ record, words }) {
+  const told = engineerWords(record);
+  for (const place of ["replicas", "start", "start_note", "log"]) $(place).textContent = told[place];
+  $("start").hidden = $("copy_start").hidden = !told.start;
+  $("parts_words").textContent = words.memory.map((part) => part.words).join("; ");
+  $("loads_words").textContent = say("loads", { model: record.question.model.name });
+  const sources = FACTS.sources.map(([text, url]) => {
+    const item = element("li", url ? "" : text);
+    if (url) item.append(element("a", text, { href: url, rel: "noreferrer" }));
+    return item;
+  });
+  $("sources").replaceChildren(...itemsOf([FACTS.sources_of_models[record.question.model.source]]), ...sources);
+  if ($("loads").open) showLoads(record);
+  if ($("derivation").open) showDerived(record);
+}
+
+function showLoads(record) {
+  const cell = (one) => (one ? `${dollars(one.monthly_usd)}: ${rentWords(one)}` : FACTS.verdicts.none);
+  $("loads_head").replaceChildren(rowOf(["Load", ...FACTS.tiers.map((n) => `${count(n)} at once`)], "col"));
+  $("loads_body").replaceChildren(
+    ...gridOfLoads(record.solved).map(({ name, context, rented }) => rowOf([`${name}, ${count(context)} tokens`, ...rented.map(cell)])),
+  );
+}
+
+// How a number came about; each that it reads is a button, which shows the same of it below.
+function showDerived(record) {
+  const valueOf = everyQuantity(record);
+  $("derived_steps").replaceChildren(derivedStep($("derived").value, valueOf));
+}
+
+function derivedStep(name, valueOf) {
+  const step = stepOf(name, valueOf),
+    box = element("div", "", { class: "step_of" });
+  if (!EXPLAINED[name]) {
+    box.append(element("p", say("given", { name, value: step.value })));
+    return box;
+  }
+  box.append(element("p", `${step.label}: ${step.summary}`));
+  for (const text of [step.text && `${name} = ${step.text}`, step.text && `= ${step.withValues}`, `= ${step.value}`].filter(Boolean)) {
+    const line = element("p");
+    line.append(element("code", text));
+    box.append(line);
+  }
+  if (step.source) box.append(element("p", step.source, { class: "soft" }));
+  const buttons = element("p", "", { class: "buttons" });
+  for (const input of step.inputs) {
+    const button = element("button", input.replaceAll("_", " "), { type: "button", "aria-expanded": "false" });
+    let below = null;
+    button.addEventListener("click", () => {
+      if (below) below.remove();
+      below = below ? null : derivedStep(input, valueOf);
+      if (below) box.append(below);
+      button.setAttribute("aria-expanded", String(Boolean(below)));
+    });
+    buttons.append(button);
+  }
+  if (step.inputs.length) box.append(buttons);
+  return box;
+}
+
+const MOST_COMPARED = 8;
+const comparedIn = (text) => text.split(",").filter(Boolean).slice(0, MOST_COMPARED);
+
+// The answer beside those of other models and precisions to the same question.
+function showCompared({ record, texts }) {
+  const rows = comparedIn(texts.compare).map((entry) => {
+    const [model, weights = "recommended"] = entry.split(":"),
+      button = element("button", "Remove", { type: "button", "aria-label": `Remove ${model}, ${weights}` });
+    button.addEventListener("click", () => {
+      form.elements.compare.value = comparedIn(texts.compare).filter((one) => one !== entry).join(",");
+      changed();
+    });
+    return comparedRow(model, weights, button, () => answer({ ...questionOf(texts), model, weight_dtype: weights }));
+  });
+  $("compared").replaceChildren(comparedRow(texts.model, texts.weight_dtype, "", () => record), ...rows);
+}
+
+function comparedRow(model, weights, last, recordOf) {
+  let cells = null;
+  try {
+    const record = recordOf(),
+      words = answerWords(record);
+    const head = say("compared", { model: record.question.model.name, weights: record.weight_dtype.toUpperCase() });
+    const rented = record.chosen ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) }) : "";
+    cells = [head, words.month, rented, words.wait ?? ""];
+  } catch (error) {
+    if (!(error instanceof QuestionError)) throw error;
+    cells = [`${model}, ${weights}`, "", error.message, ""];
+  }
+  const row = rowOf(cells),
+    end = element("td");
+  end.append(last);
+  row.append(end);
+  return row;
+}
+
+function showBeside(now) {
+  showSteps(now.record);
+  showEngineers(now);
+  showCompared(now);
+}
+
+// The request for approval, as it is printed.
+function showRequest({ record, words, ways }) {
+  const request = requestWords(record);
+  const options = request.options.map(({ name, price, rent, facts }) => {
+    const box = element("div", "", { class: "option" });
+    box.append(element("b", `\u2610 ${name}${price && `: ${price}`}`), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
+    return box;
+  });
+  const paid = ways.map((way) => {
+    const { what, gives_up } = wayWords(way, record),
+      rented = way.instance ? `${placeWords(way)}; ` : "";
+    return `${capital(what)}: ${dollars(way.monthly_usd)} a month; ${rented}gives up ${gives_up}`;
+  });
+  $("request_day").textContent = say("for_approval", { day: FACTS.as_of });
+  $("request_sentence").textContent = `${request.sentence}.`;
+  $("request_options").replaceChildren(...options);
+  $("request_margin").textContent = words.margin;
+  $("request_ways").replaceChildren(...itemsOf(paid));
+  $("request_serves").replaceChildren(...itemsOf(request.serves));
+  $("request_risks").replaceChildren(...itemsOf(request.risks));
+  $("request_about").textContent = aboutWords();
+}
+
+// Buttons ---------------------------------------------------------------------------------------------------------------
+
+async function take(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    $("taken").textContent = say("copied", {});
+  } catch {
+    $("taken").textContent = say("not_copied", {});
+  }
+}
+
+const linkOf = () => location.href.replace(/#.*/, "") + addressOf(formTexts());
+function whenPressed(id, act) {
+  $(id).addEventListener("click", act);
+}
+whenPressed("copy", () => take(linkOf()));
+whenPressed("copy_start", () => take($("start").textContent));
+whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf())));
+whenPressed("csv", () => {
+  const file = new Blob([asCsv(shown.record, shown.ways)], { type: "text/csv" });
+  element("a", "", { href: URL.createObjectURL(file), download: `${shown.record.model}.csv` }).click();
+});
+whenPressed("print", () => print());
+whenPressed("compare_add", () => {
+  const model = $("compare_model").value.trim();
+  if (!model) return;
+  const entries = [...comparedIn(form.elements.compare.value), `${model}:${$("compare_weights").value}`];
+  form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
+  changed();
+});
+addEventListener("beforeprint", () => {
+  if (!shown?.record.chosen) return;
+  showRequest(shown);
+  $("request").hidden = false;
+});
+addEventListener("afterprint", () => ($("request").hidden = true));
+for (const [id, show] of [["loads", showLoads], ["derivation", showDerived]])
+  $(id).addEventListener("toggle", () => $(id).open && shown?.record.chosen && show(shown.record));
+for (const button of document.querySelectorAll("[data-derives]"))
+  button.addEventListener("click", () => {
+    $("derived").value = button.dataset.derives;
+    $("derivation").open = true;
+    showDerived(shown.record);
+    $("derived").focus();
+  });
+$("derived").addEventListener("change", () => showDerived(shown.record));

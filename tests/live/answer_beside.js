@@ -1,0 +1,35 @@
+// node answer_beside.js source.js questions.json: what the page's program says beside each answer.
+const fs = require("fs");
+const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
+const program = (0, eval)(
+  `(() => {${source}; return { answer, answerWords, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, gridOfLoads,
+    requestWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, QuestionError }})()`,
+);
+
+function beside(question) {
+  try {
+    const found = program.answer(question);
+    if (!found.chosen) return null;
+    const words = program.answerWords(found),
+      ways = program.waysToPayLess(found),
+      valueOf = program.everyQuantity(found);
+    return {
+      month: found.monthly_usd,
+      limit: found.limit,
+      start: program.engineerWords(found).start,
+      log: program.logOf(found),
+      measure: program.measureOf(found),
+      steps: program.stepsOf(found),
+      loads: program.gridOfLoads(found.solved).map((row) => ({ ...row, rented: row.rented.map((one) => one?.monthly_usd ?? null) })),
+      request: program.requestWords(found),
+      markdown: program.asMarkdown(found, words, ways, "https://a.example/#x"),
+      csv: program.asCsv(found, ways),
+      derived: program.DERIVED_ROOTS.map((name) => program.stepOf(name, valueOf)),
+    };
+  } catch (error) {
+    if (!(error instanceof program.QuestionError)) throw error;
+    return null;
+  }
+}
+
+console.log(JSON.stringify(JSON.parse(given).map(beside)));

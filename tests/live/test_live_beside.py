@@ -1,0 +1,170 @@
+"""What stands beside an answer of the page is what Python says: the request, the next step of cost, the log, the start
+command, a day of measuring, the grid of loads."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_questions import Question, catalog, facts, in_python, options_of, program_of, random_questions
+from node import run
+
+from sheetgen.answer.answer_record import Record
+from sheetgen.answer.levers import levers_of_sheet
+from sheetgen.answer.solve import solve
+from sheetgen.api import recommended, sheet_record
+from sheetgen.errors import SheetgenError
+from sheetgen.explain import ChoiceDerivation
+from sheetgen.launch.recommended import launches
+from sheetgen.live.live_facts import facts_of_sheet
+from sheetgen.question.sheet_question import Question as Asked
+from sheetgen.question.sheet_question import ask
+from sheetgen.report.build_page import build_page
+
+SCRIPT = Path(__file__).with_name("answer_beside.js")
+USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
+FEW: list[Question] = [
+    USERS,
+    {"model": "deepseek-v3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
+    {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
+]
+NAMES = ("70b", "deepseek-v3", "8b")
+
+
+def plainly_called(known: Any) -> Any:
+    """Facts in which the requests of a usual workload are called requests, as those of a load of one's own are."""
+    return {**known, "workloads": [{**one, "called": "request"} for one in known["workloads"]]}
+
+
+def beside(questions: list[Question], folder: Path, known: Any) -> list[Any]:
+    answers: list[Any] = run(SCRIPT, folder, program_of(plainly_called(known)), questions)
+    return answers
+
+
+def in_full(question: Question) -> tuple[Record, Asked] | None:
+    try:
+        solved = recommended(options_of(question), catalog())
+    except SheetgenError:
+        return None
+    return sheet_record(solved, levers_of_sheet(solved)), solved.question
+
+
+def wrong_beside(question: Question, page: Any) -> list[str]:
+    """What the page says otherwise than Python beside an answer."""
+    answered = in_full(question)
+    if answered is None or answered[0].cells[0].chosen is None:
+        return [] if page is None else [f"{question}: Python has no answer"]
+    record, asked = answered
+    [cell] = record.cells
+    request = build_page(record, asked).request
+    [launch] = launches(record, asked, (), catalog()).values()
+    measure = cell.measure
+    options = [
+        (one.name, f"{one.price} {one.per}" if one.price else "", str(one.rent or ""), [*map(str, one.facts)])
+        for one in request.options
+    ]
+    shown = [(one["name"], one["price"], one["rent"], one["facts"]) for one in page["request"]["options"]]
+    log = cell.log
+    pairs = {
+        "limit": (cell.answer.limit, page["limit"]),
+        "sentence": (str(request.sentence), page["request"]["sentence"]),
+        "options": (options, shown),
+        "serves": ([*map(str, request.serves)], page["request"]["serves"]),
+        "risks": (
+            [text for text in map(str, request.risks) if "never measured" not in text],
+            page["request"]["risks"][:-1],
+        ),
+        "excluded": (f"Not in the price: {request.excluded}.", page["request"]["risks"][-1]),
+        "start": (launch.serve if page["start"] else "", page["start"]),
+        "log": (log and as_printed(asdict(log)), as_printed(page["log"])) if page["log"] else ((), ()),
+        "measure": (measure and day_of(asdict(measure)), day_of(page["measure"])),
+    }
+    return [
+        f"{question}, {name}: {python} in Python, {said} on the page"
+        for name, (python, said) in pairs.items()
+        if python != said
+    ]
+
+
+def as_printed(log: Any) -> list[float]:
+    """The figures of a log: bytes to the MiB."""
+    return [round(log["kv_pool_bytes_per_gpu"] / 2**20), int(log["kv_tokens"]), round(log["max_concurrency"], 6)]
+
+
+def day_of(measure: Any) -> list[float]:
+    """What a day of measuring costs: of the answer, and of what decides."""
+    return [round(one["usd"], 6) for one in (measure, measure["decider"]) if one]
+
+
+def test_beside_a_few(tmp_path: Path) -> None:
+    pages = beside(FEW, tmp_path, facts(NAMES))
+    assert [text for question, page in zip(FEW, pages, strict=True) for text in wrong_beside(question, page)] == []
+    assert [bool(page["start"]) for page in pages] == [True] * 3
+    assert all(page["log"] for page in pages)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [11, 12])
+def test_beside_random_questions(seed: int, tmp_path: Path) -> None:
+    questions = list(random_questions(seed, 40))
+    pages = beside(questions, tmp_path, facts())
+    assert [
+        text for question, page in zip(questions, pages, strict=True) for text in wrong_beside(question, page)
+    ] == []
+    assert sum(bool(page and page["start"]) for page in pages) > 15
+
+
+def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
+    """Up to the last of them the month stays; with one more person it does not."""
+    [page] = beside([USERS], tmp_path, facts(NAMES))
+    steps = page["steps"]
+    same, beyond = (in_python({**USERS, "users": steps["upTo"] + more})["monthly_usd"] for more in (0, 1))
+    assert same == pytest.approx(page["month"], rel=1e-9)
+    assert beyond == pytest.approx(steps["next"]["monthly_usd"], rel=1e-9) and beyond != same
+    for point in steps["points"][7::24]:
+        assert in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
+            point["monthly_usd"], rel=1e-9
+        )
+
+
+def test_the_grid_of_loads_is_that_of_the_build(tmp_path: Path) -> None:
+    question = ask(catalog(), {"models": "8b", "as_of": "2026-08-01"})
+    page_facts = json.loads(json.dumps(facts_of_sheet(question)))
+    [page] = beside([{"model": "8b", "users": 20, "input_tokens": 3072, "output_tokens": 1024}], tmp_path, page_facts)
+    record = sheet_record(solve(question))
+    months = [cell.chosen.monthly_usd if cell.chosen else None for cell in record.cells]
+    assert [usd for row in page["loads"] for usd in row["rented"]] == pytest.approx(months, rel=1e-9)
+
+
+def test_a_derivation_is_that_of_explain(tmp_path: Path) -> None:
+    [page] = beside([USERS], tmp_path, facts(NAMES))
+    options = options_of(USERS)
+    derived = ChoiceDerivation(recommended(options, catalog()), options)
+    for step in page["derived"]:
+        assert step["text"] or step["name"] in (
+            "paced_requests",
+            "chance",
+            "ttft_seconds",
+            "tpot_seconds",
+            "n_replicas",
+        ), step
+    for name in ("monthly_usd", "n_instances"):
+        [shown] = [step for step in page["derived"] if step["name"] == name]
+        python = derived.step(name)
+        assert (shown["text"], shown["label"], shown["source"]) == (python.formula, python.label, python.source)
+        assert float(shown["value"].replace(",", "")) == pytest.approx(python.value, rel=1e-5)
+
+
+def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
+    [page] = beside([USERS], tmp_path, facts(NAMES))
+    month = f"${page['month']:,.0f}"
+    assert page["markdown"].startswith("**Run Llama 3.1 70B for 320 people's requests: ") and month in page["markdown"]
+    assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
+    first, *ways = csv.DictReader(io.StringIO(page["csv"]))
+    assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""
+    assert [way["way"] for way in ways] == [way["kind"] for way in in_python(USERS)["pay_less"]]
