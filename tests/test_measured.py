@@ -21,6 +21,7 @@ from sheetgen.measured.measured_point import MeasuredPoint, Unusable
 from sheetgen.measured.read_measured import TOOLS, beside, read_measured, written_out
 from sheetgen.question.measurements import REQUEST_FACTORS
 from sheetgen.question.sheet_question import ask
+from sheetgen.report import wording
 from sheetgen.report.answer_lines import Shown, answer_lines
 from sheetgen.report.measured_words import measured_lines
 
@@ -403,6 +404,7 @@ LOADS: tuple[dict[str, Any], ...] = (
 def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str, Any]) -> None:
     """What to run, where, and which months hang on it; by the chance that is least, a run or a start-up log."""
     found = recommended({"as_of": "2026-11-20", **load}, CATALOG)
+    [cell] = sheet_record(found).cells
     answer, text = recommend_json(found), " ".join(recommend_text(found, False, False).split())
     even, sure = answer["by_confidence"][0], answer["by_confidence"][-1]
     decider, month = answer["measure"]["decider"], answer["monthly_usd"]
@@ -412,7 +414,9 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
     holds = "its start-up log shows that the load fits" if limit == "memory" else "it meets the targets"
     if decider is not None:
         assert (run["instance"], run["monthly_usd"]) == (even["instance"], even["monthly_usd"])
-        hangs = f"if {holds}, ${even['monthly_usd']:,.0f} a month"
+        level = cell.at_level(0.5)
+        assert level is not None
+        hangs = f"if {holds}, now {wording.sure(level.chance)}, ${even['monthly_usd']:,.0f} a month"
     elif sure["monthly_usd"] > month:
         hangs = f"unless {holds}, ${sure['monthly_usd']:,.0f} a month"
     else:
@@ -420,7 +424,6 @@ def test_the_measurement_that_decides_is_of_what_would_be_rented(load: dict[str,
     prices = {one.instance: one.class_price("on-demand") for one in found.question.candidates}
     on_demand = prices[run["instance"]]
     assert on_demand and run["usd"] == pytest.approx(24 * run["n_instances"] * on_demand.usd_per_hour, rel=1e-12)
-    [cell] = sheet_record(found).cells
     said = [line.text for line in answer_lines(found.question, cell, Shown()) if line.label == "measure"]
     if said:
         assert said == [f"{run['n_instances']}x {run['instance']} for a day, ${run['usd']:,.0f}: {hangs}."]
