@@ -143,7 +143,7 @@ _MEASURE = template(
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template(
-    "{usd} a month[shared? at {share:percent} of the hours]: {host}'s API, {precision}, read {day}.",
+    "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
     shared=is_number(q.share),
 )
 _DECLINED_REASONS = {
