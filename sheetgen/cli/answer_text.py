@@ -30,11 +30,12 @@ from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(False, False, 0, False, False, False, False, False, False)
+LEAST_SHOWN = Shown(False, False, 0, False, False, False, False, False, False, False)
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"n_ways": 1},
     {"has_published": True},
     {"has_habits": True},
+    {"has_target": True},
     {"has_near_tie": True},
     {"has_measure": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),

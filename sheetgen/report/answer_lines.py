@@ -83,7 +83,15 @@ _SURE = template(
     margin=is_text(q.month),
 )
 _STEP = template("{chance}: {month}.")
-_SERVES = template("up to {most}[routed? by least-busy routing]; memory for {memory} at once.", routed=q.is_routed)
+_SERVES = template(
+    "up to {most}[routed? by least-busy routing][alone?, one at a time on each replica]; memory for {memory} at once.",
+    routed=q.is_routed,
+    alone=q.is_alone == 1,
+)
+_WITHOUT_TARGET = template(
+    "The target of [first?the first token|the times] sets the price: without it {month}, {rent}.", first=q.is_first == 1
+)
+MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
     "[paced? (target {pace_target})]][mean? on average].",
@@ -259,7 +267,8 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 class Shown(NamedTuple):
     """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
     many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
-    known of people, that no host is to be named, what is cheaper within the near tie."""
+    known of people, that no host is to be named, what is cheaper within the near tie, which
+    target sets the price."""
 
     has_published: bool = True
     has_habits: bool = True
@@ -270,6 +279,7 @@ class Shown(NamedTuple):
     has_known: bool = True
     has_no_host: bool = True
     has_near_tie: bool = True
+    has_target: bool = True
 
 
 def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator[Line]:
@@ -281,6 +291,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
+        ("target", _target(question, cell) if shown.has_target else ()),
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
         ("published", _published(question, cell) if shown.has_published else ()),
@@ -336,7 +347,12 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
     if settings.survive:
         most += f" after the loss of a {wording.lost(question)}"
     capacity = str(
-        _SERVES.fill(most=most, memory=f"{answer.memory_holds:,}", is_routed=cell.is_rate and answer.n_replicas > 1)
+        _SERVES.fill(
+            most=most,
+            memory=f"{answer.memory_holds:,}",
+            is_routed=cell.is_rate and answer.n_replicas > 1,
+            is_alone=int(cell.is_rate and cell.n_places == answer.n_replicas),
+        )
     )
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms
     wait = _WAIT.fill(
@@ -499,6 +515,15 @@ def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
             targets=" ".join(f"{option} {math.ceil(ms) if ms else 'off'}" for option, ms in allowed.items()),
         )
         yield str(sentence)
+
+
+def _target(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What the load costs without the target that sets its price."""
+    by_first_token = cell.answer.sized_by == "ttft"
+    other = cell.without_ttft if by_first_token else cell.without_targets if cell.answer.sized_by == "tpot" else None
+    if other and cell.answer.monthly_usd >= MUCH_LESS * other.monthly_usd:
+        month = amounts_of(question.settings)(other.monthly_usd)
+        yield str(_WITHOUT_TARGET.fill(month=month, rent=rented(other), is_first=int(by_first_token)))
 
 
 def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
