@@ -672,7 +672,7 @@ def write_own(folder: Path, rows: tuple[OwnRow, ...]) -> Catalog:
 def test_own_providers_take_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, area: str) -> None:
     """Rows of a folder of one's own are asked without --providers; one that is cheapest is chosen, a dearer one is
     not, and in a region only those that are there."""
-    kinds, chosen, n, draw = Kinds(), Counter[str](), amount(12, 240), random.Random(20261130)
+    kinds, chosen, n, draw = Kinds(), Counter[str](), amount(7, 240), random.Random(20261130)
     every = brute_force.candidates
     for i, (load, limits) in enumerate(itertools.islice(random_loads(20261201), n)):
         rows = own_rows(draw)

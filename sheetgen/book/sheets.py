@@ -491,7 +491,8 @@ def number(value: Any) -> Any:
 
 def place_of(refs: Range, value: Any) -> int | None:
     """Where a value stands in a range, from 1, as MATCH finds it: capital letters count for nothing."""
-    return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == _matched(value)), None)
+    wanted = _matched(value)
+    return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == wanted), None)
 
 
 def _matched(value: Any) -> Any:
