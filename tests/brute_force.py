@@ -804,9 +804,8 @@ class Plan:
 
     @property
     def idle(self) -> Fraction:
-        """The share of a replica's ranks that stay without a request where all replicas have as many as they can."""
-        in_use = min(self.replica.dp, math.ceil(self.places / self.needed))
-        return 1 - Fraction(in_use, self.replica.dp)
+        """The share of a replica's ranks for which there is no request, where replicas are filled one by one."""
+        return 1 - min(Fraction(1), Fraction(self.places) / self.replica.dp)
 
     @property
     def room(self) -> int:

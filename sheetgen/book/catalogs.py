@@ -11,7 +11,7 @@ from sheetgen import units
 from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
-from sheetgen.book.decision_choices import SPARE_MODELS
+from sheetgen.book.decision_choices import SPARE_INSTANCES, SPARE_MODELS
 from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
@@ -33,7 +33,6 @@ from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
 from sheetgen.units import DATE, ENDS, EXACT_PERCENT, FACTOR, PLAIN, TEXT, USD, USD_CENTS, WHOLE, Display
 
-SPARE_INSTANCES = 3
 MOST_GPUS = 1024  # of one instance
 
 SHAPE = (
@@ -564,7 +563,9 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
     in_use = list(units.PURCHASES).index(solved.question.settings.purchase)
     _add_class_in_use(table, in_use)
     _add_regions(table, rows, in_use)
-    _providers_in_order(table)
+    table.given("row", "Row", range(1, table.n_rows + 1), PLAIN, role="fixed", width=7)
+    for name in ("provider", "region"):
+        _put_in_order(table, name)
 
 
 def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
@@ -620,7 +621,7 @@ def _add_class_in_use(table: Table, at: int) -> None:
     table.looked_up(
         "discount_in_use",
         "Discount in use",
-        (discount_table.of_class_in_use(table.wiring, provider, in_use) for provider in columns["provider"]),
+        (discount_table.of_class(table.wiring, provider, in_use, row) for provider in columns["provider"]),
         EXACT_PERCENT,
         note="Of the table below, in the same class.",
     )
@@ -633,28 +634,21 @@ def _of_rank(held: Expr, ranks: Expr, rank: Expr) -> Expr:
     return function("IFERROR", function("INDEX", held, function("SMALL", ranks, rank)), NONE)
 
 
-def _providers_in_order(table: Table) -> None:
-    """The providers of the rows, each once, in their order: a reader may type another one."""
-    providers, rows = table.range("provider"), list(range(1, table.n_rows + 1))
-    names = [r.value for r in providers.refs]
-    firsts = [row for row, name in zip(rows, names, strict=True) if name and names.index(name) == row - 1]
-    table.given("row", "Row", rows, PLAIN, role="fixed", width=7)
+def _put_in_order(table: Table, name: str) -> None:
+    """What the rows have in a column, each once, in their order: a reader may type another one."""
+    column, rows = table.range(name), [row.value for row in table.columns["row"]]
+    values = [r.value for r in column.refs]
+    firsts = [row for row, value in zip(rows, values, strict=True) if value and values.index(value) == row - 1]
 
-    def where_first(provider: Any, found: Any, row: Any) -> Any:
-        return where(is_text(provider), where(found == row, row, NONE), NONE)
+    def where_first(value: Any, found: Any, row: Any) -> Any:
+        return where(is_text(value), where(found == row, row, NONE), NONE)
 
-    places = [position_in(providers, ref) for ref in providers.refs]
-    cells = zip(providers.refs, places, table.columns["row"], strict=True)
-    table.looked_up("first_of_provider", "First of its provider", (derived(where_first, *of) for of in cells), PLAIN)
-    found = table.range("first_of_provider")
-    in_order = [*(names[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
-    table.looked_up(
-        "provider_in_order",
-        "Providers in order",
-        (
-            written(name, _of_rank, providers, found, row)
-            for name, row in zip(in_order, table.columns["row"], strict=True)
-        ),
-        TEXT,
-        width=14,
+    places = [position_in(column, ref) for ref in column.refs]
+    cells = zip(column.refs, places, table.columns["row"], strict=True)
+    table.looked_up(f"first_of_{name}", f"First of its {name}", (derived(where_first, *of) for of in cells), PLAIN)
+    found = table.range(f"first_of_{name}")
+    in_order = [*(values[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
+    listed = (
+        written(value, _of_rank, column, found, row) for value, row in zip(in_order, table.columns["row"], strict=True)
     )
+    table.looked_up(f"{name}_in_order", f"{name.capitalize()}s in order", listed, TEXT, width=14)

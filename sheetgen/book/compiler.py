@@ -44,11 +44,10 @@ class Compiler:
     """Writes blocks on a sheet, one below the other.
 
     every: the workbook's wiring and those of models that a reader chooses (Decision), whose rows stand below. down: the
-    tables whose rows blocks have. along: by axis of the head's columns how many of them a row of the workbook's own
-    takes; the others take all columns but on the first. ends: where the rows of some models end sooner, of each of
-    `every`. facts: by name the axes of rows of the head. inside: what gets no cells, as it is worked out within what
-    reads it. alike: what is the same on all GPUs for the workbook's own rows. by_model: by name the axes of what the
-    batches tried have, and a source for each model, of each of `every`.
+    tables whose rows blocks have. along: by axis of the head's columns how many of them a row takes. ends: where the
+    rows of some models end sooner, of each of `every`. facts: by name the axes of rows of the head. inside: what gets
+    no cells, as it is worked out within what reads it. alike: what is the same on all GPUs for the workbook's own rows.
+    by_model: by name the axes of what the batches tried have, and a source for each model, of each of `every`.
     """
 
     sheet: Sheet
@@ -99,8 +98,7 @@ class Compiler:
         for w, wiring in enumerate(every):
             table, before = wiring.tables[down], sum(earlier.tables[down].n_rows for earlier in every[:w])
             along = next(key for key in self.along if axes[w].isdisjoint(ALONG["profile"] - ALONG[key]))
-            full = self.head.n_rows if w else list(self.along.values())[-1]
-            width = full if w and along != "tp" else self.along[along]
+            full, width = list(self.along.values())[-1], self.along[along]
             ends = self.ends[w] if self.ends else [width] * wiring.tables["models"].n_rows
             every_width = table.by_row("models", ends)
             repeated = self.head.columns.get(f"{along}_position", [])[:full] if width < full else None

@@ -131,6 +131,7 @@ def decision(solved: Solution) -> Choices:
         "kv_cache_dtype": settings.kv_cache_dtype,
         "purchase": settings.purchase,
         "provider": ANY,
+        "region": ANY,
         "confidence": settings.confidence,
         "tpot_ms": workload.tpot_target_ms,
         "ttft_ms": workload.ttft_target_ms,
@@ -164,6 +165,7 @@ def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[A
         "kv_cache_dtype": DTYPE_CHOICES,
         "purchase": tuple(PURCHASES),
         "provider": (ANY, *providers(question)),
+        "region": (ANY, *regions(question)),
     }
 
 
@@ -172,11 +174,19 @@ def providers(question: Question) -> list[str]:
     return list(dict.fromkeys(name.partition("/")[0] for name, _ in instances(question)))
 
 
-def room_for_providers(question: Question, used: Iterable[str]) -> int:
-    """How many rows a table of providers has: as many as the catalog's rows have, and spare ones, which those that
-    were typed fill first; more where these do not suffice."""
-    of_rows = {one.provider for one in question.rows}
-    return max(len(of_rows) + SPARE_PROVIDERS, len(of_rows.union(used)))
+def regions(question: Question) -> list[str]:
+    """The regions of Prices and hardware, as typed."""
+    rows = ((question.overrides.instances.get(one.instance, {}), one.region) for one in question.rows)
+    typed = [row.get("region", region) for row, region in rows]
+    typed += [row.get("region") for row in question.overrides.own_instances if row.get("type")]
+    return list(dict.fromkeys(region for region in typed if region))
+
+
+def room_for(used: Iterable[str], as_built: Iterable[str]) -> int:
+    """How many rows a table of providers or regions has: as many as the catalog's rows have, and spare ones, which
+    those that were typed fill first; more where these do not suffice."""
+    of_rows = {one for one in as_built if one}
+    return max(len(of_rows) + SPARE_INSTANCES, len(of_rows.union(used)))
 
 
 def instances(question: Question) -> list[tuple[str, str | None]]:
@@ -193,5 +203,5 @@ def instances(question: Question) -> list[tuple[str, str | None]]:
 
 NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models
 SPARE_MODELS = 3  # rows of one's own on Models, at least
-SPARE_PROVIDERS = 3  # as many as Prices and hardware has spare rows
-CHOICES = ("model", "weight_dtype", "kv_cache_dtype", "purchase", "provider")
+SPARE_INSTANCES = 3  # rows of one's own on Prices and hardware, at least
+CHOICES = ("model", "weight_dtype", "kv_cache_dtype", "purchase", "provider", "region")

@@ -10,7 +10,7 @@ import numpy
 from sheetgen.answer.solution import Solution
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS
-from sheetgen.book.decision_choices import ANY, AUTO, CHOICES, NO_MODEL, Choices, providers, room_for_providers
+from sheetgen.book.decision_choices import ANY, AUTO, CHOICES, NO_MODEL, Choices, providers, regions, room_for
 from sheetgen.book.inputs_sheet import CLASSES
 from sheetgen.book.lookups import constant, position_in, written
 from sheetgen.book.sheets import (
@@ -33,10 +33,9 @@ from sheetgen.report import sentences
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
-PROVIDERS = "list_decision_provider"
 LISTS = {  # the defined name of each dropdown's list
     "model": "list_decision_model", "weight_dtype": "list_weight_dtype", "kv_cache_dtype": "list_dtype",
-    "purchase": CLASSES, "provider": PROVIDERS,
+    "purchase": CLASSES, "provider": "list_decision_provider", "region": "list_decision_region",
 }  # fmt: skip
 # By row of the table of the chosen model what differs from the choices: the weights' precision, the cache's.
 PRECISIONS = ((None, None), ("published", None), (None, "fp8"), ("int4", None))
@@ -81,6 +80,9 @@ def build_lists(solved: Solution, one: Choices, wiring: Wiring) -> Sheet:
         names,
     )
     wiring.names["list_decision_model"] = wiring.names["tbl_every_model_model"]
+    question = solved.question
+    for name, used in (("provider", providers(question)), ("region", regions(question))):
+        _of_prices(sheet, wiring, name, room_for(used, (getattr(one, name) for one in question.rows)))
     return sheet
 
 
@@ -143,7 +145,6 @@ def build_data(question: Question, picked: Mapping[str, Ref], of: Wiring, wiring
     sheet.widths = {0: 34, 1: 20}
     wiring.inputs, wiring.lists, wiring.names = dict(of.inputs), dict(of.lists), of.names
     wiring.tables |= {name: of.tables[name] for name in ("instances", "gpus")}
-    _providers(sheet, of, room_for_providers(question, providers(question)))
     # A line for each choice that has a list: 1 where it stands there. A pattern (Lla*) does not.
     known: dict[str, Ref] = {}
     for row, (name, area) in enumerate(LISTS.items(), HEAD_ROWS):
@@ -157,13 +158,16 @@ def build_data(question: Question, picked: Mapping[str, Ref], of: Wiring, wiring
     return sheet
 
 
-def _providers(sheet: Sheet, of: Wiring, n_providers: int) -> None:
-    """What the dropdown of providers offers: any, those of Prices and hardware, and room for others typed there."""
-    listed = of.tables["instances"].range("provider_in_order").refs
-    sheet.text(HEAD_ROWS - 1, 4, "Providers", "label")
-    every = sheet.text(HEAD_ROWS, 4, ANY, "label")
-    rows = [sheet.link(HEAD_ROWS + 1 + i, 4, ref, TEXT) for i, ref in enumerate(listed[:n_providers])]
-    of.names[PROVIDERS] = Range((every, *rows))
+def _of_prices(sheet: Sheet, wiring: Wiring, name: str, n_rows: int) -> None:
+    """What the dropdown of providers or regions offers: any, those of Prices and hardware, and room for others typed
+    there."""
+    column = 2 + max(sheet.widths)
+    listed = wiring.tables["instances"].range(f"{name}_in_order").refs
+    sheet.text(HEAD_ROWS, column, f"{name.capitalize()}s", "head")
+    sheet.widths[column] = 20
+    every = sheet.text(HEAD_ROWS + 1, column, ANY, "label")
+    rows = [sheet.link(HEAD_ROWS + 2 + i, column, ref, TEXT) for i, ref in enumerate(listed[:n_rows])]
+    wiring.names[LISTS[name]] = Range((every, *rows))
 
 
 def _stands_in(choice: Expr, listed: Expr) -> Any:

@@ -33,7 +33,7 @@ from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
 from sheetgen.book.lookups import ZERO, constant, entry_of, position_or_after
 from sheetgen.book.sheets import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, derived, held_where
 from sheetgen.book.speed_sheet import build_latency
-from sheetgen.book.wiring import Wiring, name_all
+from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
 from sheetgen.formula import Formula, is_number, where
 from sheetgen.question.inputs import BY_NAME
@@ -61,6 +61,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("kv_cache_dtype", "KV cache", TEXT, "auto or a precision of the list.", {}),
     ("purchase", "Pay", TEXT, f"{', '.join(PURCHASES)}.", {}),
     ("provider", "Provider", TEXT, "any, or one of Prices and hardware.", {}),
+    ("region", "Region", TEXT, "any, or one of Prices and hardware.", {}),
     ("confidence", "Sure to be fast enough", PERCENT, "A share from 1% to 99%; 50% is the central prediction.", {}),
     ("tpot_ms", "Time per token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
     ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
@@ -149,9 +150,9 @@ class DecisionSheets:
         flag = entry_of(committed, names, picked["purchase"], ZERO)
         hours = cost.paid_hours_per_month
         self._put("own_paid_hours_per_month", "Hours paid a month", hours, {"is_committed": flag})
-        inputs["own_provider"] = data.link(
-            below(data) - 1, 1, picked["provider"], TEXT, "computed", label="Provider chosen"
-        )
+        for name in ("provider", "region"):
+            at = below(data) - 1
+            inputs[f"own_{name}"] = data.link(at, 1, picked[name], TEXT, "computed", label=f"{in_words(name)} chosen")
         for purchase, of_class in zip(PURCHASES, committed.refs, strict=True):
             env = {"is_committed": of_class}
             self._put(f"{class_stem(purchase)}_paid_hours", f"Hours paid a month, {purchase}", hours, env)

@@ -81,14 +81,10 @@ def _row_of(wiring: Wiring, provider: Ref | Lookup) -> Lookup:
     return position_in(names, provider, ONE)
 
 
-def of_class(wiring: Wiring, provider: Ref | Lookup, purchase: str) -> Lookup:
-    """The discount in force of a provider in that purchase class."""
+def of_class(wiring: Wiring, provider: Ref | Lookup, purchase: str, class_row: Ref | None = None) -> Lookup:
+    """The discount in force of a provider in that purchase class; or in the class of that row, which is that one as
+    built, none where the row names no class."""
     refs, row = wiring.lists[f"{BLOCK}_{purchase}"], _row_of(wiring, provider)
-    return lookup(refs, row)
-
-
-def of_class_in_use(wiring: Wiring, provider: Ref | Lookup, purchase: str) -> Lookup:
-    """The same in the purchase class in use, which is that one as built; none where Inputs names no class."""
-    value = of_class(wiring, provider, purchase).value
-    row, block = _row_of(wiring, provider), Range((), name=f"tbl_{BLOCK}")
-    return derived(number_or_none, element(value, block, row, wiring.inputs["purchase_row"]))
+    if class_row is None:
+        return lookup(refs, row)
+    return derived(number_or_none, element(lookup(refs, row).value, Range((), name=f"tbl_{BLOCK}"), row, class_row))

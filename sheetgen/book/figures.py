@@ -133,7 +133,7 @@ def ranked_of_candidate(
     instance_month_usd: Any,
     requests_per_second: Any,
     replicas_per_instance: Any,
-    requests_per_instance: Any,
+    paced_requests: Any,
     survive: Any,
     zones: Any,
     extra_headroom_fraction: Any,
@@ -151,7 +151,6 @@ def ranked_of_candidate(
     Source: ranked_requests, with the instances that the month pays for.
     """
     count = round_nearest(ratio(monthly_usd, instance_month_usd))
-    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
     served = rates.served_requests_per_second(
         count,
         replicas_per_instance,
@@ -167,7 +166,7 @@ def ranked_of_candidate(
     ranked = rates.ranked_requests(
         requests_per_second,
         served,
-        requests_per_instance,
+        parallelism.requests_per_instance(paced_requests, replicas_per_instance),
         count,
         survive,
         tensor_parallel_size,

@@ -15,7 +15,7 @@ from sheetgen.book.catalogs import class_stem, of_class_in_use
 from sheetgen.book.compiler import Compiler
 from sheetgen.book.decision_choices import ANY
 from sheetgen.book.figures import non_torch_position, profile_position, ranked_of_candidate
-from sheetgen.book.lookups import ONE, count_numbers, position_in, written
+from sheetgen.book.lookups import NO_VALUE, ONE, count_numbers, position_in, written
 from sheetgen.book.sheets import (
     NONE,
     Lookup,
@@ -47,8 +47,6 @@ from sheetgen.formula import (
     is_text,
     join_text,
     number_or_none,
-    ratio,
-    round_nearest,
     where,
 )
 from sheetgen.program.declared import is_same
@@ -56,7 +54,6 @@ from sheetgen.program.sheet_program import SHEET, counted, sheet_program
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.stated_load import RATE
 from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
-from sheetgen.sizing.choice import suitability
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
 from sheetgen.units import (
@@ -67,7 +64,6 @@ from sheetgen.units import (
     PURCHASES,
     TENSOR_PARALLEL_SIZES,
     TEXT,
-    TWO_DECIMALS,
     USD,
     USD_CENTS,
     WHOLE,
@@ -84,27 +80,19 @@ OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
 OF_RATE = ("full_batch_requests", "full_turn_seconds", "replica_prefill_seconds", "rate_places")
 # On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
 ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
-# Of what a step takes, the parts that stand in cells: they differ by model and plain layout alone.
-STEPS_OF_MODEL = (
-    speed.dense_seconds,
-    speed.layer_overhead_seconds,
-    speed.token_link_seconds,
-    speed.decode_compute_seconds,
-)
+# Of what a step takes, the parts that stand in cells: prompts read them, too.
+STEPS_OF_MODEL = (speed.dense_seconds, speed.layer_overhead_seconds)
 # How the bands of times are found, and what follows at once from the factors.
 _LEVELS = {name: replace(quantity, name=name) for name, quantity in SHEET["levels"].named().items()}
-_SCOPES = [_LEVELS[name] for name in ("speed_scope", "ttft_scope")]
+_SCOPES = [_LEVELS[name].with_parts([_LEVELS["measured_scope"]]) for name in ("speed_scope", "ttft_scope")]
 LEVELS_WITHIN = tuple(
-    quantity.with_parts(_SCOPES)
-    for name, quantity in _LEVELS.items()
-    if name != "measured_scope" and not name.endswith("_factor")
+    quantity.with_parts(_SCOPES) for name, quantity in _LEVELS.items() if not name.endswith("_factor")
 )
 # Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
 # steps that nobody looks for.
 NOT_WRITTEN = (
     *HOPS,
     speed.fixed_step_seconds,
-    speed.request_step_seconds,
     *(part for part in PARTS if part not in STEPS_OF_MODEL),
     parallelism.runs,
     memory.staged_non_torch_bytes_per_gpu,
@@ -114,7 +102,8 @@ NOT_WRITTEN = (
     memory.stage_overhead_bytes,
     counted(parallelism.layers_that_fit),
     *LEVELS_WITHIN,
-    certainty.counted_layer_budget_bytes,
+    certainty.counted_layer_budget_bytes.with_parts([certainty.pool_level_bytes]),
+    certainty.pool_level_bytes,
     memory.sampler_bytes,
     memory.forward_bytes,
     memory.expert_workspace_bytes,
@@ -254,10 +243,10 @@ def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
-    within = {part.name for part in LEVELS_WITHIN}
+    within = {part.name for part in NOT_WRITTEN}
     for table in ("shards", "pools", "stages", "steps", "levels", "limits", "sequences"):
         for name, quantity in sheet_program(has_draft)[table].named().items():
-            if quantity not in NOT_WRITTEN and name not in (*ELSEWHERE, *within):
+            if name not in (*ELSEWHERE, *within):
                 yield name, _LEVELS.get(name, quantity)
     if has_rate:
         yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
@@ -273,7 +262,7 @@ USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader se
 @formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
     load_requests: Any,
-    requests_per_instance: Any,
+    paced_requests: Any,
     replicas_per_instance: Any,
     survive: Any,
     zones: Any,
@@ -285,11 +274,7 @@ def monthly_usd_of_load(
 
     Source: n_instances x price x hours.
     """
-    paced_requests = ratio(requests_per_instance, replicas_per_instance)
-    # load / paced, both of an instance: a replica's, divided back, need not be whole.
-    replicas = n_replicas(
-        load_requests * replicas_per_instance, requests_per_instance, replicas_per_instance, survive, zones
-    )
+    replicas = n_replicas(load_requests, paced_requests, replicas_per_instance, survive, zones)
     count = n_instances(replicas, paced_requests, replicas_per_instance, load_requests, price_usd_per_hour)
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
 
@@ -303,29 +288,13 @@ def requests_of_candidate(stated_load: Any, rate_places: Any) -> Any:
     return where(stated_load > 0, stated_load, rate_places)
 
 
-@formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
-def suitability_of_load(
-    runs_weights: Any,
-    load_requests: Any,
-    requests_per_instance: Any,
-    replicas_per_instance: Any,
-    data_parallel_size: Any,
-) -> Any:
-    """How well a candidate suits a model and a load; none where it cannot hold the load.
+@formula("Keeps the weights' precision (2: computes in it, 1: keeps it)", PLAIN)
+def weights_on_candidate(runs_weights: Any) -> Any:
+    """How far a candidate's GPU runs the precision of a model's weights.
 
-    Source: suitability.
+    Source: runs_weights of GPUs.
     """
-    paced_requests = round_nearest(ratio(requests_per_instance, replicas_per_instance))
-    return number_or_none(suitability(runs_weights, load_requests, paced_requests, data_parallel_size))
-
-
-@formula("$ per hour on Decision", USD_CENTS)
-def usd_of_provider(price_of_class: Any, provider: Any, asked_provider: Any) -> Any:
-    """What a provider's instance costs an hour in the class that Decision asks for; none where it asks for another.
-
-    Source: paid_usd_per_hour.
-    """
-    return where(either(asked_provider == ANY, asked_provider == provider), price_of_class, NONE)
+    return runs_weights
 
 
 @formula("GPUs", PLAIN)
@@ -346,6 +315,16 @@ def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -
     is_price = both(is_number(price_in_use), price_in_use > 0, gpu_known)
     usable = both(is_price, is_number(discount_in_use), discount_in_use >= 0, discount_in_use < 1)
     return where(usable, discounted_usd_per_hour(price_in_use, discount_in_use), NONE)
+
+
+@formula("$ per hour, as asked on Decision", USD_CENTS, within=[paid_usd_per_hour])
+def usd_as_asked(paid_usd_per_hour: Any, provider: Any, asked_provider: Any, region: Any, asked_region: Any) -> Any:
+    """What an instance costs an hour at the provider and in the region that Decision asks for; none elsewhere.
+
+    Source: paid_usd_per_hour.
+    """
+    is_provider = either(asked_provider == ANY, asked_provider == provider)
+    return where(both(is_provider, either(asked_region == ANY, asked_region == region)), paid_usd_per_hour, NONE)
 
 
 def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> Sheet:
@@ -421,22 +400,22 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     ]
     ends += [[len(offers)] * of.tables["models"].n_rows for of in live]  # any model may be chosen there
     compiler = Compiler(sheet, head, every, ("models", "contexts", "loads"), {"offer": len(offers)}, ends)
-    # A block of its own: each load reads it so often that its formula would be the longest of the workbook.
+    # Blocks of their own: each load reads them so often that its formula would be the longest of the workbook.
     compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
-    served = parallelism.requests_per_instance.with_parts([parallelism.paced_requests])
-    compiler.write("requests_per_instance", served)
-    given: dict[str, Any] = {}
+    compiler.write("paced_requests", parallelism.paced_requests)
+    compiler.write("weights_on_candidate", weights_on_candidate)
     loads = wiring.tables["loads"]
     if has_rate := "requests_per_second" in loads.columns:
-        stated, places = loads.columns["stated_load"], compiler.sources("rate_places", "loads", 1)
         # Of the load on the first sheet a reader chooses whether it is a rate.
-        compiler.write(
-            "requests", requests_of_candidate, live=False, rows=lambda table: range(table.n_fixed, table.n_rows)
-        )
-        asked = zip(loads.columns["tier"], places, stated, strict=True)
-        requests = [place if tier.value == RATE else load for tier, place, load in asked]
-        requests[loads.n_fixed :] = wiring.blocks["requests"].rows
-        given["load_requests"] = requests + [ref for of in live for ref in of.tables["loads"].columns["load_requests"]]
+        of_rate = [i for i, tier in enumerate(loads.columns["tier"]) if tier.value == RATE or i >= loads.n_fixed]
+        compiler.write("requests", requests_of_candidate, live=False, rows=lambda _: of_rate)
+    for of in every:
+        column = "stated_load" if has_rate and of is wiring else "load_requests"
+        of.requests = list(of.tables["loads"].columns[column])
+    if has_rate:
+        for row, requests in zip(of_rate, wiring.blocks["requests"].rows, strict=True):
+            wiring.requests[row] = requests
+    given: dict[str, Any] = {"load_requests": [requests for of in every for requests in of.requests]}
     for of in live:  # at the prices of their own class and provider
         n_loads = every[0].tables["loads"].n_rows, of.tables["loads"].n_rows
         for name, here in (
@@ -447,18 +426,16 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
             there = of.inputs[f"own_{name}"] if here else RowValues.of(head.columns[f"{of.prefix}{name}"])
             given[name] = [own] * n_loads[0] + [there] * n_loads[1]
     compiler.write("monthly_usd", monthly_usd_of_load, down="loads", given=given)
-    given = {name: what for name, what in given.items() if name == "load_requests"}
-    compiler.write("suitability", suitability_of_load, down="loads", given=given)
     if has_rate:
         compiler.write("ranked_requests", ranked_of_candidate, live=False)
     for of in live:
-        _add_months_of_classes(compiler, of, given)
+        _add_months_of_classes(compiler, of, given["load_requests"])
     return sheet
 
 
-def _add_months_of_classes(compiler: Compiler, of: Wiring, given: Mapping[str, Any]) -> None:
-    """What the load of Decision, the first of its rows, costs on each candidate under each commitment. given: the
-    requests of every load, where some are of a rate."""
+def _add_months_of_classes(compiler: Compiler, of: Wiring, requests: Sequence[Any]) -> None:
+    """What the load of Decision, the first of its rows, costs on each candidate under each commitment. requests: those
+    of every load."""
     n_loads = compiler.every[0].tables["loads"].n_rows
     for stem in map(class_stem, COMMITTED):
         prices = RowValues.of(compiler.head.columns[f"{stem}_price_usd_per_hour"])
@@ -468,7 +445,7 @@ def _add_months_of_classes(compiler: Compiler, of: Wiring, given: Mapping[str, A
             monthly_usd_of_load,
             down="loads",
             given={
-                **given,
+                "load_requests": requests,
                 "price_usd_per_hour": [*[None] * n_loads, prices],
                 "paid_hours_per_month": [*[None] * n_loads, hours],
             },
@@ -477,47 +454,53 @@ def _add_months_of_classes(compiler: Compiler, of: Wiring, given: Mapping[str, A
 
 
 def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], of: Wiring) -> None:
-    """What each candidate costs in every purchase class, whichever instance stands there in it; and, at the class and
-    the provider chosen on Decision, there."""
-    wiring, instances = head.wiring, head.wiring.tables["instances"]
-    rows, built = instances.columns["row"], list(head.columns["instance_row"])
-    prices: dict[str, list[Ref]] = {}
-    places: dict[str, list[Ref]] = {}
+    """What each candidate costs under each commitment and in the class chosen on Decision, at the provider and in the
+    region chosen there, whichever instance stands there in that class."""
+    wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], of.inputs
+    rows = instances.columns["row"]
+    held = [row.value - 1 for row in head.columns["instance_row"]]  # as built, of any class
     for at, purchase in enumerate(PURCHASES):
-        stem, names = class_stem(purchase), class_columns(purchase)
-        held = [row.value - 1 for row in built]  # the columns' rows as built, of any class
         of_class = [rows[together[c][at]] if c in together else rows[c] for c in held]
-        head.given(f"{stem}_row", f"Instance row, {purchase}", [row.value for row in of_class], PLAIN, role="fixed")
-        places[purchase] = head.columns[f"{stem}_row"]
-        env: dict[str, list[Any]] = {"price_in_use": [], "discount_in_use": [], "gpu_known": []}
-        for place, gpu in zip(places[purchase], head.columns["gpu"], strict=True):
-            env["price_in_use"].append(lookup(instances.range(names["price"]), place))
-            provider = lookup(instances.range("provider"), place)
-            env["discount_in_use"].append(discount_table.of_class(wiring, provider, purchase))
-            env["gpu_known"].append(derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)))
-        name = f"{stem}_price_usd_per_hour"
-        head.computed(paid_usd_per_hour, env, name=name, label=f"$ per hour, {purchase}")
-        prices[purchase] = head.columns[name]
-        hours: dict[str, Any] = {
-            "price_usd_per_hour": prices[purchase],
-            "paid_hours_per_month": of.inputs[f"{stem}_paid_hours"],
-        }
-        head.computed(instance_month_usd, hours, name=f"{stem}_instance_month_usd", label=f"$ per month, {purchase}")
-    asked = of.inputs["own_purchase_row"]
+        places = [row.value for row in of_class]
+        head.given(f"{class_stem(purchase)}_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
+    asked = inputs["own_purchase_row"]
     at = list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
-    every = list(zip(*prices.values(), strict=True)), list(zip(*places.values(), strict=True))
-    chosen = [of_class_in_use(refs, at, asked) for refs in every[1]]
+    by_class = zip(*(head.columns[f"{class_stem(one)}_row"] for one in PURCHASES), strict=True)
+    chosen = [of_class_in_use(refs, at, asked) for refs in by_class]
     head.looked_up(f"{of.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
-    env = {
-        "price_of_class": [of_class_in_use(refs, at, asked) for refs in every[0]],
-        "asked_provider": [of.inputs["own_provider"]] * len(built),
-    }
-    head.computed(usd_of_provider, env, name=f"{of.prefix}price_usd_per_hour")
-    env = {
-        "price_usd_per_hour": head.columns[f"{of.prefix}price_usd_per_hour"],
-        "paid_hours_per_month": [of.inputs["own_paid_hours_per_month"]] * len(built),
-    }
-    head.computed(instance_month_usd, env, name=f"{of.prefix}instance_month_usd", label="$ per month on Decision")
+
+    def in_class(names: Sequence[str], place: Ref, purchase: str) -> Lookup:
+        """Of a row's columns, one for each class, the entry of a class; of that on Decision where none is named."""
+        cells = [lookup(instances.range(name), place) for name in names]
+        if purchase:
+            return cells[list(PURCHASES).index(purchase)]
+        return cells[at] if len(set(names)) == 1 else replace(choose(asked, cells, NO_VALUE), value=cells[at].value)
+
+    prices = [class_columns(one)["price"] for one in PURCHASES]
+    regions = [f"region_{class_stem(one)}" for one in PURCHASES]
+    if regions[0] not in instances.columns:
+        regions = ["region"] * len(PURCHASES)
+    known = [derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)) for gpu in head.columns["gpu"]]
+    for purchase in (*COMMITTED, ""):
+        stem, words = (f"{class_stem(purchase)}_", purchase) if purchase else (of.prefix, "on Decision")
+        places = head.columns[f"{stem}row" if purchase else f"{stem}instance_row"]
+        providers = [lookup(instances.range("provider"), place) for place in places]
+        as_built, row = purchase or list(PURCHASES)[at], None if purchase else asked
+        env: dict[str, Sequence[Any]] = {
+            "price_in_use": [in_class(prices, place, purchase) for place in places],
+            "discount_in_use": [discount_table.of_class(wiring, provider, as_built, row) for provider in providers],
+            "gpu_known": known,
+            "provider": providers,
+            "region": [in_class(regions, place, purchase) for place in places],
+            **{f"asked_{name}": [inputs[f"own_{name}"]] * len(held) for name in ("provider", "region")},
+        }
+        price = f"{stem}price_usd_per_hour"
+        head.computed(usd_as_asked, env, name=price, label=f"$ per hour, {words}")
+        months: dict[str, Any] = {
+            "price_usd_per_hour": head.columns[price],
+            "paid_hours_per_month": inputs[f"{stem}paid_hours" if purchase else "own_paid_hours_per_month"],
+        }
+        head.computed(instance_month_usd, months, name=f"{stem}instance_month_usd", label=f"$ per month, {words}")
 
 
 def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:

@@ -13,7 +13,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.answer.ways_to_pay import ENDS
 from sheetgen.book import discount_table
 from sheetgen.book.catalogs import of_class_in_use, price_mark
-from sheetgen.book.decision_choices import room_for_providers
+from sheetgen.book.decision_choices import room_for
 from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, ONE, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
@@ -87,7 +87,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     )
     sheet.widths, sheet.n_printed = dict(WIDTHS), N_PRINTED
     block = _chosen(solved, wiring, sheet)
-    n_providers = room_for_providers(question, (one.provider for one in question.candidates))
+    n_providers = room_for((one.provider for one in question.candidates), (one.provider for one in question.rows))
     on_demand = _classes(block, list(units.PURCHASES).index(question.settings.purchase))
     headline = lookup(Range(tuple(wiring.headline_usd)), wiring.ref("calc_money_model"))
     wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))

@@ -25,6 +25,7 @@ COMPARED = (
 # What a step on a profile is made of. Profiles works it out within what it counts with it; it stands here, and on
 # Workings for what was chosen.
 PARTS = (
+    speed.context_read_bytes,
     speed.dense_seconds,
     speed.expert_seconds,
     speed.layer_overhead_seconds,
@@ -34,10 +35,11 @@ PARTS = (
     speed.kv_read_seconds,
     speed.decode_compute_seconds,
     speed.shared_prefill_seconds,
+    speed.steps_before_prompt,
 )
 HOPS = speed.token_hop_seconds, speed.stage_hop_seconds
 OF_PROFILE = ("wait_factor", "base_ttft_seconds", "busy_ttft_seconds", "gather_steps")
-LEFT = ("tpot_residual", "ttft_residual", "steps_before_prompt")  # of a model, or its prompt, on a profile
+LEFT = ("tpot_residual", "ttft_residual")  # of a model, or its prompt, on a profile
 
 
 @formula("Requests of the strides")
@@ -120,7 +122,7 @@ def build_latency(
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
     table.computed(sentences.pace_words, width=34)
-    _tried(table, models.columns["expert_miss_fraction"])
+    _tried(table)
     if not wiring.prefix:
         wiring.names["list_pace"] = table.range("pace_words")
     return sheet
@@ -139,10 +141,11 @@ def put_rate(table: Table) -> None:
     table.computed(rates.peak_requests_per_second.reading(requests_per_second="stated_requests_per_second"))
 
 
-def _tried(latency: Table, missed: Sequence[Ref]) -> None:
+def _tried(latency: Table) -> None:
     """Batches that are tried, to the right: 1 to 64 requests, and as many strides, with the share of each model's
-    experts that they leave alone. missed: by model, the share that one token leaves alone."""
-    wiring = latency.wiring
+    experts that they leave alone, which no precision changes; of a model without experts for one rank alone."""
+    wiring, models = latency.wiring, latency.wiring.tables["models"].columns
+    missed = models["expert_miss_fraction"][: 1 if wiring.prefix else None]
     tried = Table(wiring, latency.sheet, STRIDE, "tried", left=latency.next_column + 1)
     tried.given(
         "steps",
@@ -163,9 +166,10 @@ def _tried(latency: Table, missed: Sequence[Ref]) -> None:
     ranks = {ref.value: ref for ref in reversed(wiring.lists["dp"].refs)}  # the first cell of each size
     wiring.tried = {"steps": [[tried.range("steps")]] * len(missed), **{name: [] for name in batches}}
     for m, share in enumerate(missed):
+        sizes = sorted(ranks)[: None if wiring.prefix or models["is_mixture"][m].value else 1]
         for name, (batch, words) in batches.items():
-            columns = [f"{name}_{m}_{d}" for d in range(len(ranks))]
-            for column, value in zip(columns, sorted(ranks), strict=True):
+            columns = [f"by_{words}_{m}_{d}" for d in range(len(sizes))]
+            for column, value in zip(columns, sizes, strict=True):
                 tried.computed(
                     speed.untouched_fraction,
                     {
@@ -178,6 +182,8 @@ def _tried(latency: Table, missed: Sequence[Ref]) -> None:
                     width=14,
                 )
             wiring.tried[name].append([tried.range(column) for column in columns])
+    n_alike = len(models["expert_miss_fraction"]) // len(missed)
+    wiring.tried = {name: ranges * n_alike for name, ranges in wiring.tried.items()}
 
 
 def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:

@@ -312,6 +312,7 @@ class Wiring:
         default_factory=list
     )  # by model its name, and the same on Money
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
+    requests: list[Any] = field(default_factory=list)  # by load, a cell, or a row where they differ by candidate
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 

@@ -13,7 +13,20 @@ from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, choose, derived, lookup, row_of, worked_out
+from sheetgen.book.sheets import (
+    NONE,
+    Lookup,
+    Range,
+    Ref,
+    Row,
+    Sheet,
+    Source,
+    choose,
+    derived,
+    lookup,
+    row_of,
+    worked_out,
+)
 from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS, put_asks, put_rate
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
@@ -29,7 +42,7 @@ from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, i
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
 from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tried
 from sheetgen.report import sentences
-from sheetgen.sizing import cost, kv_cache, memory, parallelism, people, rates, speed
+from sheetgen.sizing import choice, cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
 from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, WHOLE, Display
 
@@ -221,7 +234,7 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     alone: without the next cheapest, the cache of the load and unit costs.
     """
     table, columns = wiring.tables["loads"], wiring.tables["loads"].columns
-    rows = _rows(table)
+    rows = _made_of(_rows(table), table.n_rows)
     _add_steps(table, rows, _CALLED)
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
@@ -285,24 +298,38 @@ _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "dat
 
 
 def _rows(table: Table) -> dict[str, Any]:
-    """What the steps of the choice read of Candidates, for each row of the table of loads."""
+    """What the steps of the choice read of Candidates, for each row of the table of loads; and what they make of it."""
     wiring, head = table.wiring, table.wiring.tables["candidates"]
 
     def of_block(name: str) -> Sequence[Read]:
         every = wiring.ranges(name)
         return table.by_row(wiring.blocks[name].down, every, lambda i: _of_workload(every, table, i))
 
-    months = head.range(f"{wiring.prefix}instance_month_usd")
-    of_head = {"instance_month_usd": months, "gpu_count": head.range("gpu_count")}
-    ranked = "ranked_requests" if "ranked_requests" in wiring.blocks else "requests_per_instance"
+    sizes = ("tensor_parallel_size", "data_parallel_size", "gpu_count", f"{wiring.prefix}instance_month_usd")
+    requests = [Range(of, lock="columns") if isinstance(of, Row) else of for of in wiring.requests]
+    blocks = ("monthly_usd", "ranked_requests", "paced_requests", "replicas_per_instance", "weights_on_candidate")
     return {
-        **of_head,
-        **{name: head.range(name) for name in ("tensor_parallel_size", "data_parallel_size")},
-        "gpu_month_usd": row_of(cost.gpu_month_usd.function, *of_head.values()),
-        "suitability": of_block("suitability"),
-        "ranked_requests": of_block(ranked),
-        "monthly_usd": of_block("monthly_usd"),
+        **{name.removeprefix(wiring.prefix): head.range(name) for name in sizes},
+        **{name: of_block(name) for name in blocks if name in wiring.blocks},
+        "requests": requests,
         "among": written(True, lambda: literal(1)),
+    }
+
+
+def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
+    """What the steps of the choice read of so many loads, with what they work out of whole rows of Candidates."""
+
+    def made(quantity: Formula, **names: str) -> list[Lookup]:
+        read = [rows[names.get(name, name)] for name in quantity.inputs]
+        by_load = zip(*(one if isinstance(one, list) else [one] * n_rows for one in read), strict=True)
+        return [row_of(quantity.function, *of_load) for of_load in by_load]
+
+    requests = {} if "ranked_requests" in rows else {"ranked_requests": made(parallelism.requests_per_instance)}
+    return {
+        **rows,
+        **requests,
+        "gpu_month_usd": made(cost.gpu_month_usd),
+        "suitability": made(choice.suitability, runs_weights="weights_on_candidate", load_requests="requests"),
     }
 
 
@@ -519,9 +546,7 @@ def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, R
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
     blocks = [Range(wiring.blocks[f"{class_stem(one)}_monthly_usd"].rows[0], lock="columns") for one in purchases]
     months = [head.range(f"{class_stem(one)}_instance_month_usd") for one in purchases]
-    rows |= {"monthly_usd": blocks, "instance_month_usd": months}
-    rows["gpu_month_usd"] = [row_of(cost.gpu_month_usd.function, month, head.range("gpu_count")) for month in months]
-    _add_steps(table, rows, _CALLED)
+    _add_steps(table, _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, table.n_rows), _CALLED)
     instances, columns = wiring.tables["instances"], table.columns
     places = [head.range(f"{class_stem(one)}_row") for one in purchases]
     at = (
@@ -559,8 +584,10 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
         name: choose(place, every[loads.n_fixed :]) if isinstance(every, list) else every
         for name, every in _rows(loads).items()
     }
+    of_load = [ref._replace(lock="both") if isinstance(ref, Ref) else ref for ref in wiring.requests[loads.n_fixed :]]
+    rows["requests"] = choose(place, of_load)
     rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
-    _add_steps(table, rows, {})
+    _add_steps(table, _made_of(rows, n_providers), {})
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
         found = (held_at(place, lookup(head.range(of), place), NO_VALUE) for place in columns["position"])
         table.looked_up(name, in_words(name), found, display)

@@ -1087,7 +1087,7 @@ INPUTS: tuple[Input, ...] = (
             ("speed_pace", Kind("text")),
             ("speed_requests", Kind("whole", 1, 1e6)),
             *((f"decision_{name}", Kind("text")) for name in ("model", "weight_dtype", "kv_cache_dtype")),
-            *((f"decision_{name}", Kind("text")) for name in ("purchase", "provider")),
+            *((f"decision_{name}", Kind("text")) for name in ("purchase", "provider", "region")),
             ("decision_users", Kind("whole", 0, COUNT.high, blank=True)),
             (f"decision_{ASKS}", Kind(low=0.001, high=1e6)),
             ("decision_concurrent_requests", COUNT),

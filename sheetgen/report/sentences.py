@@ -502,6 +502,7 @@ choices_state = first_of(
     (Unless(q.kv_cache_dtype_known == 1), "no such precision of the KV cache: {kv_cache_dtype}"),
     (Unless(q.purchase_known == 1), "no such purchase class: {purchase}"),
     (Unless(q.provider_known == 1), "no such provider: {provider}"),
+    (Unless(q.region_known == 1), "no such region: {region}"),
     (Unless(both(is_number(q.confidence), q.confidence > 0, q.confidence < 1)), "the confidence must be a share"),
     (_not_whole_from(1, q.concurrent_requests), "requests at once must be a whole number from 1"),
     (_not_whole_from(1, q.context_tokens), "the context must be a whole number from 1"),

@@ -22,10 +22,9 @@ from sheetgen.formula import (
     ratio,
     round_nearest,
     same_money,
-    smallest,
     where,
 )
-from sheetgen.sizing.parallelism import instances_less_replica, requests_per_replica
+from sheetgen.sizing.parallelism import instances_less_replica
 from sheetgen.units import PLAIN, TWO_DECIMALS, USD
 
 # What the steps read of the candidates, whole rows of it. among: which of them take part.
@@ -41,17 +40,14 @@ def _where_held(usd: Any, found: Any) -> Any:
 
 
 @formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
-def suitability(
-    runs_weights: Quantity, load_requests: Quantity, paced_requests: Quantity, data_parallel_size: Quantity
-) -> Any:
+def suitability(runs_weights: Quantity, load_requests: Quantity, data_parallel_size: Quantity) -> Any:
     """2 where a candidate computes in the weights' precision, 1 where it only keeps weights in it; less the share of
-    the data-parallel ranks of its fullest replica that have no request, which is never all of them.
+    the data-parallel ranks of a replica for which the load has no request, which is never all of them.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
     Check: one request on 2 ranks is 1.5, on 8 ranks 1.125.
     """
-    busy = ratio(requests_per_replica(load_requests, paced_requests), data_parallel_size)
-    return runs_weights - 1 + smallest(1, busy)
+    return runs_weights - 1 + where(load_requests < data_parallel_size, load_requests / data_parallel_size, 1)
 
 
 @formula("Lowest $ per month", USD, rows=OF_CANDIDATES)

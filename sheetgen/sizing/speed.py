@@ -829,11 +829,9 @@ def measured_scope(
 
     Source: docs/speed.md.
     """
-    own = 1 - has_own_runs
     shared = both(n_experts > 0, data_parallel_size > 1)
     beyond = either(pipeline_parallel_size > 1, tensor_parallel_size * data_parallel_size > nvlink_gpus)
-    apart = either(shared, beyond)
-    return where(apart, 1, own) + where(apart, 1, 0) + where(beyond, 1, 0)
+    return where(either(shared, beyond), 2, 1 - has_own_runs) + where(beyond, 1, 0)
 
 
 @formula("At one end of the band")
