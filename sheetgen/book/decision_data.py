@@ -205,6 +205,7 @@ def _model(
     rows = sheet.put(row + 1, 1, Cell(n_own, "fixed", PLAIN), label="Rows of Models, spare ones too")
     own = derived(lambda at, rows: where(at <= rows, at, 0), at, rows)
     own_at = sheet.link(row + 2, 1, own, PLAIN, "computed", label="Its row on Models; 0: of Catalog alone")
+    wiring.inputs["own_model_row"] = own_at
     n_rows = len(PRECISIONS)
     table = Table(wiring, sheet, n_rows, "models", top=row + 3)
     table.looked_up(

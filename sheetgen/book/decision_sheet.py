@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
@@ -30,19 +31,20 @@ from sheetgen.book.decision_choices import (
     requests_of_choice,
 )
 from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
-from sheetgen.book.lookups import ZERO, constant, entry_of, position_or_after
+from sheetgen.book.lookups import NO_VALUE, ZERO, constant, entry_of, position_or_after
+from sheetgen.book.money_block import above_zero, entry
 from sheetgen.book.sheets import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, derived, held_where
 from sheetgen.book.speed_sheet import build_latency
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
-from sheetgen.formula import Formula, is_number, where
+from sheetgen.formula import Formula, is_number, is_text, where
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.report import sentences
 from sheetgen.sizing import certainty, cost, parallelism, people, rates
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 12.5, 5: 12.5, 6: 13}
+WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 16}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
@@ -67,7 +69,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Requests at once multiplier", "context": "Context multiplier", "price": "Price multiplier"}
-KV_GIVES_UP, BITS_GIVE_UP = "quality: test", "quality: test"
+GIVES_UP_QUALITY = "quality: test"
 
 
 def _or_none(target_ms: Any) -> Any:
@@ -258,7 +260,7 @@ class DecisionSheets:
         sheet, inputs = self.sheet, self.wiring.inputs
         read = (
             "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name", "room_words",
-            "chance", "ttft_seconds", "tpot_seconds", "context_words",
+            "chance", "ttft_seconds", "tpot_seconds", "context_words", "gpu_row",
         )  # fmt: skip
         found: dict[str, Ref] = {}
         for row, name in enumerate(read, FIRST_ROW):
@@ -413,27 +415,97 @@ class DecisionSheets:
         working = self._put(
             "own_working_usd", "In working hours", figures.working_usd, {"monthly_usd": usd, "is_by_hour": is_by_hour}
         )
-        ways: list[tuple[str, Mapping[str, Source], int, str]] = [
-            ("An even chance to be fast enough", self._beside(EVEN), 0, "certainty"),
-            ("Working hours only", {**self.found, "instance": self.found["type"], "monthly_usd": working}, 0, "nights"),
-            ("FP8 KV cache", self._of_load(load_of(Context(KV_FP8))), 0, KV_GIVES_UP),
-            ("Weights in 4 bits", self._of_load(load_of(Context(FOUR_BITS))), 0, BITS_GIVE_UP),
-            *(
-                (f"{PURCHASES[purchase].words.capitalize()} term", term, months, "cancelling")
-                for (purchase, term), months in zip(self.terms.items(), (12, 36, 0), strict=False)
+        rent, term = sentences.cheapest_words, sentences.term_gives_up
+        ways: list[tuple[str, Formula, Mapping[str, Source], str | Formula]] = [
+            ("An even chance to be fast enough", rent, self._beside(EVEN), "certainty"),
+            (
+                "Working hours only",
+                rent,
+                {**self.found, "instance": self.found["type"], "monthly_usd": working},
+                "nights, weekends",
             ),
+            ("FP8 KV cache", rent, self._of_load(load_of(Context(KV_FP8))), GIVES_UP_QUALITY),
+            ("Weights in 4 bits", rent, self._of_load(load_of(Context(FOUR_BITS))), GIVES_UP_QUALITY),
+            *(
+                (
+                    f"{PURCHASES[purchase].words.capitalize()} term",
+                    rent,
+                    {**way, "n_months": self._months(purchase)},
+                    term,
+                )
+                for purchase, way in self.terms.items()
+            ),
+            ("Owning the GPUs, at the base price", sentences.owned_words, self._owning(), "staff and space"),
+            ("The cheapest live host", sentences.cheapest_host, self._hosted(), "data leaves"),
         ]
-        for at, (label, way, months, gives_up) in enumerate(ways, self.row + 1):
+        for at, (label, words, way, gives_up) in enumerate(ways, self.row + 1):
             sheet.text(at, 0, label, "plain_last")
             sheet.texts(at, 1, ("", ""), "plain_last")
-            env: dict[str, Source] = {**inputs, **way, "instance": way["type"], "base_usd": usd}
-            sheet.compute(at, ANSWER, sentences.cheapest_words, env, role="plain_last")
-            month = sheet.compute(at, 4, figures.usd_of_way, env, role="grid_number")
-            n_months = sheet.put(at, HIDDEN, Cell(months, "off_page", PLAIN))
-            sheet.compute(at, 5, figures.commits_usd, {"way_usd": month, "n_months": n_months}, role="grid_number")
-            sheet.text(at, 6, gives_up, "quiet_last")
+            env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
+            env["instance"] = way.get("type", NO_VALUE)
+            sheet.compute(at, ANSWER, words, env, role="plain_last")
+            env["way_usd"] = sheet.compute(at, 4, figures.usd_of_way, env, role="grid_number")
+            commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
+            env["commits_usd"] = sheet.compute(at, 5, commits, env, role="grid_number")
+            if isinstance(gives_up, str):
+                sheet.text(at, 6, gives_up, "quiet_last")
+            else:
+                sheet.compute(at, 6, gives_up, env, role="quiet_last")
             sheet.heights[at] = 16
         row = self.row + 2 + len(ways)
-        sheet.text(row - 1, 0, "A dash in $: it saves nothing. Owning, hosted prices and months: on Money.", "remark")
+        sheet.text(
+            row - 1,
+            0,
+            "A dash in $: it saves nothing, or nobody knows its price. Months, and prices of other hosts: on Money.",
+            "remark",
+        )
         for column, name in ((0, "Sizing sheet"), (1, "Inputs"), (3, "Money"), (4, "Prices and hardware")):
             sheet.text(row, column, name, "link_text", url=f"internal:'{name}'!A1")
+
+    def _months(self, purchase: str) -> Ref:
+        """How many months a class of commitment binds."""
+        label = f"Months of {purchase}"
+        return self.data.put(below(self.data) - 1, 1, Cell(MONTHS[purchase], "fixed", PLAIN), label=label)
+
+    def _owning(self) -> dict[str, Source]:
+        """What owning the GPUs of the answer costs a month and to buy, at the base price of GPUs; in Decision data."""
+        gpus, found = self.of.tables["gpus"], self.found
+        env: dict[str, Source] = {"n_gpus": found["n_gpus"], "gpu_name": found["gpu_name"]}
+        for fact in ("kw_per_gpu", "is_it_power", "is_module_price", "capex_base_usd"):
+            named = "capex_usd_per_gpu" if fact == "capex_base_usd" else fact
+            held = entry(gpus.range(fact), found["gpu_row"], above_zero if named != fact else is_number)
+            label = f"Of the GPU of the answer: {in_words(fact)}"
+            env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
+        for quantity in (
+            cost.metered_kw_per_gpu,
+            cost.installed_usd_per_gpu,
+            cost.owned_capex_usd,
+            cost.owned_hardware_usd,
+            cost.owned_support_usd,
+            cost.owned_energy_usd,
+            cost.owned_site_usd,
+            cost.monthly_owned_usd,
+        ):
+            env[quantity.name] = self._put(f"own_{quantity.name}", f"Owning: {quantity.label}", quantity, env)
+        return {**env, "monthly_usd": env["monthly_owned_usd"]}
+
+    def _hosted(self) -> dict[str, Source]:
+        """The cheapest live host of the model for the tokens of the load; of a model of this workbook."""
+        hosts, picked = self.of.tables["hosts"], self.picked
+        if not hosts.n_rows:
+            return {"host": NO_VALUE, "hosted_monthly_usd": NO_VALUE, "monthly_usd": NO_VALUE}
+        env: dict[str, Source] = {
+            "output_tokens_per_second": self._in_force("output_tokens_per_second"),
+            "input_tokens": self._in_force("input_tokens"),
+            "output_tokens": picked["answer_tokens"],
+            "cached_fraction": self.wiring.inputs["prefix_cache_hit_fraction"],
+        }
+        for quantity in (cost.million_output_tokens_per_month, cost.million_input_tokens_per_month):
+            env[quantity.name] = self._put(f"own_{quantity.name}", quantity.label, quantity, env)
+        hosts.computed(cost.hosted_monthly_usd, env, name="usd_on_decision", label="$ per month on Decision", width=14)
+        rows = {"hosted": hosts.range("usd_on_decision"), "model_rows": hosts.range("model_row")}
+        env = {**rows, "own_model_row": self.wiring.inputs["own_model_row"]}
+        usd = self._put("own_hosted_usd", figures.least_hosted_usd.label, figures.least_hosted_usd, env)
+        place = self._put("own_host_row", figures.row_of_host.label, figures.row_of_host, {**env, "hosted_usd": usd})
+        host = entry(hosts.range("host"), place, is_text)
+        return {"host": host, "hosted_monthly_usd": usd, "monthly_usd": usd}

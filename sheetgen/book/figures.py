@@ -10,10 +10,13 @@ from sheetgen.formula import (
     Formula,
     both,
     either,
+    first_where,
     formula,
     is_blank,
     is_number,
+    is_number_in_row,
     largest,
+    least_where,
     number_where,
     ratio,
     round_nearest,
@@ -317,3 +320,30 @@ def commits_usd(way_usd: Any, n_months: Any) -> Any:
     Source: definition.
     """
     return number_where(both(is_number(way_usd), n_months > 0), way_usd * n_months)
+
+
+@formula("To buy, $", USD)
+def purchase_of_way(way_usd: Any, owned_capex_usd: Any) -> Any:
+    """What is paid up front to own; none where owning saves nothing.
+
+    Source: definition.
+    """
+    return number_where(is_number(way_usd), owned_capex_usd)
+
+
+@formula("Cheapest host, $ per month", USD, rows=["hosted", "model_rows"])
+def least_hosted_usd(hosted: Any, model_rows: Any, own_model_row: Any) -> Any:
+    """The least that a live host of the model takes for the load's tokens; none where nobody hosts it.
+
+    Source: INTERFACE (ways to pay less: the cheapest live hosted API).
+    """
+    return least_where(hosted, model_rows == own_model_row, is_number_in_row(hosted), otherwise="-")
+
+
+@formula("Row of the cheapest host", PLAIN, rows=["hosted", "model_rows"])
+def row_of_host(hosted: Any, model_rows: Any, own_model_row: Any, hosted_usd: Any) -> Any:
+    """The row of Hosts with that price; 0 where there is none.
+
+    Source: least_hosted_usd.
+    """
+    return first_where(model_rows == own_model_row, hosted == hosted_usd)

@@ -10,7 +10,7 @@ from sheetgen.sizing import cost
 from sheetgen.units import PLAIN, USD
 
 MONTHS = cost.CONSTANTS["months_in_three_years"]
-SHOWN = (1, 3, *range(6, MONTHS + 1, 6))  # months to whose end the cash is shown
+SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is shown
 OWNED = "owned"
 WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned"}
 CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 400, 300

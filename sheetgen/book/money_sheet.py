@@ -97,7 +97,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     for column, (_, fact, display) in enumerate(UNITS, 1):
         block.show(column, block.of(fact), display)
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
-    block.row += 2
+    block.row += 1
     _providers(block, add_providers(wiring, n_providers, block.at, wiring.ref("calc_money_model")))
     sheet.page_breaks.append(block.row)
     _owned(block, on_demand)
@@ -179,7 +179,7 @@ def _source(block: Block) -> None:
     }
     block.compute(1, sentences.source_words, env, role="unit_wrapped")
     block.sheet.cells[block.row, 1].span, block.sheet.heights[block.row] = N_PRINTED - 1, SOURCE_HEIGHT
-    block.row += 2
+    block.row += 1
 
 
 def _classes(block: Block, at: int) -> Ref:
@@ -189,14 +189,13 @@ def _classes(block: Block, at: int) -> Ref:
     block.head(*CLASS_HEADS)
     provider = lookup(table.range("provider"), place)
     hourly: dict[str, Ref] = {}
-    discount: list[Ref] = []
     sums: dict[str, list[Ref]] = {}
     for purchase, committed in zip(units.PURCHASES, block.wiring.lists["committed"].refs, strict=True):
         block.label(purchase)
         names = class_columns(purchase)
         block.label("Found: discount", FOUND, "off_page")
         found = discount_table.of_class(block.wiring, provider, purchase)
-        discount.append(less := block.show(FOUND + 1, found, units.EXACT_PERCENT, "off_page"))
+        less = block.show(FOUND + 1, found, units.EXACT_PERCENT, "off_page")
         price = entry(table.range(names["price"]), place, above_zero, less=less)
         paid = block.compute(5, cost.paid_hours_per_month, {"is_committed": committed})
         env: dict[str, Source] = {"n_instances": block.count, "price_usd_per_hour": price}
@@ -212,9 +211,6 @@ def _classes(block: Block, at: int) -> Ref:
             block.show(column, entry(table.range(names[what]), place, test, hour), display)
         block.row += 1
     block.paid = {purchase: usd[0] for purchase, usd in sums.items()}
-    block.label("Discount, in the class in use")
-    block.show(1, of_class_in_use(discount, at, inputs["purchase_row"]), units.EXACT_PERCENT)
-    block.row += 1
     block.compute(0, sentences.class_in_use, {}, role="light")
     row = inputs["purchase_row"]
     block.sums = [

@@ -398,7 +398,7 @@ decision_title = template(
 SERVED = is_number(q.n_instances)
 a_year = template("a month; {annual_usd:usd} a year", when=SERVED, otherwise=None).formula("a_year", "A year")
 sure_of_answer = template(
-    "{how_sure} sure to be fast enough[even?: nothing is {confidence:percent} sure, so this is an even chance]",
+    "{how_sure} sure to be fast enough[even?; nothing is {confidence:percent} sure: measure first]",
     when=SERVED,
     otherwise=None,
     how_sure=how_sure,
@@ -432,6 +432,15 @@ asked_in_words = template(
     "{requests:grouped} at once, as typed]",
     people=both(is_number(q.users), q.users > 0),
 ).formula("asked_in_words", "What is asked")
+term_gives_up = template(
+    "pays after {months:tenths} months",
+    when=both(is_number(q.commits_usd), is_number(q.base_usd)),
+    otherwise=None,
+    months=ratio(q.commits_usd, q.base_usd),
+).formula("term_gives_up", "When a commitment has paid")
+cheapest_host = template("{host}", when=is_number(q.hosted_monthly_usd), otherwise=None).formula(
+    "cheapest_host", "Cheapest live host"
+)
 both_high = template(
     "Requests and tokens at their high ends together: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
     served=SERVED,

@@ -307,7 +307,7 @@ def test_the_sheet_is_landscape_one_page_wide_and_two_pages(default_book: Path) 
     sizes = {c.font.sz for row in sheet.iter_rows(max_col=last) for c in row if c.value is not None}
     assert min(sizes) * sheet.page_setup.scale / 100 >= 8
     assert len(sheet.row_breaks.brk) == 1  # renting, then owning, hosts and months
-    assert sheet.max_row <= 75
+    assert sheet.max_row <= 60
 
 
 def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> None:

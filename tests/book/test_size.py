@@ -34,10 +34,10 @@ LOCAL_HEADER, CENTRAL_HEADER = 30, 46  # bytes of a zip file for each part, besi
 @pytest.mark.parametrize(
     "models,providers,n_columns,at_most_formulas,at_most_bytes",
     [
-        (books.DEFAULT, None, 170, 72_000, 730_000),
-        (f"{MIXTURES},8b", None, 300, 110_000, 860_000),
-        (f"{MIXTURES},llama-4-scout", None, 300, 110_000, 860_000),
-        (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 80_000, 800_000),
+        (books.DEFAULT, None, 170, 60_000, 660_000),
+        (f"{MIXTURES},8b", None, 300, 80_000, 800_000),
+        (f"{MIXTURES},llama-4-scout", None, 300, 80_000, 800_000),
+        (f"{books.DEFAULT},qwen3-32b,mixtral-8x7b", "azure", 100, 70_000, 750_000),
     ],
 )
 def test_a_workbook_is_small(
