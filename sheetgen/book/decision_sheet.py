@@ -407,7 +407,8 @@ class DecisionSheets:
         """Ways to pay less, mildest first, with what each commits to and gives up."""
         sheet, inputs = self.sheet, self.wiring.inputs
         sheet.texts(self.row, 0, ("Ways to pay less", "", ""), "rule")
-        sheet.texts(self.row, ANSWER, ("rent", "$ a month", "commits to", "we give up"), "rule_head")
+        sheet.texts(self.row, ANSWER, ("rent", None, None, "we give up"), "rule_head")
+        sheet.texts(self.row, ANSWER + 1, ("$ a month", "commits to"), "rule_head_right")
         usd = self.monthly
         is_by_hour = derived(
             lambda row: where(row == 1, 1, 0), inputs["own_purchase_row"]
@@ -448,9 +449,9 @@ class DecisionSheets:
             commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
             env["commits_usd"] = sheet.compute(at, 5, commits, env, role="grid_number")
             if isinstance(gives_up, str):
-                sheet.text(at, 6, gives_up, "quiet_last")
+                sheet.text(at, 6, gives_up, "beside_number")
             else:
-                sheet.compute(at, 6, gives_up, env, role="quiet_last")
+                sheet.compute(at, 6, gives_up, env, role="beside_number")
             sheet.heights[at] = 16
         row = self.row + 2 + len(ways)
         sheet.text(

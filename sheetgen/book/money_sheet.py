@@ -99,7 +99,6 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
     block.row += 1
     _providers(block, add_providers(wiring, n_providers, block.at, wiring.ref("calc_money_model")))
-    sheet.page_breaks.append(block.row)
     _owned(block, on_demand)
     _hosted(block)
     add_cash(block)
@@ -262,6 +261,7 @@ def _owned(block: Block, on_demand: Ref) -> None:
     block.head(*OWNING_HEADS)
     top = block.row
     block.row += len(ENDS)
+    block.sheet.page_breaks.append(block.row)
     parts = _parts_of_owning(block)
     below, block.row = block.row, top
     break_even: dict[str, Source] = {}

@@ -69,6 +69,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "quiet_right": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
     "quiet_number": {"font_color": GREY, "font_size": 9, "align": "right", "indent": 1},
     "right_text": {"align": "right"},
+    "beside_number": {"font_color": GREY, "font_size": 9, **_BOTTOM},
     "small_value": {"font_color": GREY, "font_size": 9, "align": "right"},
     "band": {"bold": True, "top": 1, "top_color": INK},
     "band_quiet": {"font_color": GREY, "font_size": 9, "top": 1, "top_color": INK},

@@ -100,6 +100,11 @@ def opened(path: Path) -> Any:
     return _opened(path.read_bytes())
 
 
+def opened_values(path: Path) -> Any:
+    """The same with the values of its formulas."""
+    return openpyxl.load_workbook(path, data_only=True, read_only=True)
+
+
 @functools.lru_cache(3)
 def _opened(data: bytes) -> Any:
     return openpyxl.load_workbook(io.BytesIO(data))
