@@ -44,7 +44,7 @@ from sheetgen.sizing import certainty, cost, parallelism, people, rates
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 16}
+WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 17.5}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
@@ -137,8 +137,11 @@ class DecisionSheets:
 
     def _put(self, name: str, label: str, one: Formula, env: Mapping[str, Source]) -> Ref:
         """A line of Decision data, read under that name."""
-        row = below(self.data) - 1
-        self.wiring.inputs[name] = ref = self.data.compute(row, 1, one, {**self.wiring.inputs, **env}, label=label)
+        row, read = below(self.data) - 1, {**self.wiring.inputs, **env}
+        ref = self.data.compute(row, 1, one, read, label=label)
+        if self.data.is_search(ref):
+            ref = self.data.pass_on(row, 2, ref, one, read)
+        self.wiring.inputs[name] = ref
         return ref
 
     def _load(self) -> None:
@@ -407,8 +410,9 @@ class DecisionSheets:
         """Ways to pay less, mildest first, with what each commits to and gives up."""
         sheet, inputs = self.sheet, self.wiring.inputs
         sheet.texts(self.row, 0, ("Ways to pay less", "", ""), "rule")
-        sheet.texts(self.row, ANSWER, ("rent", None, None, "we give up"), "rule_head")
+        sheet.text(self.row, ANSWER, "rent", "rule_head")
         sheet.texts(self.row, ANSWER + 1, ("$ a month", "commits to"), "rule_head_right")
+        sheet.text(self.row, N_COLUMNS - 1, "we give up", "rule_beside_number")
         usd = self.monthly
         is_by_hour = derived(
             lambda row: where(row == 1, 1, 0), inputs["own_purchase_row"]

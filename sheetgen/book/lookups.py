@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Source, derived, number, place_of, plain
-from sheetgen.formula import Expr, function
+from sheetgen.formula import Expr, function, where
 from sheetgen.formula.tree import literal
 
 
@@ -49,13 +49,14 @@ def position_or_after(refs: Range, key: Ref | Lookup) -> Lookup:
 def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> Lookup:
     """What a range holds beside a key in another one; something else where the key stands nowhere."""
     place = place_of(refs, key.value)
-    return written(
-        otherwise.value if place is None else held.refs[place - 1].value or 0,
-        lambda held, refs, key, none: function(
-            "IFERROR", function("INDEX", held, function("MATCH", key, refs, 0)), none
-        ),
-        *(held, refs, key, otherwise),
-    )
+    value = otherwise.value if place is None else held.refs[place - 1].value or 0
+
+    def tree(held: Expr, refs: Expr, key: Expr, none: Expr) -> Any:
+        return function("IFERROR", function("INDEX", held, function("MATCH", key, refs, 0)), none)
+
+    if len(refs.refs) == 1:  # Gnumeric finds nothing in a range of one cell
+        return written(value, lambda held, refs, key, none: where(key == refs, held, none), held, refs, key, otherwise)
+    return written(value, tree, held, refs, key, otherwise)
 
 
 def element(value: Any, block: Range, row: Source, column: Source) -> Lookup:

@@ -18,7 +18,7 @@ from sheetgen.book.hosts_sheet import PRICES as HOST_PRICES
 from sheetgen.book.lookups import NO_VALUE, ONE, position_in, written
 from sheetgen.book.money_block import FOUND, HOURLY, MONTHLY, N_PRINTED, WIDTHS, Block, above_zero, entry
 from sheetgen.book.money_page import add_cash
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, derived, lookup
+from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.book.workings import add_providers
 from sheetgen.formula import function, is_number, is_text, where
@@ -89,7 +89,7 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     block = _chosen(solved, wiring, sheet)
     n_providers = room_for((one.provider for one in question.candidates), (one.provider for one in question.rows))
     on_demand = _classes(block, list(units.PURCHASES).index(question.settings.purchase))
-    headline = lookup(Range(tuple(wiring.headline_usd)), wiring.ref("calc_money_model"))
+    headline = choose(wiring.ref("calc_money_model"), wiring.headline_usd)  # two rows a model on the first sheet
     wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))
     _source(block)
     block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")

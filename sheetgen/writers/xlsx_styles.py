@@ -60,6 +60,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     # Of the grid, as on the printed page: no bars, thin rules between rows.
     "rule": {"bold": True, "bottom": 1, "bottom_color": INK},
     "rule_head": {"font_color": GREY, "bottom": 1, "bottom_color": INK},
+    "rule_beside_number": {"font_color": GREY, "bottom": 1, "bottom_color": INK},
     "rule_head_right": {"font_color": GREY, "bottom": 1, "bottom_color": INK, "align": "right", "text_wrap": True},
     "answer_large": {"bold": True, "font_size": 18, "font_color": "#1D4ED8", "align": "left"},
     "large": {"bold": True, "font_size": 14, "font_color": "#1D4ED8", "align": "right"},

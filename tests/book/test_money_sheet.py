@@ -315,6 +315,7 @@ def test_hosts_on_money_are_those_of_the_answer(book: tuple[Path, Question]) -> 
     solved = solve(book[1])
     for model in ("Llama 3.1 8B", "Llama 3.1 70B"):
         found = values_after(book[0], {"in_money_model": model})
+        assert found["chk_all"] == "OK", model
         cells = money_cells.block(found)
         ranked = {of["O"]: label for label, of in cells.items() if of.get("O") in (1, 2, 3) and "P" in of}
         hosts = hosts_of(solved, money_cells.chosen(found, solved))
