@@ -580,12 +580,12 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
 
     # The load on the first sheet has rows of its own, the last ones, a model each.
     place = model._replace(name="calc_money_model")
-    rows: dict[str, Any] = {
-        name: choose(place, every[loads.n_fixed :]) if isinstance(every, list) else every
-        for name, every in _rows(loads).items()
-    }
-    of_load = [ref._replace(lock="both") if isinstance(ref, Ref) else ref for ref in wiring.requests[loads.n_fixed :]]
-    rows["requests"] = choose(place, of_load)
+    rows: dict[str, Any] = {}
+    for name, every in _rows(loads).items():
+        if isinstance(every, list):  # of the load on the first sheet, wherever it is read
+            own = [one._replace(lock="both") if isinstance(one, Ref) else one for one in every[loads.n_fixed :]]
+            every = choose(place, own)
+        rows[name] = every
     rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
     _add_steps(table, _made_of(rows, n_providers), {})
     for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):

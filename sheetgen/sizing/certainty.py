@@ -66,7 +66,7 @@ def pool_level_bytes(
 
     Source: INTERFACE (certainty).
     """
-    return where(level_z >= 0, kv_pool_error_bytes_low, -kv_pool_error_bytes_high) * (level_z / band_end_z)
+    return where(level_z >= 0, kv_pool_error_bytes_low, -kv_pool_error_bytes_high) * level_z / band_end_z
 
 
 @formula("Pool that may be counted on")

@@ -17,8 +17,10 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli.output import folded
 
 MOST_LINES = 18
-LABELS = ["sure", "serves", "hardware", "class", "pay less", "published", "if", "measure", "hosted", "more"]
-ALWAYS = {"sure", "serves", "hardware", "hosted", "more"}
+LABELS = [
+    "sure", "serves", "hardware", "class", "pay less", "target", "published", "if", "measure", "hosted", "more",
+]  # fmt: skip
+ALWAYS = {"sure", "serves", "hardware", "more"}
 HEADINGS = [
     "CERTAINTY", "LOAD AND SPEED", "EVERY WAY TO PAY LESS", "NEXT CHEAPEST", "WEIGHTS", "WHAT ONE CHANGE BUYS",
     "NOT REQUESTED",
@@ -111,6 +113,8 @@ def test_the_answer_is_a_screen_of_sentences(index: int, monkeypatch: pytest.Mon
     assert labels == [label for label in LABELS if label in labels] and set(labels) >= ALWAYS
     assert all(told.endswith(".") for label, told in rows if label not in ("pay less", "more"))
     assert "if" in labels or not record(index)["by_requests_per_day"]
+    assert "hosted" in labels or not record(index)["hosted"]
+    assert "pay less" in labels or not {way["kind"] for way in record(index)["pay_less"]} - {"less_sure", "hosted"}
 
 
 PAY_LESS = re.compile(r"^pay less.*\n(?: .*\n)*", re.M)

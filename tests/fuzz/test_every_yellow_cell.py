@@ -1,10 +1,11 @@
 """Each yellow cell of a visible sheet, typed over by itself: every cell of the workbook is then what a build of the
-same inputs has, by formualizer and by LibreOffice."""
+same inputs has, by formualizer; several at once, by LibreOffice and Gnumeric."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,16 @@ from agreement import formula_values
 from amounts import amount
 from random_edits_of import Edits
 from random_values import MILD, value_for
+from readers import recalculate_with_gnumeric
 from recalculation import convert_all, needs_libreoffice
 from test_fuzz import TINY
-from workbook_trials import Workbook
+from workbook_trials import Refused, Workbook
 from yellow_cells import Key
 
 from sheetgen.answer.levers import EveryLever
 from sheetgen.book.sheets import TABS_SHOWN
 
-N_IN_LIBREOFFICE = amount(1, 24)
+N_EDITS, A_FILE = amount(12, 60), 6  # of those that other programs calculate, six in a file
 VISIBLE = {"Sizing sheet", "Decision", "Inputs", "Money", "Prices and hardware"}
 
 
@@ -58,12 +60,46 @@ def test_every_yellow_cell_by_itself(tiny: Plain) -> None:
     assert not faults, f"{len(faults)} of {len(edits)}: {faults}"
 
 
+def together(workbook: Workbook, edits: list[Edits]) -> Iterator[Edits]:
+    """The edits, several of them in one: those that Python refuses together are taken apart."""
+    whole = {key: value for one in edits for key, value in one.items()}
+    try:
+        workbook.after(whole)
+        yield whole
+    except Refused:
+        half = len(edits) // 2
+        if half:
+            yield from together(workbook, edits[:half])
+            yield from together(workbook, edits[half:])
+
+
+def in_gnumeric(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Copies that Gnumeric calculated."""
+    outs = [folder / f"gnumeric-{file.name}" for file in files]
+    for file, out in zip(files, outs, strict=True):
+        recalculate_with_gnumeric(file, out)
+    return outs
+
+
+def in_libreoffice(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Copies that LibreOffice calculated, in one run of it."""
+    return convert_all(files, folder, timeout=1500)
+
+
 @pytest.mark.long
 @needs_libreoffice
-def test_libreoffice_says_the_same(tiny: Plain, tmp_path: Path) -> None:
-    edits = list(edits_of(tiny))[::3][:N_IN_LIBREOFFICE]
-    files = [tiny.edited(one, f"edited-{i}") for i, one in enumerate(edits)]
-    for one, file in zip(edits, convert_all(files, tmp_path, timeout=600), strict=True):
+@pytest.mark.parametrize("program", [in_libreoffice, in_gnumeric])
+def test_other_programs_say_the_same(
+    tiny: Plain, tmp_path: Path, program: Callable[[Sequence[Path], Path], list[Path]]
+) -> None:
+    if program is in_gnumeric and not shutil.which("ssconvert"):
+        pytest.skip("Gnumeric is not installed")
+    every = list(edits_of(tiny))
+    some = every[:: max(1, len(every) // N_EDITS)]
+    parts = [one for i in range(0, len(some), A_FILE) for one in together(tiny, some[i : i + A_FILE])]
+    files = [tiny.edited(one, f"edited-{i}") for i, one in enumerate(parts)]
+    assert sum(map(len, parts)) >= 0.9 * N_EDITS
+    for one, file in zip(parts, program(files, tmp_path), strict=True):
         found: Mapping[Any, Any] = formula_values(file)
         places = {tiny.yellow.spots[key].place for key in one}
         held = {place: value for place, value in found.items() if place not in places}
