@@ -16,7 +16,7 @@ from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.api import recommended, sheet_record
 from sheetgen.errors import SheetgenError
 from sheetgen.live.live_page import write_live
-from sheetgen.report.wording import dollars, provider_of, rent, sure
+from sheetgen.report.wording import money, provider_of, rent, sure
 from sheetgen.writers.formats import Options
 
 pytestmark = pytest.mark.skipif(BROWSER is None and not REQUIRED, reason="no Chromium is installed")
@@ -86,11 +86,11 @@ def in_words(question: Question) -> dict[str, object] | None:
         return {"month": cell.verdict}
     answer = cell.answer
     return {
-        "month": str(dollars(answer.monthly_usd)),
+        "month": str(money(answer.monthly_usd)),
         "rent": f"{rent(answer.n_instances, answer.instance)}, {provider_of(answer.instance)}",
-        "year": f"{dollars(cell.units.annual_usd)} a year",
+        "year": f"{money(cell.units.annual_usd)} a year",
         "sure": f"{sure(answer.chance)} to be fast enough",
-        "ways": [[way.what, str(dollars(way.monthly_usd))] for way in cell.pay_less],
+        "ways": [[way.what, str(money(way.monthly_usd))] for way in cell.pay_less],
     }
 
 
