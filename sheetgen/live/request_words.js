@@ -45,6 +45,7 @@ function* optionsOf(record, margin, isSure, measure) {
   yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure);
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
   else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
+  if (!measure) return;
   const run = measure.decider ?? measure;
   yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
 }
@@ -72,7 +73,8 @@ function marginOf(record) {
 function measurePriceWords(record) {
   const { margin, isSure } = marginOf(record),
     measure = measureOf(record),
-    run = measure.decider ?? measure;
+    run = measure?.decider ?? measure;
+  if (!run) return "";
   return say("measure_price", { usd: dollars(run.usd), rent: placeWords(run), test: testWords(record, margin, isSure, measure) });
 }
 
