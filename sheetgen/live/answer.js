@@ -788,7 +788,7 @@ function measureFirst(record) {
 // In words ----------------------------------------------------------------------------------------------------------
 
 const count = (number) => number.toLocaleString("en-US");
-const dollars = (usd) => FACTS.currency.prefix + count(Math.round(usd * FACTS.currency.rate));
+const dollars = (usd) => FACTS.currency.prefix + groupedText(usd * FACTS.currency.rate);
 const fixed = (number, decimals) =>
   number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 

@@ -357,6 +357,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
         "kv": one.auto_kv_cache_dtype,
         "deploys": int(has_deployed(model, one.auto_weight_dtype)),
         "experts": int(model.experts is not None),
+        **({"is_reference": 1} if model.is_reference_shape else {}),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names

@@ -71,13 +71,15 @@ function gridOfLoads({ question }) {
   });
 }
 
-// A day on the machines of one replica, on demand where they are sold so; and where an even chance rents for less than
-// any near tie with the answer, what it would rent.
-function measureOf({ chosen, gpus_per_replica, monthly_usd, by_confidence }) {
+// A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer, what
+// it would rent. Nothing of a shape of which no checkpoint exists.
+function measureOf({ question, chosen, gpus_per_replica, monthly_usd, by_confidence }) {
+  if (question.model.is_reference) return null;
   const even = by_confidence.find((level) => level?.confidence === FACTS.levels.even);
   const aDayOn = (rental, n_gpus) => {
+    const { usd, instance } = byTheDay(question, rental.offer);
     const n_instances = Math.ceil(n_gpus / machineOf(rental.offer)[GPU_COUNT]);
-    return { instance: rental.instance, n_instances, usd: FACTS.measured_hours * n_instances * onDemand(rental.offer) };
+    return { instance, n_instances, usd: FACTS.measured_hours * n_instances * usd };
   };
   const isCheaper = even && even.monthly_usd * (1 + CONSTANTS.near_tie_fraction) < monthly_usd;
   return {
@@ -86,8 +88,20 @@ function measureOf({ chosen, gpus_per_replica, monthly_usd, by_confidence }) {
   };
 }
 
-// $ an hour of an offer's machine on demand, or in its own class where it is not sold so.
-function onDemand(offer) {
-  const { [USD]: usd, [DISCOUNT]: discount, [ON_DEMAND_USD]: plain } = MARKET.offers[offer];
-  return plain ?? usd * (1 - (discount ?? 0));
+const SPOT = "spot";
+
+// The machine to measure on and $ an hour of it: what is rented, on demand or spot; where it is sold by the day in
+// neither the cheapest with as many of the same GPUs that is; else what is rented, in its class.
+function byTheDay(question, rented) {
+  const machine = machineOf(rented);
+  const isOwn = (offer) => machineOf(offer)[INSTANCE] === machine[INSTANCE];
+  const isAlike = (offer) => machineOf(offer)[GPU] === machine[GPU] && machineOf(offer)[GPU_COUNT] === machine[GPU_COUNT];
+  const priced = (offer, usd) => ({ usd, instance: machineOf(offer)[INSTANCE] });
+  const paid = (offer) => priced(offer, MARKET.offers[offer][USD] * (1 - (MARKET.offers[offer][DISCOUNT] ?? 0)));
+  const plain = MARKET.offers[rented][ON_DEMAND_USD];
+  if (plain) return priced(rented, plain);
+  const [onDemand, spot] = [ON_DEMAND, SPOT].map((purchase) => offersIn(question, purchase));
+  const lists = [onDemand.filter(isOwn), spot.filter(isOwn), onDemand.filter(isAlike), spot.filter(isAlike), [rented]];
+  const [least] = lists.find((list) => list.length).map(paid).sort((one, other) => one.usd - other.usd || (one.instance < other.instance ? -1 : 1));
+  return least;
 }

@@ -19,7 +19,9 @@ function workWords(record) {
   const measure = question.isRate
     ? `${rateWords(record.requests_per_second)} a second`
     : `${count(record.concurrent_requests)} at once`;
-  if (!users) return `${measure} ${requests}`;
+  const n = record.concurrent_requests;
+  if (!users && question.isRate) return say("load_a_second", { rate: rateWords(record.requests_per_second), requests });
+  if (!users) return say("load_at_once", { n: count(n), requests: n === 1 ? requests.slice(0, -1) : requests });
   return say("request_work", { users, name: requests, measure: stated ? "" : measure });
 }
 
@@ -43,15 +45,37 @@ function* optionsOf(record, margin, isSure, measure) {
   yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure);
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
   else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
+  if (!measure) return;
   const run = measure.decider ?? measure;
-  const test = say("request_test", {
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
+}
+
+// What a day of measuring is, and what hangs on it.
+function testWords(record, margin, isSure, measure) {
+  const run = measure.decider ?? measure;
+  return say("request_test", {
     machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
     requests: requestsWord(record.question),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     rises: Number(Boolean(margin) && !isSure),
     settled: Number(Boolean(margin) && isSure),
   });
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: placeWords(run), facts: [test] };
+}
+
+// What is surer than the answer, and whether the answer needs none of it.
+function marginOf(record) {
+  const margin = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
+  const isSame = margin && margin.monthly_usd <= record.monthly_usd * FACTS.measure_first.about;
+  return { margin, isSure: record.chance >= FACTS.levels.sure || Boolean(isSame) };
+}
+
+// What a day of measuring costs, in a sentence.
+function measurePriceWords(record) {
+  const { margin, isSure } = marginOf(record),
+    measure = measureOf(record),
+    run = measure?.decider ?? measure;
+  if (!run) return "";
+  return say("measure_price", { usd: dollars(run.usd), rent: placeWords(run), test: testWords(record, margin, isSure, measure) });
 }
 
 // What is served, and how fast.
@@ -93,9 +117,7 @@ function* risksOf(record, margin, isSure) {
 
 // The request for approval of an answer: texts by its parts.
 function requestWords(record) {
-  const margin = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
-  const isSame = margin && margin.monthly_usd <= record.monthly_usd * FACTS.measure_first.about;
-  const isSure = record.chance >= FACTS.levels.sure || Boolean(isSame);
+  const { margin, isSure } = marginOf(record);
   const what = say("request_what", { models: record.question.model.name, work: workWords(record) });
   return {
     sentence: say("request_run", { what, month: dollars(record.monthly_usd) }),

@@ -46,6 +46,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "this load; not that the load is right, nor that no machine fails.",
         held=is_text(q.month),
     ),
+    "measure_price": template("Or measure first, {usd} once on {rent}: {test}"),
     "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template("Memory: {free} of {limit} GiB are free"),
     "part": template("{part}, {gib} GiB"),
@@ -85,6 +86,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
     "for_approval": template("For approval, {day}"),
+    "load_at_once": template("{n} {requests} at once"),
+    "load_a_second": template("{rate} {requests} a second"),
     "copied": template("Copied."),
     "not_copied": template("This browser lets the page copy nothing here. The link is in the address bar."),
     "loads": template("The usual loads of {model}, $ a month"),

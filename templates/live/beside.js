@@ -164,6 +164,7 @@ function comparedRow(model, weights, last, recordOf) {
 }
 
 function showBeside(now) {
+  $("measure_price").textContent = measurePriceWords(now.record);
   showSteps(now.record);
   showEngineers(now);
   showCompared(now);

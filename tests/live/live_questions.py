@@ -109,7 +109,7 @@ def _in_python(written: str) -> dict[str, Any]:
         "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
         "as_published": fields_of(published, "weight_dtype", *rental),
-        "declined": cell.declined and cell.declined["purchase"],
+        "declined": cell.declined and {name: cell.declined[name] for name in ("purchase", "reason")},
     }
 
 

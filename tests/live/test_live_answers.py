@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from live_questions import Question, differences, in_node, in_python, random_questions, source
+
+from sheetgen.question.sheet_question import DeclinedReason
+from sheetgen.report.pay_less_words import WAYS
+from sheetgen.report.sentences import MEASURE_FIRST
 
 # Of the default run: people, at once, a rate; dense, mixture, MLA, hybrid.
 FEW: list[Question] = [
@@ -65,8 +69,7 @@ def compared(
             if "refused" not in python or "refused" not in page:
                 wrong.append(f"{question}: {python.get('refused')} in Python, {page.get('refused')} on the page")
         else:
-            declined = page["declined"] and page["declined"]["purchase"]
-            wrong += [f"{question}{text}" for text in differences(python, {**page, "declined": declined})]
+            wrong += [f"{question}{text}" for text in differences(python, page)]
     return wrong
 
 
@@ -78,6 +81,17 @@ def test_a_few_of_every_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_random_questions(seed: int, tmp_path: Path) -> None:
     assert compared(list(random_questions(seed, 100)), tmp_path) == []
+
+
+@pytest.mark.long
+def test_every_rule_that_is_written_twice_is_walked() -> None:
+    """The order of ways to pay less, the reasons to measure first and those that decline a class are written in both
+    languages: the random questions reach each."""
+    answers = [in_python(question) for seed in range(1, 6) for question in random_questions(seed, 100)]
+    found = [one for one in answers if "refused" not in one]
+    assert {way["kind"] for one in found for way in one["pay_less"] or ()} == set(WAYS)
+    assert {reason for one in found for reason in one.get("measure_first", ())} == set(MEASURE_FIRST)
+    assert {one["declined"]["reason"] for one in found if one["declined"]} == set(get_args(DeclinedReason))
 
 
 def noticed(faults: Faults, folder: Path) -> list[bool]:

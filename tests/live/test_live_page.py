@@ -16,7 +16,7 @@ from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.api import recommended, sheet_record
 from sheetgen.errors import SheetgenError
 from sheetgen.live.live_page import write_live
-from sheetgen.report.wording import provider_of, rent, sure
+from sheetgen.report.wording import money, provider_of, rent, sure
 from sheetgen.writers.formats import Options
 
 pytestmark = pytest.mark.skipif(BROWSER is None and not REQUIRED, reason="no Chromium is installed")
@@ -50,6 +50,8 @@ HOSTILE = (
     "model=70b&purchase=%3Cb%3E",
     "model=70b&tpot_ms=javascript:alert(1)",
     "%E0%A4%A",
+    "model=70b&history_hit_fraction=2",
+    "model=70b&input_tokens=3000&output_tokens=500&context_tokens=1000",
     "model=70b&input_tokens=100000000&output_tokens=100000000",
 )
 
@@ -84,11 +86,11 @@ def in_words(question: Question) -> dict[str, object] | None:
         return {"month": cell.verdict}
     answer = cell.answer
     return {
-        "month": f"${answer.monthly_usd:,.0f}",
+        "month": str(money(answer.monthly_usd)),
         "rent": f"{rent(answer.n_instances, answer.instance)}, {provider_of(answer.instance)}",
-        "year": f"${cell.units.annual_usd:,.0f} a year",
+        "year": f"{money(cell.units.annual_usd)} a year",
         "sure": f"{sure(answer.chance)} to be fast enough",
-        "ways": [[way.what, f"${way.monthly_usd:,.0f}"] for way in cell.pay_less],
+        "ways": [[way.what, str(money(way.monthly_usd))] for way in cell.pay_less],
     }
 
 
