@@ -30,12 +30,13 @@ from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(False, False, 0, False, False, False, False, False, False, False)
+LEAST_SHOWN = Shown(n_ways=0, **{name: False for name in Shown._fields if name != "n_ways"})
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"n_ways": 1},
-    {"has_published": True},
     {"has_habits": True},
     {"has_target": True},
+    {"has_published": True},
+    {"has_hosted": True},
     {"has_near_tie": True},
     {"has_measure": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
@@ -170,7 +171,8 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     helping = sorted((lever for lever in fitting if lever not in fastest), key=lambda one: one.monthly_usd)
     yield from _labelled("helps", map(_helps, helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
-        yield "memory", f"alone would take {_rented(alone)}"
+        certainty = f", {sure(question.settings.confidence)}" if any(one.is_even_chance for one in fitting) else ""
+        yield "memory", f"alone would take {_rented(alone)}{certainty}"
     yield from _labelled("weights", _weights(question, cell))
     yield from _labelled("elsewhere", _not_asked(cell))
     if question.filters.region:

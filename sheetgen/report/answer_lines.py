@@ -88,9 +88,7 @@ _SERVES = template(
     routed=q.is_routed,
     alone=q.is_alone == 1,
 )
-_WITHOUT_TARGET = template(
-    "The target of [first?the first token|the times] sets the price: without it {month}, {rent}.", first=q.is_first == 1
-)
+_WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
@@ -122,7 +120,7 @@ _NEVER_MEASURED = template(
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
 _INTERRUPTED = template("Spot can be taken away any time; that is not counted.")
 _WAY = template(
-    "{month}: {what}[cheaper_still? ({further_month} at {further})][rented?, {rent}]",
+    "{month}: {what}[rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
     cheaper_still=is_text(q.further),
     rented=is_text(q.rent),
 )
@@ -267,7 +265,7 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 class Shown(NamedTuple):
     """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
     many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
-    known of people, that no host is to be named, what is cheaper within the near tie, which
+    known of people, the cheapest host, that none is to be named, what is cheaper within the near tie, which
     target sets the price."""
 
     has_published: bool = True
@@ -277,6 +275,7 @@ class Shown(NamedTuple):
     has_gap: bool = True
     has_rent: bool = True
     has_known: bool = True
+    has_hosted: bool = True
     has_no_host: bool = True
     has_near_tie: bool = True
     has_target: bool = True
@@ -297,7 +296,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("published", _published(question, cell) if shown.has_published else ()),
         ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
         ("measure", _measure(question, cell) if shown.has_measure else ()),
-        ("hosted", _hosted(question, cell) if cell.hosted or shown.has_no_host else ()),
+        ("hosted", _hosted(question, cell) if (shown.has_hosted if cell.hosted else shown.has_no_host) else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
@@ -535,7 +534,9 @@ def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _published(question: Question, cell: CellRecord) -> Iterator[str]:
-    if published := cell.as_published:
+    other, published = cell.as_recommended, cell.as_published
+    is_said = other and published and (other.instance, other.n_instances) == (published.instance, published.n_instances)
+    if published and not is_said:
         answer, confidence, chance = cell.answer, question.settings.confidence, published.chance or 0
         is_same = (published.instance, published.n_instances) == (answer.instance, answer.n_instances)
         as_asked = (chance >= confidence) == (answer.chance >= confidence)
