@@ -12,7 +12,7 @@ from sheetgen.report.templates import Template, first_of, q, template
 PARTS = {"weights": "weights", "kv": "KV cache", "other": "other", "free": "free"}  # of memory
 SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
-    "rent": sentences.rent,
+    "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
     "hardware_words": sentences.hardware_words,
     **{f"measure_{name}": sentence for name, sentence in sentences.MEASURE_FIRST.items()},
     **{f"way_{kind}": way.what for kind, way in WAYS.items()},

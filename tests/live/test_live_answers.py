@@ -47,7 +47,7 @@ FAULTS: Faults = (
     ('"at_sure_chance"', '"at_even_chance"'),
     ("FACTS.layouts[place][1] === 1", "FACTS.layouts[place][0] === 1"),
     ("purchases[name].months * rental.monthly_usd", "rental.monthly_usd"),
-    ("record.hourly_usd * judged.working_hours_per_month", "record.hourly_usd"),
+    ("* judged.working_hours_per_month) / CONSTANTS", ") / CONSTANTS"),
     ("one.cents - other.cents", "other.cents - one.cents"),
     ('read("steady_bytes") * sizes.tensor_parallel_size', 'read("steady_bytes")'),
     ("!taken.has(key) && way", "way"),

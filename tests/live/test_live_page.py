@@ -25,6 +25,12 @@ SHOWN: list[Question] = [
     {"model": "70b", "users": 640, "input_tokens": 15_360, "output_tokens": 1024},
     {"model": "deepseek-ai/DeepSeek-V3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256, "purchase": "spot"},
+    {
+        "model": "qwen2.5-14b-1m",
+        "concurrent_requests": 1024,
+        "input_tokens": 30_000,
+        "output_tokens": 64,
+    },  # 1,024 of it
 ]
 READ = """({
   texts: Object.fromEntries(
