@@ -168,6 +168,7 @@ def test_no_more_machines_than_another_as_cheap(sheets: list[Any]) -> None:
         assert costs["suitability"][row, choice.offer] == costs["suitability"][row][alike].max()
 
 
+@pytest.mark.usefixtures("nothing_is_kept")
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b", "deepseek-r1"])
 def test_as_many_as_a_workbook_carries_hold_the_choice_of_all(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch, model: str
@@ -177,7 +178,7 @@ def test_as_many_as_a_workbook_carries_hold_the_choice_of_all(
     load = {"models": model, "providers": "all", "users": 2000, "context_tokens": 8192, "as_of": "2026-11-20"}
     carried, answers = ask(catalog, load), []
     monkeypatch.setattr(market, "MAX_CANDIDATES", 1000)
-    every = ask(catalog, load)
+    every = ask(catalog, load | {"title": "All of them"})  # a question that the process has not kept
     assert len(carried.candidates) == 120 < len(every.candidates)
     for question in (carried, every):
         solved = solve(question)
