@@ -438,7 +438,7 @@ term_gives_up = template(
     otherwise=None,
     months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-cheapest_host = template("{host}", when=is_number(q.hosted_monthly_usd), otherwise=None).formula(
+cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is_text(q.host)), otherwise=None).formula(
     "cheapest_host", "Cheapest live host"
 )
 both_high = template(
