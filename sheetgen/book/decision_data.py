@@ -225,7 +225,7 @@ def _model(
         table.looked_up(name, OF_MODELS[name], [found] * n_rows, FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(sentences.model_lacks, listed, name="facts")
-    of_load = ("concurrent_requests", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms", "confidence")
+    of_load = ("users", "concurrent_requests", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms", "confidence")
     choices = {name: picked[name] for name in (*CHOICES, *of_load)}
     table.computed(
         sentences.choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state"

@@ -77,10 +77,12 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
         ("context_tokens", "16k", "the context must be a whole number from 1"),
         ("answer_tokens", -5, "the answer must be a whole number from 0"),
         ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
+        ("users", 200, "people need both targets: how long each request takes"),
     ],
 )
 def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
-    found = _after(book, {f"in_decision_{choice}": typed})
+    blank = {"in_decision_tpot_ms": None} if choice == "users" else {}
+    found = _after(book, {f"in_decision_{choice}": typed, **blank})
     assert found[TO_RENT] == said and str(found["Decision", "A1"]).endswith(said)
     assert (found["chk_decision_choices"], found["chk_all"]) == ("CHECK", "CHECK")
     names = [name for name in found if isinstance(name, str) and name.startswith(("rec_decision", "rec_case"))]
