@@ -94,14 +94,15 @@ def requests_of_choice(
     concurrent_requests: Any,
 ) -> Any:
     """Requests at once of so many people, where each takes as long as its targets allow, with places to spare for
-    chance; without people those that are stated.
+    chance; those that are stated without people, and where a target is off.
 
     Source: INTERFACE: a + z x sqrt(a), a the peak's rate x (TTFT target + (output - 1) x TPOT target).
     """
     per_second = users * requests_per_user_per_day * peak_hour_share * burst_factor / seconds_in_an_hour
     mean = per_second * turn_seconds
     of_people = largest(1, round_up(mean + wait_z * power(largest(mean, 0), ratio(1, 2))))
-    return where(is_number(users), where(users > 0, of_people, concurrent_requests), concurrent_requests)
+    people = where(is_number(turn_seconds), of_people, concurrent_requests)
+    return where(is_number(users), where(users > 0, people, concurrent_requests), concurrent_requests)
 
 
 @dataclass(frozen=True)

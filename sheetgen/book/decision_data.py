@@ -148,7 +148,8 @@ def build_data(question: Question, picked: Mapping[str, Ref], of: Wiring, wiring
     # A line for each choice that has a list: 1 where it stands there. A pattern (Lla*) does not.
     known: dict[str, Ref] = {}
     for row, (name, area) in enumerate(LISTS.items(), HEAD_ROWS):
-        value = int(picked[name].value in [r.value for r in of.area(area).refs] and picked[name].value is not None)
+        offers = {ref.value for ref in of.area(area).refs} - {None, NONE}  # a list's spare rows hold no name
+        value = int(picked[name].value in offers)
         found = written(value, _stands_in, picked[name], Range((), name=area))
         known[name] = sheet.link(row, 1, found, PLAIN, "computed", label=f"{in_words(name)}: known (0 or 1)")
     for asked, name in (("asked_weight_dtype", "weight_dtype"), ("asked_kv_dtype", "kv_cache_dtype")):
@@ -224,7 +225,7 @@ def _model(
         table.looked_up(name, OF_MODELS[name], [found] * n_rows, FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(sentences.model_lacks, listed, name="facts")
-    of_load = ("concurrent_requests", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms", "confidence")
+    of_load = ("users", "concurrent_requests", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms", "confidence")
     choices = {name: picked[name] for name in (*CHOICES, *of_load)}
     table.computed(
         sentences.choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state"

@@ -342,8 +342,8 @@ def least_hosted_usd(hosted: Any, model_rows: Any, own_model_row: Any) -> Any:
 
 @formula("Row of the cheapest host", PLAIN, rows=["hosted", "model_rows"])
 def row_of_host(hosted: Any, model_rows: Any, own_model_row: Any, hosted_usd: Any) -> Any:
-    """The row of Hosts with that price; 0 where there is none.
+    """The row of Hosts with that price; none where nobody hosts the model.
 
     Source: least_hosted_usd.
     """
-    return first_where(model_rows == own_model_row, hosted == hosted_usd)
+    return number_where(is_number(hosted_usd), first_where(model_rows == own_model_row, hosted == hosted_usd))

@@ -24,6 +24,8 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
+from sheetgen.sizing import parallelism
+from sheetgen.sizing import people as load_of_people
 
 OK, CHECK = "OK", "CHECK"
 
@@ -405,13 +407,21 @@ sure_of_answer = template(
     even=q.chance < q.confidence - q.chance_step,
 ).formula("sure_of_answer", "How sure")
 at_sure = template(
-    "90% sure: [served?{monthly_usd:usd} on {rent}|nothing is; measure first]", served=SERVED, rent=rent
+    "90% sure: [served?{monthly_usd:usd} on {rent}|nothing is; measure first]",
+    when=answerable,
+    otherwise=None,
+    served=SERVED,
+    rent=rent,
 ).formula("at_sure", "At 90%")
-at_even = template("even chance: [served?{monthly_usd:usd} on {rent}|none]", served=SERVED, rent=rent).formula(
-    "at_even", "At an even chance"
-)
+at_even = template(
+    "even chance: [served?{monthly_usd:usd} on {rent}|none]", when=answerable, otherwise=None, served=SERVED, rent=rent
+).formula("at_even", "At an even chance")
 in_published = template(
-    "as published, {weight_dtype}: [served?{monthly_usd:usd} on {rent}|nothing serves it]", served=SERVED, rent=rent
+    "as published, {weight_dtype}: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    when=answerable,
+    otherwise=None,
+    served=SERVED,
+    rent=rent,
 ).formula("in_published", "As published")
 first_word = template(
     "first word in {ttft_seconds:tenths} s[aimed? (target {target:tenths} s)]",
@@ -430,6 +440,8 @@ pace_of_answer = template(
 asked_in_words = template(
     "[people?{users:grouped} people who ask {requests_per_user_per_day} times a day are {requests:grouped} at once|"
     "{requests:grouped} at once, as typed]",
+    when=answerable,
+    otherwise=None,
     people=both(is_number(q.users), q.users > 0),
 ).formula("asked_in_words", "What is asked")
 term_gives_up = template(
@@ -438,11 +450,13 @@ term_gives_up = template(
     otherwise=None,
     months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-cheapest_host = template("{host}", when=is_number(q.hosted_monthly_usd), otherwise=None).formula(
+cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is_text(q.host)), otherwise=None).formula(
     "cheapest_host", "Cheapest live host"
 )
 both_high = template(
     "Requests and tokens at their high ends together: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    when=answerable,
+    otherwise=None,
     served=SERVED,
     rent=rent,
 ).formula("both_high", "Both high ends")
@@ -504,6 +518,17 @@ def _no_target(ms: Expr) -> Unless:
     return Unless(where(is_blank(ms), 1, where(is_number(ms), where(ms >= 0, 1, 0), 0)) == 1)
 
 
+def _people_without_a_target() -> Expr:
+    """Whether the load is people, and how long each request takes is not stated."""
+    ttft, tpot = (
+        parallelism.limit_seconds.function(ms, q.speed_targets, q.milliseconds_per_second, q.no_limit_seconds)
+        for ms in (q.ttft_ms, q.tpot_ms)
+    )
+    turn = load_of_people.target_turn_seconds.function(ttft, q.answer_tokens, tpot, q.no_limit_seconds)
+    is_without: Expr = where(both(is_number(q.users), q.users > 0), where(is_number(turn), 0, 1), 0) == 1
+    return is_without
+
+
 WRONG_TARGET = "the target must be a number of milliseconds, or blank"
 choices_state = first_of(
     (Unless(q.model_known == 1), "no such model: {model}"),
@@ -519,6 +544,7 @@ choices_state = first_of(
     (_no_target(q.tpot_ms), WRONG_TARGET),
     (_no_target(q.ttft_ms), WRONG_TARGET),
     (q.answer_tokens > q.context_tokens, "the answer is longer than its context"),
+    (_people_without_a_target(), "people need both targets: how long each request takes"),
     (Unless(q.facts == LACKS), "{model}: {facts}"),
     otherwise=OK,
 ).formula(

@@ -831,7 +831,7 @@ def measured_scope(
     """
     shared = both(n_experts > 0, data_parallel_size > 1)
     beyond = either(pipeline_parallel_size > 1, tensor_parallel_size * data_parallel_size > nvlink_gpus)
-    return where(either(shared, beyond), 2, 1 - has_own_runs) + where(beyond, 1, 0)
+    return 1 + where(either(shared, beyond), 1, -has_own_runs) + where(beyond, 1, 0)
 
 
 @formula("At one end of the band")

@@ -12,7 +12,7 @@ from workbook_cells import ErrorValue, formulas
 from yellow_cells import Place, Written
 
 from sheetgen.readback.audit import AS_BUILT
-from sheetgen.units import DTYPE_ALIASES
+from sheetgen.units import AUTO, DTYPE_ALIASES, PUBLISHED
 
 # The sheets in the order in which they read each other: the first difference is the nearest to its cause.
 DEPENDENCE = (
@@ -69,9 +69,10 @@ def compare(after: Written, found: Mapping[Place, Any]) -> Compared:
 
 
 def one_name(one: Difference) -> bool:
-    """Two names of one precision, or a name in capitals: where a cell repeats what was typed, Python has the name that
-    the list has."""
+    """Two names of one precision (auto, of the weights, is what is published), or a name in capitals: where a cell
+    repeats what was typed, Python has the name that the list has."""
     if not isinstance(one.expected, str) or not isinstance(one.got, str) or isinstance(one.got, ErrorValue):
         return False
-    first, second = (DTYPE_ALIASES.get(text.lower(), text.lower()) for text in (one.expected, one.got))
+    meant = {**DTYPE_ALIASES, AUTO: PUBLISHED}
+    first, second = (meant.get(text.lower(), text.lower()) for text in (one.expected, one.got))
     return first == second
