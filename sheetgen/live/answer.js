@@ -407,18 +407,12 @@ function recommended(question) {
 }
 
 // Why the answer in a class is none; null where it stands.
-function reasonToDecline({ question, grid, best }, rented, onDemand) {
+function reasonToDecline({ question, grid }, rented, onDemand) {
   const { [question.purchase]: own, [ON_DEMAND]: usual } = rented;
   const costsNoMore = (rental) => (rental && rental.monthly_usd <= own.monthly_usd ? "no_saving" : null);
   if (!own) return "not_held";
   if (grid.isEven) return FACTS.purchases[question.purchase].binds ? "even_chance" : costsNoMore(solve(onDemand).best);
-  if (!usual || own.monthly_usd < usual.monthly_usd) return null;
-  const chance = Math.min(paced(grid, best.position)("chance"), FACTS.most_sure);
-  const level = stepped(Math.floor(chance / FACTS.chance_step + 1e-9));
-  const isNear = own.monthly_usd <= (1 + CONSTANTS.near_tie_fraction) * usual.monthly_usd;
-  if (!isNear || level <= question.confidence) return "no_saving";
-  const asSure = solve({ ...onDemand, confidence: level });
-  return asSure.grid.isEven ? null : costsNoMore(asSure.best);
+  return usual && own.monthly_usd >= usual.monthly_usd ? "no_saving" : null;
 }
 
 const stepped = (step) => Math.round(step * FACTS.chance_step * 100) / 100;

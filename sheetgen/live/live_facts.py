@@ -17,7 +17,6 @@ import numpy
 
 from sheetgen.answer.answer_record import OF_SEARCH
 from sheetgen.answer.confidences import ABOUT, EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
-from sheetgen.answer.declined_class import MOST_SURE
 from sheetgen.answer.levers.changes import FP4, FP8
 from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR
 from sheetgen.answer.people_loads import MOST_AT_ONCE
@@ -187,7 +186,6 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "currency": {"prefix": prefix_of(sign_of(settings.currency)), "rate": settings.fx_rate},
         "levels": {"even": EVEN, "sure": SURE},
         "measure_first": {"sure": MOST_OF_SURE, "asked": MOST_OF_ASKED, "machines": MOST_MACHINES, "about": ABOUT},
-        "most_sure": MOST_SURE,
         "lower": {"fp8": FP8, "fp4": list(FP4), "deployed": DEPLOYED, **_run(catalog, plain)},
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),

@@ -161,7 +161,6 @@ _DECLINED = template(
     "{term} was requested and is no answer: {reason}; {unpriced} of {instances} types lack that price.",
 )
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
-_SURER = template("On demand costs {month} a month for the {confidence} requested; as sure as this it costs more.")
 
 
 class Line(NamedTuple):
@@ -421,22 +420,13 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _class(question: Question, cell: CellRecord) -> Iterator[str]:
-    """Why the class that was requested is no answer; or that on demand costs less, at another certainty."""
+    """Why the class that was requested is no answer."""
     month = amounts_of(question.settings)
     if declined := cell.declined:
         usd, reason = declined["monthly_usd"], _DECLINED_REASONS.get(declined["reason"])
         slots = {name: f"{declined[name]:,}" for name in ("unpriced", "instances")} | {"term": declined["purchase"]}
         why = str(reason.fill(month=month(usd) if usd else "")) if reason else ""
         yield str(_DECLINED.fill(reason=why, **slots) if reason else _UNSOLD.fill(**slots))
-    usual = cell.by_purchase[ON_DEMAND]
-    if (
-        not cell.declined
-        and usual
-        and cell.answer.purchase != ON_DEMAND
-        and usual.monthly_usd <= cell.answer.monthly_usd
-    ):
-        confidence = PERCENT.text(question.settings.confidence)
-        yield str(_SURER.fill(month=month(usual.monthly_usd), confidence=confidence))
 
 
 def _is_said_beside(cell: CellRecord) -> bool:
@@ -474,7 +464,12 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     mildest = [way for way in cell.pay_less if way.kind not in apart]
     n_elsewhere = max(min(1, shown.n_ways), shown.n_ways - len(mildest))
     elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_elsewhere]
-    ways = [_way(question, way, shown.has_rent) for way in (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)]
+    chosen = (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)
+    # A commitment to other machines than the answer's names them.
+    ways = [
+        _way(question, way, shown.has_rent or (way.kind == "term" and way.instance != cell.answer.instance))
+        for way in chosen
+    ]
     if shown.has_rent:
         yield from ways
     elif ways:
