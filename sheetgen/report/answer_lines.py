@@ -28,6 +28,7 @@ from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 SHOWN_WAYS = 3
 STALE = "stale_after_days"
 IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
+SURE_IMPOSSIBLE = "sure_impossible"  # nothing serves the load at 0.9
 IMPOSSIBLE = "impossible"  # of the reasons to measure first: nothing serves the load at the confidence requested
 # Of what is requested beside the load, in the order in which it is said.
 _FILTERS = {
@@ -99,11 +100,12 @@ _WAIT = template(
     paced=is_text(q.pace_target),
 )
 _HARDWARE = template(
-    "{replicas} of {gpus} ({layout}), {prices}, {region}[assumed?, assumed shape], "
+    "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} ({layout}), {prices}, {region}[assumed?, assumed shape], "
     "{day}[old? (old)][brought?, from {origin}]"
     "[doubted?; {doubt}].",
     old=q.is_old,
     assumed=q.is_assumed,
+    spare=q.needed > 0,
     brought=is_text(q.origin),
     doubted=is_text(q.doubt),
 )
@@ -310,6 +312,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         str(amount_in(words, settings.currency, settings.fx_rate)).replace(" × ", "x ")
         for words in wording.measure_words(cell, settings.confidence, _day_beside(question, cell))
     ]
+    nothing_surer = f"Nothing is {wording.sure(MARGIN)}." if SURE_IMPOSSIBLE in cell.measure_first[1:] else ""
     sentence = _SURE.fill(
         chance=chance,
         short=cell.answer.limit == MEMORY,
@@ -319,7 +322,7 @@ def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
         month=amounts_of(settings)(margin.monthly_usd) if margin else "",
         margin=margin is not None,
         measured=bool(reasons),
-        reason=" ".join(filter(None, (*reasons[:1], _step(question, cell)))),
+        reason=" ".join(filter(None, (*reasons[:1], _step(question, cell), nothing_surer))),
     )
     yield str(sentence)
 
@@ -372,7 +375,8 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     less = question.discount(candidate.provider, candidate.purchase)
     reason = doubt(candidate, question)
     sentence = _HARDWARE.fill(
-        replicas=count(answer.n_replicas, "replica"),
+        replicas=count(max(answer.n_replicas, answer.replicas_held), "replica"),
+        needed=answer.n_replicas if answer.replicas_held > answer.n_replicas else 0,
         gpus=f"{answer.gpus_per_replica}x {candidate.gpu.short_name}",
         layout=Layout(answer.tensor_parallel_size, answer.data_parallel_size).words(answer.pipeline_parallel_size),
         prices=wording.price_class(candidate.purchase, less),
