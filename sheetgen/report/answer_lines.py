@@ -100,7 +100,8 @@ _WAIT = template(
     paced=is_text(q.pace_target),
 )
 _HARDWARE = template(
-    "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} ({layout}), {prices}, {region}[assumed?, assumed shape], "
+    "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
+    "({layout}), {prices}, {region}[assumed?, assumed shape], "
     "{day}[old? (old)][brought?, from {origin}]"
     "[doubted?; {doubt}].",
     old=q.is_old,
