@@ -14,9 +14,9 @@ from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
-from sheetgen.question.stated_load import mean_over_peak, people_words, stated_words
+from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
-from sheetgen.report.host_words import hosted_facts
+from sheetgen.report.host_words import busy_share, hosted_facts
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
@@ -582,13 +582,12 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
         yield f"{hosted_facts(question, cell).hosts}."
         return
     host, settings = cell.hosted[0], question.settings
-    by_day = settings.utilization == mean_over_peak(settings.peak_hour_share, settings.burst_factor)
     sentence = _HOSTED.fill(
         host=question.reference.hosted.host_name(host.host),
         precision=host.precision or "precision unknown",
         usd=amounts_of(settings)(host.monthly_usd),
         day=host.read_on,
-        share=None if by_day else settings.utilization,
+        share=busy_share(question),
     )
     yield str(sentence)
 

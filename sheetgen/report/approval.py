@@ -12,10 +12,11 @@ from typing import TypeAlias
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_text
+from sheetgen.formula import is_number, is_text
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
+from sheetgen.report.host_words import busy_share
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import Template, q, template
@@ -126,8 +127,11 @@ WAYS: dict[str, tuple[Template, Template]] = {
         template("{what} instead"),
         template("nothing, if allowed[cheaper_still?; {further}: {further_usd}]", cheaper_still=is_text(q.further)),
     ),
-    "own": (template("owning the machines"), template("cash up front; staff and space")),
-    "hosted": (template("hosted by {host}"), template("our data leaves the company")),
+    "own": (template("owning the machines"), template("cash up front, staff, space")),
+    "hosted": (
+        template("hosted by {host}[shared?, {share:percent} busy]", shared=is_number(q.share)),
+        template("data in house"),
+    ),
 }
 
 
@@ -159,7 +163,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         margin=full_money(margin.monthly_usd) if margin else NONE,
         finding=_finding(cell, movers) if movers else NONE,
         movers=movers,
-        ways=tuple(_way(cell, way) for way in cell.pay_less),
+        ways=tuple(_way(question, cell, way) for way in cell.pay_less),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
         excluded=_EXCLUDED,
@@ -382,12 +386,13 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
     )
 
 
-def _way(cell: CellRecord, way: PayLess) -> WayRow:
+def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     change, gives_up = WAYS[way.kind]
     values = {
         "what": way.what.removesuffix(", not requested").replace(" only", ""),
         "less": sure(way.chance or 0),
         **{name: _percent(chance) for name, chance in (("few", way.chance or 0), ("many", cell.answer.chance))},
+        "share": busy_share(question),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sheetgen.answer.answer_record import CellRecord, HostedRecord
 from sheetgen.errors import shown
 from sheetgen.question.sheet_question import Question
+from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, HostedFacts, joined, words
 from sheetgen.report.wording import dollars, share, whole
@@ -56,6 +57,13 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
         hosts_rent=_renting(names[0], first),
         not_given=f"weights of your own, data at home{precision}{region}",
     )
+
+
+def busy_share(question: Question) -> float | None:
+    """The share of all hours in which a host is taken to serve the load; None where requests are counted by the day."""
+    settings = question.settings
+    by_day = settings.utilization == mean_over_peak(settings.peak_hour_share, settings.burst_factor)
+    return None if by_day else settings.utilization
 
 
 def _host(name: str, one: HostedRecord) -> Cell:
