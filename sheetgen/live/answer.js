@@ -220,6 +220,7 @@ function gridOf(question, offers) {
     confidence: question.confidence,
     utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
     is_committed: FACTS.purchases[question.purchase].is_committed,
+    closed_loop: isRate ? 0 : 1,
   };
   for (const [name, value] of Object.entries(settings)) grid.put([], name, [value]);
   for (const [name, value] of Object.entries(workload)) grid.put(["workload"], name, [value]);
