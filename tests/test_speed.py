@@ -347,7 +347,7 @@ def test_ranks_and_stages_are_as_in_plain_python(model: str, tp: int, dp: int, s
     assert seen["service_ttft_seconds"] == pytest.approx(ttft(part, batch), rel=1e-9)
 
 
-ONE_TOKEN: dict[str, Any] = {"model": "qwen3-embedding-8b", "input_tokens": 4096, "output_tokens": 1}
+ONE_TOKEN = {"model": "qwen3-embedding-8b", "input_tokens": 4096, "output_tokens": 1}
 
 
 @pytest.mark.parametrize("n", (1, 2, 10, 64))
