@@ -473,6 +473,12 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
   return even;
 }
 
+// A level's answer with the chance of the same machines in a surer layout, where one was looked for.
+function asSureAs(level, surer) {
+  const isSame = surer?.instance === level.instance && surer.n_instances === level.n_instances;
+  return isSame ? { ...level, chance: Math.max(level.chance, surer.chance) } : level;
+}
+
 function verdictWithout({ grid }) {
   const isSlow = grid.values("n_instances", ["load", "offer"]).some((n) => n === 0);
   return isSlow ? FACTS.verdicts.slow : FACTS.verdicts.none;
@@ -700,6 +706,7 @@ function* everyWay(record) {
   const { solved, purchase } = record,
     { judged, purchases } = FACTS;
   const less = lessSure(record);
+  record.by_confidence = record.by_confidence.map((level) => level && asSureAs(level, less));
   if (less) yield { kind: "less_sure", ...less, detail: "" };
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen;
