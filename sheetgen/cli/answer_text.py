@@ -29,17 +29,15 @@ from sheetgen.report.wording import (
 from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
-# What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(n_ways=0, **{name: False for name in Shown._fields if name != "n_ways"})
+# What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
+LEAST_SHOWN = Shown(1, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
-    {"n_ways": 1},
-    {"has_habits": True},
-    {"has_target": True},
-    {"has_published": True},
-    {"has_hosted": True},
+    {"has_doubt": True},
     {"has_near_tie": True},
-    {"has_measure": True},
+    {"has_run": True},
+    {"has_target": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
+    {"has_routing": True},
     {"has_gap": True},
     {"has_rent": True},
     {"has_known": True},
@@ -72,8 +70,8 @@ def recommendation(
             rows = table([*answer_lines(question, cell, shown), *more])
             return [*asked, *([""] if shown.has_gap else []), answer_words(question, cell), rows]
 
-        shown = LEAST_SHOWN
-        for also in ALSO_SHOWN:
+        shown = LEAST_SHOWN if more else Shown()
+        for also in ALSO_SHOWN if more else ():
             fuller = shown._replace(**also)
             shown = fuller if n_lines(drawn(fuller)) <= MOST_LINES else shown
         said = drawn(shown)
