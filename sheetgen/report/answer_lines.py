@@ -21,6 +21,7 @@ from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS
+from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
 from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
@@ -55,9 +56,10 @@ _TYPED = {
 }
 
 _QUESTION = template(
-    "{model} in {weights} for {load}, of {context} tokens ({prompt} + {answer}), at least {asked}"
-    "[narrowed?, {filters}]:",
+    "{model} in {weights}[unknown? ({checkpoint})] for {load}, of {context} tokens ({prompt} + {answer}), at least "
+    "{asked}[narrowed?, {filters}]:",
     narrowed=is_text(q.filters),
+    unknown=is_text(q.checkpoint),
 )
 _AT_ONCE = template(
     "[is_stated?{stated}, ]{at_once} at once[many?, enough for at least {people}]",
@@ -194,9 +196,12 @@ def rented(rental: Rental) -> str:
 def question_words(question: Question, cell: CellRecord) -> str:
     """The question as it was understood, in people, a rate and requests at once."""
     model, workload = question.model_of(cell.row), question.workload_of(cell.row)
+    checkpoint = unknown_checkpoint_words(question, cell)
     sentence = _QUESTION.fill(
         model=model.model.name,
         weights=model.weight_dtype.upper(),
+        unknown=bool(checkpoint),
+        checkpoint=checkpoint,
         load=load_of(question, cell),
         context=f"{cell.context_tokens:,}",
         prompt=f"{workload.input_tokens:,}",

@@ -12,6 +12,7 @@ from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
+from sheetgen.report.sentences import MADE_BY_ONESELF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import provider_of, sure
 from sheetgen.units import PURCHASES
@@ -36,9 +37,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
     "fp8_weights": (
         template("FP8 weights[known?, {detail}]", known=_KNOWN),
-        template(
-            f"[known?some quality: |quantize it, or load with the engine's own FP8; ]{TEST_QUALITY}", known=_KNOWN
-        ),
+        template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
         template("FP8 weights"),
     ),
     "kv_fp8": (
