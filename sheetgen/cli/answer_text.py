@@ -10,12 +10,12 @@ from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
 from sheetgen.program.sheet_program import OF_CHANCE
-from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
 from sheetgen.report.page import AT_FP8
+from sheetgen.report.pay_less_words import other_words
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
 from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
@@ -276,7 +276,7 @@ def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
 def _not_asked(cell: CellRecord) -> Iterator[str]:
     """What was not requested and is clearly cheaper, or holds what nothing else does."""
     for one in cell.not_asked:
-        yield f"{vendor_name(one.vendor)}: {_rented(one)}{'' if one.measured else f', {NEVER_MEASURED}'}"
+        yield f"{other_words(one)}: {_rented(one)}{'' if one.measured else f', {NEVER_MEASURED}'}"
 
 
 def _took_part(question: Question) -> str:

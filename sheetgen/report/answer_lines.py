@@ -20,7 +20,7 @@ from sheetgen.report.host_words import busy_share, hosted_facts
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
-from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS
+from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS, other_words
 from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
@@ -207,7 +207,9 @@ def question_words(question: Question, cell: CellRecord) -> str:
         prompt=f"{workload.input_tokens:,}",
         answer=f"{workload.output_tokens:,}",
         asked=str(wording.sure(EVEN if IMPOSSIBLE in cell.measure_first else question.settings.confidence)),
-        filters=", ".join(filter(None, (*_typed(question, cell), filters_of(question)))),
+        filters=", ".join(
+            filter(None, (*_typed(question, cell), filters_of(question), *_unmet_survival(question, cell)))
+        ),
     )
     return str(sentence)
 
@@ -218,6 +220,12 @@ def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
     for name, words in _TYPED.items():
         if question.options.get(name) is not None and values[name] != BY_NAME[name].default:
             yield str(words.fill(value=values[name]))
+
+
+def _unmet_survival(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What loss is to be survived, of a load that nothing serves: else the line of what is served says it."""
+    if cell.chosen is None and question.settings.survive:
+        yield f"after the loss of a {wording.lost(question)}"
 
 
 def filters_of(question: Question) -> str:
@@ -501,7 +509,7 @@ def _way(question: Question, way: PayLess, has_rent: bool) -> str:
         what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else WAYS[way.kind].short.fill(),
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
-        further=wording.provider_of(further.instance) if further else "",
+        further=other_words(further) if further else "",
         further_month=amount(further.monthly_usd) if further else "",
         cheaper_still=further is not None,
     )

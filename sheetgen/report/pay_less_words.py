@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
@@ -85,7 +85,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
 WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
-ANOTHER_GPU = template("another GPU at {provider}")
+OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
 
@@ -99,11 +99,10 @@ def with_pay_less(record: Record, question: Question) -> Record:
     return replace(record, cells=tuple(map(worded, record.cells)))
 
 
-def _other(way: PayLess) -> str:
-    """Whom nobody requested: another vendor, GPU or provider."""
-    provider = provider_of(way.instance or "")
-    names = {"gpu": str(ANOTHER_GPU.fill(provider)), "provider": provider, "cloud": provider}
-    return names.get(way.detail, f"{vendor_name(way.detail)} GPUs")
+def other_words(other: NotAskedRecord) -> str:
+    """What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure."""
+    vendor = vendor_name(other.vendor) if other.kind == "vendor" else ""
+    return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
 def board_of(gpu: Gpu) -> tuple[int, str]:
@@ -127,8 +126,8 @@ def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
-        "other": _other(way),
-        "further": provider_of(way.further.instance) if way.further else "",
+        "other": other_words(way.other) if way.other else "",
+        "further": other_words(way.further) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "other_class": way.detail if way.kind == "hours" else "",
