@@ -253,3 +253,28 @@ def test_what_fails_as_published_is_said(asked: dict[str, Any], words: str) -> N
     gpu, count = ("l40s", 4) if "gpus" in asked else ("h100", 8)
     fits = sheetgen.size(model=asked["model"], gpu=gpu, tensor_parallel_size=count, context_tokens=16384)["fits"]
     assert fits == words.startswith("memory") and words in recommend_text(solved)
+
+
+@pytest.mark.parametrize(
+    ("model", "weight_dtype", "ways"),
+    [
+        ("qwen3-32b", "int4", "quantize it yourself"),
+        ("olmo-2-1124-13b", "fp8", "the engine's own FP8"),
+        ("kimi-k2", "nvfp4", "quantize it yourself"),
+        ("deepseek-v3", "bf16", "convert it"),
+        ("qwen3-8b", "int4", None),  # an AWQ checkpoint is known
+        ("8b", "recommended", None),
+        ("8b", "fp16", None),  # of 16 bits, which engines read as any
+        ("100b", "int4", None),  # no real model
+    ],
+)
+def test_the_question_says_where_no_checkpoint_of_a_precision_is_known(
+    model: str, weight_dtype: str, ways: str | None
+) -> None:
+    asked = {"model": model, "concurrent_requests": 2, "weight_dtype": weight_dtype, "as_of": "2026-11-20"}
+    found = recommended(asked, catalog())
+    [question, *_] = recommend_text(found).split("\n")
+    [cell] = record_of(found).cells
+    assert ("no checkpoint is known" in question) == (ways is not None) and (ways or "") in question
+    if ways:
+        assert cell.checkpoint is None

@@ -225,7 +225,7 @@ class MeasureRecord:
 @dataclass(frozen=True)
 class NotAskedRecord:
     """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
-    part by default, another provider or a gpu that was not requested; chance: how sure it is."""
+    part by default, another provider or a gpu that was not requested; chance: how sure it is; gpu_name: in short."""
 
     instance: str
     vendor: str
@@ -234,6 +234,7 @@ class NotAskedRecord:
     monthly_usd: float
     measured: bool
     chance: float = field(metadata=UNPRINTED)
+    gpu_name: str = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -420,8 +421,8 @@ class LeverRecord:
 @dataclass(frozen=True)
 class PayLess:
     """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
-    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name. further: what is
-    cheaper still at a provider that takes no part by default."""
+    differs from the answer's own. detail: the checkpoint, class, GPUs, host or kind that words name. other: what
+    nobody requested; further: what is cheaper still at a provider that takes no part by default."""
 
     kind: str
     monthly_usd: float
@@ -433,6 +434,7 @@ class PayLess:
     gives_up: str = ""
     chance: float | None = None
     detail: str = field(default="", metadata=UNPRINTED)
+    other: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
     further: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
 
 

@@ -622,6 +622,7 @@ function notAsked(record) {
           {
             kind,
             vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor,
+            gpu_name: FACTS.gpus[machineOf(best.offer)[GPU]].name,
             ...rentalOnly(best),
             chance: paced(others, best.position)("chance"),
           },
@@ -735,7 +736,8 @@ function* everyWay(record) {
     yield {
       ...other,
       kind: "provider",
-      detail: other.kind === "vendor" ? other.vendor : other.kind,
+      detail: other.kind,
+      other,
       further: other === least ? null : least,
     };
   }
@@ -805,13 +807,16 @@ const rentWords = ({ instance, n_instances }) =>
   say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
 const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
 
+// What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure.
+const otherWords = ({ kind, vendor, gpu_name, instance }) =>
+  say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider: providerOf(instance) });
+
 // A way to pay less: what it is, and what it gives up.
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
   // Where the answer is as sure as was asked for, what is as sure does not say how sure.
   const isTold = way.kind === "less_sure" || record.chance < confidence || way.chance < confidence;
-  const provider = providerOf(way.instance ?? "");
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
@@ -820,8 +825,8 @@ function wayWords(way, record) {
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
     other_class: way.kind === "hours" ? way.detail : "",
-    other: way.detail === "gpu" ? say("other_gpu", { provider }) : FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
-    further: way.further ? providerOf(way.further.instance) : "",
+    other: way.other ? otherWords(way.other) : "",
+    further: way.further ? otherWords(way.further) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),

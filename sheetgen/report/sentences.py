@@ -213,6 +213,12 @@ checkpoint_words = template(
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
+MADE_BY_ONESELF = "quantize it, or load with the engine's own FP8"
+unknown_checkpoint = template(
+    f"no checkpoint is known: [wide?convert it|[loaded?{MADE_BY_ONESELF}|quantize it yourself]; test the quality]",
+    wide=q.is_wide == 1,
+    loaded=q.is_loaded == 1,
+)
 TOO_LATE, NOT_HELD = "memory holds it, and nothing meets the targets", "no memory holds it"
 published_words = template(
     f"[served?{{rented}}, {{usd}} a month|[held?{TOO_LATE}|{NOT_HELD}]]",

@@ -17,12 +17,13 @@ import sheetgen
 from sheetgen.answer.market_notes import not_asked
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve, were_measured
-from sheetgen.api import recommended
+from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.pay_less_words import board_of
+from sheetgen.report.wording import provider_of
 
 LOADS = [
     ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
@@ -140,6 +141,22 @@ def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> No
     found = cell(solved("kimi-k2", "4k", 1, providers="azure", region="francecentral", span_machines="never"))
     assert found["verdict"] == "nothing fits" and found["monthly_usd"] is None
     assert [one["instance"] for one in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
+
+
+@pytest.mark.parametrize("load", [("70b", "16k", 32, {}), ("70b", "16k", 32, {"gpus": "h100"})], ids=str)
+def test_what_was_not_requested_is_said_by_its_gpu_and_provider(load: tuple[str, str, int, dict[str, str]]) -> None:
+    found = solved(*load[:3], **load[3])
+    (way,) = (way for way in sheet_record(found).cells[0].pay_less if way.kind == "provider")
+    gpu = next(c.gpu for group in found.question.beyond for c in group if c.instance == way.instance)
+    names = [provider_of(str(way.instance)), gpu.short_name]
+    assert all(name in way.what for name in names) and "another" not in way.what
+    assert ("AMD" in way.what) == (gpu.vendor == "amd")
+
+
+@pytest.mark.parametrize("survive", ["none", "zone"])
+def test_where_nothing_serves_the_question_says_what_loss_was_to_be_survived(survive: str) -> None:
+    [question, *_] = recommend_text(solved(tpot_ms=2, survive=survive)).split("\n")
+    assert ("after the loss of a zone" in question) == (survive == "zone")
 
 
 def test_only_whole_instances_at_list_prices_are_told_of() -> None:
