@@ -7,6 +7,7 @@ from typing import Any
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.decision_choices import (
@@ -38,7 +39,7 @@ from sheetgen.book.speed_sheet import build_latency
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
 from sheetgen.formula import Formula, is_number, is_text, where
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.report import sentences
 from sheetgen.sizing import certainty, cost, parallelism, people, rates
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, USD, WHOLE, Display
@@ -178,8 +179,12 @@ class DecisionSheets:
         }
         answer = {"output_tokens": picked["answer_tokens"]}
         turn = self._put(
-            "own_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
+            "own_target_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
         )
+        inputs["own_users"] = self._put("own_users", "People stated; 0: none", figures.people_or_none, picked)
+        inputs["own_cached_fraction"] = inputs["prefix_cache_hit_fraction"]
+        inputs["wait_z"] = z
+        inputs[ASKS] = picked[ASKS]
         env = {**picked, "turn_seconds": turn, "wait_z": z}
         self.at_once = self._put("own_requests", requests_of_choice.label, requests_of_choice, env)
 
@@ -503,9 +508,11 @@ class DecisionSheets:
             "output_tokens_per_second": self._in_force("output_tokens_per_second"),
             "input_tokens": self._in_force("input_tokens"),
             "output_tokens": picked["answer_tokens"],
+            "users": self._in_force("users"),
+            "requests_per_second": ZERO,
             "cached_fraction": self.wiring.inputs["prefix_cache_hit_fraction"],
         }
-        for quantity in (cost.million_output_tokens_per_month, cost.million_input_tokens_per_month):
+        for quantity in (cost.million_output_tokens_per_month, *HOSTED_TOKENS):
             env[quantity.name] = self._put(f"own_{quantity.name}", quantity.label, quantity, env)
         hosts.computed(cost.hosted_monthly_usd, env, name="usd_on_decision", label="$ per month on Decision", width=14)
         rows = {"hosted": hosts.range("usd_on_decision"), "model_rows": hosts.range("model_row")}

@@ -96,6 +96,15 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
 
 
 @formula("People, stated")
+def people_or_none(users: Any) -> Any:
+    """People as they were typed; 0 where there are none.
+
+    Source: Decision.
+    """
+    return where(is_number(users), users, 0)
+
+
+@formula("People, stated")
 def stated_people(requests_per_second: Any, users: Any) -> Any:
     """People as they were stated; 0 of requests at once.
 
