@@ -359,7 +359,10 @@ def _hosted(block: Block) -> None:
     block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
     model = block.wiring.ref("calc_money_model")._replace(name="calc_money_model")
     amounts = ("hosted_million_output_tokens", "million_output_tokens_per_month")
-    tokens = {"utilization": block.wiring.inputs["utilization"], **{name: block.of(name) for name in amounts}}
+    tokens: dict[str, Source] = {
+        "utilization": block.wiring.inputs["utilization"],
+        **{name: block.of(name) for name in amounts},
+    }
     for rank in range(1, SHOWN_HOSTS + 1 if hosts.n_rows else 1):
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
         number = block.sheet.put(block.row, FOUND + 1, Cell(rank, "off_page", PLAIN))
