@@ -41,6 +41,7 @@ OF_MONEY = (
     ("months_in_three_years", "Months in three years", "months", ""),
     ("decimal_base", "Ten", "", "People are rounded down to two figures."),
     ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
+    ("hours_in_a_day", "Hours in a day", "hours", ""),
     ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
     ("cents_in_a_dollar", "Cents in a dollar", "cents", ""),

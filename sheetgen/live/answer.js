@@ -648,13 +648,19 @@ function owned({ solved, chosen, n_gpus }) {
 }
 
 // The hosts of the model that accept the prompt, each at its lowest price for a month's tokens, the cheapest first.
-function hostsOf({ solved, units }) {
+function hostsOf({ solved, units, users }) {
   const { question } = solved,
     best = new Map();
+  const tokens = workOutCase(PROGRAMS.hostedTokens, {
+    ...question.workload,
+    requests_per_second: question.isRate ? question.rate : 0,
+    users,
+    million_output_tokens_per_month: units("million_output_tokens_per_month"),
+  });
   for (const [host, name, input, cached, output, limit, precision, readOn] of question.model.hosts) {
     const read = workOutCase(PROGRAMS.hosted, {
-      million_input_tokens_per_month: units("million_input_tokens_per_month"),
-      million_output_tokens_per_month: units("million_output_tokens_per_month"),
+      hosted_million_input_tokens: tokens("hosted_million_input_tokens"),
+      hosted_million_output_tokens: tokens("hosted_million_output_tokens"),
       input_tokens: question.workload.input_tokens,
       cached_fraction: question.cached_fraction,
       input_usd_per_million: input,

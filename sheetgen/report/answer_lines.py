@@ -9,14 +9,14 @@ from typing import NamedTuple, Protocol
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import is_text
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
-from sheetgen.report.host_words import busy_share, hosted_facts
+from sheetgen.report.host_words import hosted_facts, priced_for
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
@@ -157,10 +157,7 @@ _MEASURE = template(
     bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template(
-    "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
-    shared=is_number(q.share),
-)
+_HOSTED = template("{usd} a month {load} by {host}, {precision}, {day}.")
 _DECLINED_REASONS = {
     "not_held": template("nothing sold so holds the load"),
     "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
@@ -605,7 +602,7 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
         precision=host.precision or "precision unknown",
         usd=amounts_of(settings)(host.monthly_usd),
         day=host.read_on,
-        share=busy_share(question),
+        load=priced_for(question, cell),
     )
     yield str(sentence)
 
