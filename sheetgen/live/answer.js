@@ -27,10 +27,16 @@ const CONSTANTS = Object.fromEntries(
 const MARKET = FACTS.market;
 const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
 
-class QuestionError extends Error {}
+// Why a question is none; of: the input that is wrong, "" where no single one is.
+class QuestionError extends Error {
+  constructor(message, of) {
+    super(message);
+    this.of = of;
+  }
+}
 
-const refuse = (name, values) => {
-  throw new QuestionError(say(name, values));
+const refuse = (name, values, of = "") => {
+  throw new QuestionError(say(name, values), of);
 };
 
 // Models by every name, in lower case -------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ function modelOf(name) {
     .filter(shared)
     .sort((one, other) => shared(other) - shared(one))
     .slice(0, 5);
-  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") });
+  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") }, "model");
 }
 
 // Tables of one load alone: what a program makes of quantities by name.
@@ -77,8 +83,10 @@ function completed(asked) {
   const input = asked.input_tokens,
     output = asked.output_tokens,
     context = asked.context_tokens ?? input + output;
-  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) });
-  if (context > model.limit) refuse("over", { model: model.name, limit: count(model.limit), context: count(context) });
+  const lengths = asked.context_tokens === undefined ? "input_tokens" : "context_tokens";
+  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) }, lengths);
+  if (context > model.limit)
+    refuse("over", { model: model.name, limit: count(model.limit), context: count(context) }, lengths);
   const asks = asked.requests_per_user_per_day ?? FACTS.asks;
   const workload = {
     context_tokens: context,
@@ -739,7 +747,7 @@ function* everyWay(record) {
     detail: `${record.n_gpus} ${record.gpu}`,
   };
   const [host] = hostsOf(record);
-  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on };
 }
 
 // Those that save, none that rents the same as another.
@@ -801,13 +809,16 @@ const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.ind
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
-  // Where the answer is as sure as was asked for, what is as sure does not say how sure.
-  const isTold = way.kind === "less_sure" || record.chance < confidence || way.chance < confidence;
+  const isLessSure = (chance) => chance < record.chance && sureWords(chance) !== sureWords(record.chance);
+  // Where the answer is as sure as was asked for, what is as sure as it does not say how sure.
+  const told = (chance) =>
+    way.kind === "less_sure" || Math.min(chance, record.chance) < confidence || isLessSure(chance) ? sureWords(chance) : "";
   const provider = providerOf(way.instance ?? "");
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
-    sure: way.chance !== undefined && isTold ? sureWords(way.chance) : "",
+    sure: way.chance === undefined ? "" : told(way.chance),
+    is_less_sure: Number(isLessSure(way.chance)),
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
@@ -815,6 +826,7 @@ function wayWords(way, record) {
     other: way.detail === "gpu" ? say("other_gpu", { provider }) : FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
     further: way.further ? providerOf(way.further.instance) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
+    further_sure: way.further ? told(way.further.chance) : "",
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),
