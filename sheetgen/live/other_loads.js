@@ -56,7 +56,8 @@ function stepsOf({ solved, chosen }) {
   return { amount, points, upTo: low, next };
 }
 
-const MOST_TRIED = 1200; // amounts that the list of steps is sought with
+const MOST_TRIED = 600; // amounts that the list of steps is sought with
+const MOST_STEPS = POINTS / 2; // of the curve: where there are more, the list has the points as they are
 
 // Every step up to four times the load: up to which amount each month holds, nothing where no machine does; is_exact:
 // whether it changes with the next person or request, or to a thousandth of a rate.
@@ -68,6 +69,7 @@ function everyStep({ solved, chosen }) {
   const monthAt = new Map(points.map(({ amount, monthly_usd }) => [amount, monthly_usd]));
   let left = MOST_TRIED,
     tried = monthAt.has(least) ? [] : [least];
+  const isFine = points.filter(({ monthly_usd }, i) => monthly_usd !== points[i - 1]?.monthly_usd).length > MOST_STEPS;
   const between = () => {
     const amounts = [...monthAt.keys()].sort((one, other) => one - other);
     return amounts.slice(1).flatMap((high, i) => {
@@ -81,7 +83,7 @@ function everyStep({ solved, chosen }) {
     const rented = tried.length ? atLoads(solved, tried) : [];
     tried.forEach((x, i) => monthAt.set(x, rented[i]?.monthly_usd ?? null));
     left -= tried.length;
-    tried = [...new Set(between())];
+    tried = isFine ? [] : [...new Set(between())];
   } while (tried.length && tried.length <= left);
   const steps = [...monthAt].sort(([one], [other]) => one - other).map(([amount, monthly_usd]) => ({ amount, monthly_usd }));
   return steps.flatMap((step, i) => {

@@ -131,7 +131,7 @@ const COMPARED_HEADS = ["Model and weights", "A month", "Rent", "How fast"];
 
 // The answer for a model and weights beside others, in the words under these heads; what is refused with why.
 function comparedWords({ record, model, weights, message }) {
-  if (!record) return [`${model}, ${weights}`, "", message, ""];
+  if (!record) return [`${model}, ${weights}: ${message}`, "", "", ""];
   const words = answerWords(record);
   const head = say("compared", { model: record.question.model.name, weights: record.weight_dtype.toUpperCase() });
   const rented = record.chosen

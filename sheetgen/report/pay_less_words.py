@@ -82,7 +82,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
     "hosted": (
         template("the hosted API of {host}"),
-        template("your data leaves the company; the precision is theirs"),
+        template("keeping your data in the company; the precision is theirs"),
         template("hosted by {host}"),
     ),
 }

@@ -209,7 +209,7 @@ function showRequest({ record, words, ways, compared }) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, facts }) => {
     const box = element("div", "", { class: "option" });
-    box.append(element("b", `\u2610 ${name}${price && `: ${price}`}`), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
+    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
     return box;
   });
   const paid = ways.map((way) => {
@@ -225,8 +225,11 @@ function showRequest({ record, words, ways, compared }) {
   $("request_serves").replaceChildren(...itemsOf(request.serves));
   $("request_risks").replaceChildren(...itemsOf(request.risks));
   $("request_compared_part").hidden = !compared.length;
-  const beside = compared.length ? compared.map((one) => comparedWords(one).filter(Boolean)) : [];
-  $("request_compared").replaceChildren(...itemsOf(beside.map((texts) => texts.join("; "))));
+  const beside = compared.map((one) => {
+    const [head, month, rent] = comparedWords(one);
+    return [head, rent ? `${month} a month; ${rent}` : month].filter(Boolean).join(": ");
+  });
+  $("request_compared").replaceChildren(...itemsOf(beside));
   $("request_about").textContent = aboutWords(record, ways);
 }
 

@@ -353,12 +353,17 @@ const MOST_LISTED = 60;
 const partsOf = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
 const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
 
-// The models whose names have every part of a text, those called just so first.
+// The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
+// those whose id has all, and others.
 function modelsWith(text) {
   const parts = partsOf(text),
     named = MODELS.get(text.toLowerCase().trim());
-  const others = FACTS.models.filter((model) => model !== named && parts.every((part) => namesOf(model).includes(part)));
-  return [...(named ? [named] : []), ...others].slice(0, MOST_LISTED);
+  const rank = (model) =>
+    [model === named, model.id.startsWith(parts[0]), parts.every((part) => model.id.includes(part)), true].indexOf(true);
+  return FACTS.models
+    .filter((model) => model === named || parts.every((part) => namesOf(model).includes(part)))
+    .sort((one, other) => rank(one) - rank(other))
+    .slice(0, MOST_LISTED);
 }
 
 // The list below a field, of which one is tapped, or taken by Enter: the one that the arrows are on, else the first.
