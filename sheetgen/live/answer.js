@@ -607,17 +607,15 @@ function notAsked(record) {
   return Object.keys(groups).flatMap((kind, i) => {
     const isIn = ({ instance }) => instance >= firsts[i] && instance < firsts[i] + starts[i];
     const clearly = (1 - FACTS.judged.clearly_cheaper_fraction) * monthly_usd;
+    const pickOf = (n_machines) =>
+      pick(
+        others,
+        others.offers.map((one, k) => Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines)),
+      );
+    const every = pickOf(Infinity);
     // Of very many machines only where fewer save nothing.
-    const best = [most, Infinity]
-      .map((n_machines) =>
-        pick(
-          others,
-          others.offers.map((one, k) =>
-            Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines),
-          ),
-        ),
-      )
-      .find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
+    const picks = every?.n_instances > most ? [pickOf(most), every] : [every];
+    const best = picks.find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
     return best
       ? [
           {
@@ -809,16 +807,18 @@ const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.ind
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
-  const isLessSure = (chance) => chance < record.chance && sureWords(chance) !== sureWords(record.chance);
+  const isBelow = (chance, other) => chance < other && sureWords(chance) !== sureWords(other);
   // Where the answer is as sure as was asked for, what is as sure as it does not say how sure.
   const told = (chance) =>
-    way.kind === "less_sure" || Math.min(chance, record.chance) < confidence || isLessSure(chance) ? sureWords(chance) : "";
+    way.kind === "less_sure" || isBelow(chance, Math.max(confidence, record.chance)) || isBelow(record.chance, confidence)
+      ? sureWords(chance)
+      : "";
   const provider = providerOf(way.instance ?? "");
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
     sure: way.chance === undefined ? "" : told(way.chance),
-    is_less_sure: Number(isLessSure(way.chance)),
+    is_less_sure: Number(isBelow(way.chance, record.chance)),
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
