@@ -27,10 +27,16 @@ const CONSTANTS = Object.fromEntries(
 const MARKET = FACTS.market;
 const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
 
-class QuestionError extends Error {}
+// Why a question is none; of: the input that is wrong, "" where no single one is.
+class QuestionError extends Error {
+  constructor(message, of) {
+    super(message);
+    this.of = of;
+  }
+}
 
-const refuse = (name, values) => {
-  throw new QuestionError(say(name, values));
+const refuse = (name, values, of = "") => {
+  throw new QuestionError(say(name, values), of);
 };
 
 // Models by every name, in lower case -------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ function modelOf(name) {
     .filter(shared)
     .sort((one, other) => shared(other) - shared(one))
     .slice(0, 5);
-  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") });
+  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") }, "model");
 }
 
 // Tables of one load alone: what a program makes of quantities by name.
@@ -77,8 +83,10 @@ function completed(asked) {
   const input = asked.input_tokens,
     output = asked.output_tokens,
     context = asked.context_tokens ?? input + output;
-  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) });
-  if (context > model.limit) refuse("over", { model: model.name, limit: count(model.limit), context: count(context) });
+  const lengths = asked.context_tokens === undefined ? "input_tokens" : "context_tokens";
+  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) }, lengths);
+  if (context > model.limit)
+    refuse("over", { model: model.name, limit: count(model.limit), context: count(context) }, lengths);
   const asks = asked.requests_per_user_per_day ?? FACTS.asks;
   const workload = {
     context_tokens: context,
@@ -606,17 +614,15 @@ function notAsked(record) {
   return Object.keys(groups).flatMap((kind, i) => {
     const isIn = ({ instance }) => instance >= firsts[i] && instance < firsts[i] + starts[i];
     const clearly = (1 - FACTS.judged.clearly_cheaper_fraction) * monthly_usd;
+    const pickOf = (n_machines) =>
+      pick(
+        others,
+        others.offers.map((one, k) => Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines)),
+      );
+    const every = pickOf(Infinity);
     // Of very many machines only where fewer save nothing.
-    const best = [most, Infinity]
-      .map((n_machines) =>
-        pick(
-          others,
-          others.offers.map((one, k) =>
-            Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines),
-          ),
-        ),
-      )
-      .find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
+    const picks = every?.n_instances > most ? [pickOf(most), every] : [every];
+    const best = picks.find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
     return best
       ? [
           {
@@ -755,7 +761,7 @@ function* everyWay(record) {
     detail: `${record.n_gpus} ${record.gpu}`,
   };
   const [host] = hostsOf(record);
-  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on };
 }
 
 // Those that save, none that rents the same as another.
@@ -821,12 +827,17 @@ const otherWords = ({ kind, vendor, gpu_name, instance }) =>
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
-  // Where the answer is as sure as was asked for, what is as sure does not say how sure.
-  const isTold = way.kind === "less_sure" || record.chance < confidence || way.chance < confidence;
+  const isBelow = (chance, other) => chance < other && sureWords(chance) !== sureWords(other);
+  // Where the answer is as sure as was asked for, what is as sure as it does not say how sure.
+  const told = (chance) =>
+    way.kind === "less_sure" || isBelow(chance, Math.max(confidence, record.chance)) || isBelow(record.chance, confidence)
+      ? sureWords(chance)
+      : "";
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
-    sure: way.chance !== undefined && isTold ? sureWords(way.chance) : "",
+    sure: way.chance === undefined ? "" : told(way.chance),
+    is_less_sure: Number(isBelow(way.chance, record.chance)),
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
@@ -834,6 +845,7 @@ function wayWords(way, record) {
     other: way.other ? otherWords(way.other) : "",
     further: way.further ? otherWords(way.further) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
+    further_sure: way.further ? told(way.further.chance) : "",
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),

@@ -152,11 +152,11 @@ def weights_in_short(record: Record, question: Question) -> Text:
 
 def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
     """The ways to pay less, mildest first."""
-    return tuple(_way_row(question, way) for way in cell.pay_less)
+    return tuple(_way_row(question, cell, way) for way in cell.pay_less)
 
 
-def _way_row(question: Question, way: PayLess) -> WayRow:
-    *_, short = way_words(way, question)
+def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
+    *_, short = way_words(way, question, cell.answer.chance)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE

@@ -66,8 +66,11 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "provider": (
         template("{other}, not requested[doubted?, {sure}]", doubted=is_text(q.sure)),
         template(
-            "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
+            "[less_sure?certainty|nothing], if it may be used: request it[cheaper_still?; {further} costs {further_usd}"
+            "[further_doubted?, {further_sure}]]",
+            less_sure=q.is_less_sure == 1,
             cheaper_still=is_text(q.further),
+            further_doubted=is_text(q.further_sure),
         ),
         template("{other}"),
     ),
@@ -78,7 +81,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
     "hosted": (
         template("the hosted API of {host}"),
-        template("your data leaves the company; the precision is theirs"),
+        template("keeping your data in the company; the precision is theirs"),
         template("hosted by {host}"),
     ),
 }
@@ -93,8 +96,8 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        is_asked = cell.chosen is not None and cell.answer.chance >= question.settings.confidence
-        return replace(cell, pay_less=tuple(_worded(way, question, is_asked) for way in cell.pay_less))
+        answer_chance = cell.chosen.chance if cell.chosen is not None else 0.0
+        return replace(cell, pay_less=tuple(_worded(way, question, answer_chance) for way in cell.pay_less))
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
@@ -111,24 +114,39 @@ def board_of(gpu: Gpu) -> tuple[int, str]:
     return (min(sizes), f"a {board} has {' or '.join(map(str, sizes))}") if sizes else (1, "")
 
 
-def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[Cell, Cell, Cell]:
-    """What a way is, what is given up, and what it is in short. is_asked: whether the answer is as sure as was
-    requested, so that what is not says how sure."""
+def _is_below(chance: float, other: float) -> bool:
+    """Whether a chance is below another by what is shown of both."""
+    return chance < other and str(sure(chance)) != str(sure(other))
+
+
+def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[Cell, Cell, Cell]:
+    """What a way is, what is given up, and what it is in short. Its certainty is told where it, or the answer's, is
+    below what was requested, and where it is below the answer's."""
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
-    amount, is_told = amounts_of(question.settings), way.kind == "less_sure" or not is_asked
-    is_told |= way.chance is not None and way.chance < question.settings.confidence
+    amount, asked = amounts_of(question.settings), question.settings.confidence
+
+    is_short = _is_below(answer_chance, asked)
+
+    def told(chance: float | None) -> str:
+        if chance is None:
+            return ""
+        is_told = way.kind == "less_sure" or is_short or _is_below(chance, max(asked, answer_chance))
+        return str(sure(chance)) if is_told else ""
+
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
-        "sure": str(sure(way.chance)) if way.chance is not None and is_told else "",
+        "sure": told(way.chance),
+        "is_less_sure": int(way.chance is not None and _is_below(way.chance, answer_chance)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": other_words(way.other) if way.other else "",
         "further": other_words(way.further) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
+        "further_sure": told(way.further.chance) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
@@ -140,6 +158,6 @@ def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[
     return what, gives_up, short
 
 
-def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
-    what, gives_up, _ = way_words(way, question, is_asked)
+def _worded(way: PayLess, question: Question, answer_chance: float) -> PayLess:
+    what, gives_up, _ = way_words(way, question, answer_chance)
     return replace(way, what=str(what), gives_up=str(gives_up))
