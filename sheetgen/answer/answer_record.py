@@ -174,7 +174,6 @@ class ChosenRecord:
     output_tokens_per_second: float
     output_tokens_per_second_low: float
     output_tokens_per_second_high: float
-    without_targets_tpot_seconds: float = field(metadata=UNPRINTED)  # the time of a token on `without_targets`
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
     # Of a rate, at once if every replica were as slow as a full one.

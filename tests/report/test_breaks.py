@@ -1,4 +1,4 @@
-"""Where a recommendation breaks: the page's curve is what the sizing engine says of the same hardware."""
+"""Where a recommendation breaks: its most requests by context are what the sizing engine says of the same hardware."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import pytest
 from answers import record_for
 
 import sheetgen
+from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.replica_bills import held_per_replica
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.fingerprints import breaks
-from sheetgen.report.page import Breaks
+from sheetgen.report.fingerprints import longest_fit
+from sheetgen.report.page import NONE
 
 MODELS = "8b,70b,405b,deepseek-v3,gpt-oss-120b,qwen3.6-27b"
 
@@ -24,8 +25,8 @@ def solved(**more: str) -> Solution:
     return solve(ask(Catalog(), {"models": MODELS, "as_of": "2026-11-20", **more}))
 
 
-def breaks_of(one: Solution) -> list[Breaks]:
-    return [breaks(one.question, cell) for cell in record_for(one, ()).headline_cells]
+def cells_of(one: Solution) -> tuple[CellRecord, ...]:
+    return record_for(one, ()).headline_cells
 
 
 @pytest.mark.some(2)
@@ -34,24 +35,24 @@ def breaks_of(one: Solution) -> list[Breaks]:
 )
 def test_the_load_answered_is_on_the_curve(more: dict[str, str]) -> None:
     one = solved(**more)
-    for row, found in zip(headline_rows(one), breaks_of(one), strict=True):
+    for row, cell in zip(headline_rows(one), cells_of(one), strict=True):
         choice = one.choices[row]
         held = choice.n_replicas * choice.sequences_per_replica
-        assert found.held.requests == held >= found.asked.requests
-        assert (found.asked.context_tokens, held) in [(p.context_tokens, p.requests) for p in found.curve]
-        many = [p.requests for p in found.curve]
+        assert cell.breaks is not None and cell.breaks.n_requests == held >= cell.requests
+        assert cell.breaks.requests_by_context[cell.context_tokens] == held
+        many = list(cell.breaks.requests_by_context.values())
         assert many == sorted(many, reverse=True)
 
 
 def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
     one = solved()
-    for row, found in zip(headline_rows(one), breaks_of(one), strict=True):
+    for row, cell in zip(headline_rows(one), cells_of(one), strict=True):
         fit = Fit.of(one, row)
-        assert fit is not None
-        longest = found.longest.context_tokens
+        assert fit is not None and cell.breaks is not None
+        longest = cell.breaks.context_tokens
         limit = one.question.models[fit.model].model.max_context_tokens
         at, beyond = (n * fit.choice.n_replicas for n in held_per_replica(fit, [longest, longest + 1]))
-        assert at >= found.asked.requests and (longest == limit or beyond < found.asked.requests)
+        assert at >= cell.requests and (longest == limit or beyond < cell.requests)
 
 
 @pytest.mark.some(2)
@@ -80,5 +81,5 @@ def test_size_says_the_same(context: int) -> None:
 
 def test_nothing_fits_is_no_curve() -> None:
     one = solve(ask(Catalog(), {"models": "405b", "gpus": "l4", "as_of": "2026-11-20"}))
-    (found,) = breaks_of(one)
-    assert found.curve == () and found.next_request == one.choices[headline_rows(one)[0]].verdict
+    (cell,) = cells_of(one)
+    assert cell.breaks is None and longest_fit(one.question, cell) == NONE
