@@ -174,7 +174,6 @@ class ChosenRecord:
     output_tokens_per_second: float
     output_tokens_per_second_low: float
     output_tokens_per_second_high: float
-    without_targets_tpot_seconds: float = field(metadata=UNPRINTED)  # the time of a token on `without_targets`
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
     # Of a rate, at once if every replica were as slow as a full one.
@@ -482,17 +481,6 @@ class LeftOut:
     count: int
 
 
-@dataclass(frozen=True)
-class BreaksRecord:
-    """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
-    (`capped`: by the engine's limit), the longest context at its requests."""
-
-    requests_by_context: Mapping[int, int]
-    n_requests: int
-    capped: bool
-    context_tokens: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class CellRecord:
     """The answer for one load. `chosen` is None where nothing holds it, and `verdict` says why."""
@@ -558,8 +546,7 @@ class CellRecord:
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
     row: int = field(metadata=UNPRINTED)  # the load's position in the question
     # The class in use, and commitments.
-    fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
-    breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+    longest_context: int | None = field(default=None, metadata=UNPRINTED)  # of a headline, that its hardware holds
 
     @property
     def is_rate(self) -> bool:

@@ -14,7 +14,6 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
-from sheetgen.report.page import AT_FP8
 from sheetgen.report.pay_less_words import other_words
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
 from sheetgen.report.sentences import not_deployed
@@ -345,7 +344,7 @@ def _changes(cell: CellRecord) -> Iterator[str]:
             yield f"{cost}: {', '.join((words.strip(), *cells))}"
     fp8, now = cell.fp8, cell.chosen
     if fp8 and (now is None or (fp8.instance, fp8.n_instances) != (now.instance, now.n_instances)):
-        yield f"{AT_FP8}: {_rented(fp8)}"
+        yield f"FP8 weights and KV cache: {_rented(fp8)}"
 
 
 def _lever(lever: LeverRecord) -> tuple[str, ...]:

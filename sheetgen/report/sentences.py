@@ -53,7 +53,6 @@ rate_or_load_words = template(
 at_once = template("{requests} {requests:request|requests} at once")
 people = template("{users} {users:person|people}")
 of_people = template("{users:grouped} {users:person's|people's} {name}")
-people_at_once = template("{people}, {at_once}")
 finding = template(
     "[single?{model}, ]{load}: [served?[several?{low} to {high}|{low}] a month|nothing serves it]",
     single=is_text(q.model),
@@ -180,11 +179,6 @@ hardware_words = template(
 )
 NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
 NO_OTHER = "no other GPU or provider"
-runner_up = template(
-    f"[found?[cheaper?{NEAR_TIE}|{NEXT}]{{rent}} on {{provider}}, {{usd}} ({{differs}})|{NO_OTHER} holds it]",
-    found=is_text(q.provider),
-    cheaper=q.second_usd < q.monthly_usd,
-)
 share = template(
     "[least?under 1%|{fraction:percent}]", least=percent_text(q.fraction) == "0%"
 )  # of what is not the same
@@ -226,29 +220,17 @@ published_words = template(
     held=q.is_held > 0,
 )
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
-weights_of_model = template(
-    "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"
-    "[deployable?, as {not_deployed}]]",
-    changed=is_text(q.published_dtype),
-    deployable=q.has_deployed == 1,
-    checkpoint=checkpoint_words,
-    published=published_words,
-    not_deployed=not_deployed,
-)
 
 # What it serves, and how fast ----------------------------------------------------------------------------------
 
 room = template(
-    "serves {served}[aimed? within the targets][lossy? after the loss of a {lost}]; memory for {memory_holds} at once"
-    "[lossy? before it]",
+    "serves {served}[aimed? within the targets]; memory for {memory_holds} at once",
     when=is_number(q.n_instances),
     otherwise=None,
     served="{served_at_target}",
     aimed=smallest(q.tpot_limit_seconds, q.ttft_limit_seconds) < q.no_limit_seconds,
-    lossy=is_text(q.lost),
 )
-a_day = template("{rate} ({requests} a day)")
-room_words = room.saying(lossy=False).formula(
+room_words = room.formula(
     "room_words",
     "Room in words",
     "How many requests the recommended hardware serves within the targets, and what memory alone would hold.",
@@ -259,17 +241,15 @@ rate_served = template(
     rate=q.requests_per_second > 0,
     floored=round_down(q.served_at_target * q.milliseconds_per_second) / q.milliseconds_per_second,
 )
-rate_or_room_words = room.saying(lossy=False, served=rate_served).formula(
+rate_or_room_words = room.saying(served=rate_served).formula(
     "rate_or_room_words",
     "Room in words",
     "How much the recommended hardware serves within the targets, requests at once or per second, and what memory\n"
     "alone would hold.",
     "served_at_target, memory_holds.",
 )
-token_time = template("{tpot_ms} ms a token ({low}–{high})")
 throughput = template("{rate} tokens/s")
 throughput_band = template("{rate} tokens/s ({low}–{high})")
-first_token = template("first token {ttft_seconds} s ({low}–{high})")
 speed_words = template(
     "{tpot_ms:whole} ms a token ({tpot_low_ms:whole} to {tpot_high_ms:whole})",
     when=is_number(q.n_instances),
@@ -287,7 +267,6 @@ ttft_words = template(
     "Time to the first token, and the tokens of all requests together.",
     "the columns beside.",
 )
-next_request = template("request {request} [capped?waits|does not fit]", capped=q.held == q.batch_limit)
 longest_fit = template(
     "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|{requests:request|requests} of "
     "{tokens} tokens {requests:fits|fit}]",
