@@ -10,7 +10,7 @@ from sheetgen.question.precision import DEPLOYED, has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, Text, joined, words
-from sheetgen.report.wording import money, rent, shape_words
+from sheetgen.report.wording import money, rent, shape_words, weights_name
 from sheetgen.units import RECOMMENDED, UNQUANTIZED
 
 
@@ -36,10 +36,11 @@ def sized_as_words(model: Model) -> str:
 
 
 def _weights_of_model(question: Question, cell: CellRecord) -> Cell:
+    model = question.model_of(cell.row).model
     return sentences.weights_of_model.fill(
-        model=question.model_of(cell.row).model.name,
-        weight_dtype=cell.weight_dtype,
-        published_dtype=cell.as_published.weight_dtype if cell.as_published else NONE,
+        model=model.name,
+        weight_dtype=weights_name(model, cell.weight_dtype),
+        published_dtype=weights_name(model, cell.as_published.weight_dtype) if cell.as_published else NONE,
         has_deployed=int(is_passed_over(question, cell)),
         **_of_checkpoint(question, cell),
         **_of_published(cell),

@@ -149,7 +149,7 @@ function comparedRow(model, weights, last, recordOf) {
   try {
     const record = recordOf(),
       words = answerWords(record);
-    const head = say("compared", { model: record.question.model.name, weights: record.weight_dtype.toUpperCase() });
+    const head = say("compared", { model: record.question.model.name, weights: weightsName(record.question.model, record.weight_dtype) });
     const rented = record.chosen ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) }) : "";
     cells = [head, words.month, rented, words.wait ?? ""];
   } catch (error) {
