@@ -24,6 +24,7 @@ from sheetgen.report.wording import (
     sure,
     throughput,
     took_part,
+    weights_name,
 )
 from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
@@ -185,11 +186,12 @@ def _helps(lever: LeverRecord) -> str:
 
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
     """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
+    model = question.model_of(cell.row).model
     if (one := cell.as_published) is not None:
-        yield f"{cell.weight_dtype}: {checkpoint_words(question, cell)}"
-        yield f"as published in {one.weight_dtype}: {as_published_words(cell)}"
+        yield f"{weights_name(model, cell.weight_dtype)}: {checkpoint_words(question, cell)}"
+        yield f"as published in {weights_name(model, one.weight_dtype)}: {as_published_words(cell)}"
     elif is_passed_over(question, cell):
-        yield f"{cell.weight_dtype} as published: {not_deployed.fill()}"
+        yield f"{weights_name(model, cell.weight_dtype)} as published: {not_deployed.fill()}"
 
 
 def as_published_words(cell: CellRecord) -> str:

@@ -819,6 +819,9 @@ const rentWords = ({ instance, n_instances }) =>
   say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
 const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
 
+// A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest.
+const weightsName = (model, dtype) => model.weights_names[dtype] ?? dtype.toUpperCase();
+
 // What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure.
 const otherWords = ({ kind, vendor, gpu_name, instance }) =>
   say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider: providerOf(instance) });
@@ -944,7 +947,7 @@ function answerWords(record) {
         data_parallel_size: record.data_parallel_size,
         pipeline_stages: record.pipeline_parallel_size,
       }),
-      weights: record.weight_dtype.toUpperCase(),
+      weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
     }),
@@ -953,11 +956,11 @@ function answerWords(record) {
 }
 
 // The answer for the published weights in words; nothing where these are in use.
-function publishedWords(published) {
+function publishedWords(published, model) {
   if (!published) return "";
   const { weight_dtype, monthly_usd } = published;
   return say("published", {
-    dtype: weight_dtype.toUpperCase(),
+    dtype: weightsName(model, weight_dtype),
     month: monthly_usd === null ? "" : dollars(monthly_usd),
     rent: monthly_usd === null ? "" : rentWords(published),
   });

@@ -56,10 +56,11 @@ _TYPED = {
 }
 
 _QUESTION = template(
-    "{model} in {weights}[unknown? ({checkpoint})] for {load}, of {context} tokens ({prompt} + {answer}), at least "
-    "{asked}[narrowed?, {filters}]:",
+    "{model} [mixed?({weights})|in {weights}][unknown? ({checkpoint})] for {load}, of {context} tokens ({prompt} + "
+    "{answer}), at least {asked}[narrowed?, {filters}]:",
     narrowed=is_text(q.filters),
     unknown=is_text(q.checkpoint),
+    mixed=q.is_mixed == 1,
 )
 _AT_ONCE = template(
     "[is_stated?{stated}, ]{at_once} at once[many?, enough for at least {people}]",
@@ -194,9 +195,11 @@ def question_words(question: Question, cell: CellRecord) -> str:
     """The question as it was understood, in people, a rate and requests at once."""
     model, workload = question.model_of(cell.row), question.workload_of(cell.row)
     checkpoint = unknown_checkpoint_words(question, cell)
+    weights = wording.weights_name(model.model, model.weight_dtype)
     sentence = _QUESTION.fill(
         model=model.model.name,
-        weights=model.weight_dtype.upper(),
+        weights=weights,
+        mixed=weights != model.weight_dtype.upper(),
         unknown=bool(checkpoint),
         checkpoint=checkpoint,
         load=load_of(question, cell),
@@ -544,7 +547,7 @@ def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
     """What the recommended weights cost, where others were named and these are cheaper or surer."""
     if other := cell.as_recommended:
         chance, month = str(wording.sure(other.chance)), amounts_of(question.settings)(other.monthly_usd)
-        dtype = other.weight_dtype.upper()
+        dtype = wording.weights_name(question.model_of(cell.row).model, other.weight_dtype)
         yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other)))
 
 
@@ -556,7 +559,7 @@ def _published(question: Question, cell: CellRecord) -> Iterator[str]:
         is_same = (published.instance, published.n_instances) == (answer.instance, answer.n_instances)
         as_asked = (chance >= confidence) == (answer.chance >= confidence)
         sentence = _PUBLISHED.fill(
-            dtype=published.weight_dtype.upper(),
+            dtype=wording.weights_name(question.model_of(cell.row).model, published.weight_dtype),
             month=amounts_of(question.settings)(published.monthly_usd or 0),
             is_same=int(is_same),
             sure="" if as_asked else str(wording.sure(chance)),

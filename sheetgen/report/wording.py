@@ -488,7 +488,19 @@ def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
     four_bits = next((dtype for dtype in _FOUR_BITS if dtype in listed), None)
     dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), one.weight_dtype))
     return joined(
-        ", ", [words(f"{{}} in {dtype.upper()}", named_size(weights_in(one.model, dtype), units)) for dtype in dtypes]
+        ", ",
+        [
+            words(f"{{}} in {weights_name(one.model, dtype)}", named_size(weights_in(one.model, dtype), units))
+            for dtype in dtypes
+        ],
+    )
+
+
+def weights_name(model: Model, dtype: str) -> str:
+    """A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
+    known = model.checkpoint(dtype)
+    return (
+        f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else dtype.upper()
     )
 
 
