@@ -94,13 +94,18 @@ _SERVES = template(
     routed=q.is_routed,
     alone=q.is_alone == 1,
 )
+_HISTORY = template(
+    "GPU memory keeps one for {kept}, and a person asks again after {asked} on average: by then it is read anew, or "
+    "comes from a KV store."
+)
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
-    "[paced? (target {pace_target})]][mean? on average].",
+    "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy].",
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
+    some=q.is_some == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
@@ -229,9 +234,12 @@ def _unmet_survival(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def filters_of(question: Question) -> str:
-    """What was requested of the hardware beside the load and its class; nothing where it is all by default."""
+    """What was requested of the hardware beside the load and its class; nothing where it is all by default. Vendors
+    count only where no GPU and no instance is named."""
     options = question.options
     requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
+    if not requested.keys().isdisjoint(("gpus", "instances")):
+        requested.pop("vendors", None)
     return ", ".join(words.format(_stated(options[name])) for name, words in requested.items())
 
 
@@ -305,6 +313,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     for label, texts in (
         ("sure", _sure(question, cell, shown.has_doubt)),
         ("serves", _serves(question, cell, shown.has_routing)),
+        ("history", _history(question, cell)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
@@ -384,8 +393,21 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
         pace_target=f"{1000 / pace:.0f}" if pace else "",
         aimed=bool(first and settings.speed_targets),
         paced=bool(pace and settings.speed_targets),
+        some=answer.replicas_held > answer.n_replicas,
+        needed=answer.n_replicas,
+        held=answer.replicas_held,
     )
     yield f"{capacity} {wait}"
+
+
+def _history(question: Question, cell: CellRecord) -> Iterator[str]:
+    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone."""
+    if not (cell.is_rate and question.loads[cell.row].users and question.workload_of(cell.row).history_hit_fraction):
+        return
+    spare = max(0.0, cell.answer.memory_holds - (cell.concurrent_requests or 0))
+    kept_seconds, asks_again_seconds = (held / cell.requests_per_second for held in (spare, cell.users))
+    if kept_seconds < asks_again_seconds:
+        yield str(_HISTORY.fill(kept=wording.span(kept_seconds), asked=wording.span(asks_again_seconds)))
 
 
 def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
