@@ -353,13 +353,16 @@ def _hosted(built: Built, model: int) -> Place:
     top = next(n for n, place in enumerate(rows) if place.texts and place.texts[0] == "Hosted instead")
     bills = [place.numbers[1] for place in rows[top + 1 : top + 1 + SHOWN_HOSTS] if len(place.numbers) > 4]
     rents = [of[built.headline(model)] for of in built.solved.by_purchase.values()]
-    shares = [rent.monthly_usd * utilization / bills[0] for rent in rents if rent and bills]
     solved, row = built.solved, built.headline(model)
+    people = _people(built, row)
+    tokens = ("Million answer tokens a month", "Million answer tokens a month, of the people")
+    of_use, of_people = (built.book.cells("Workings", row, name).numbers[0] for name in tokens)
+    shares = [rent.monthly_usd * utilization * of_people / of_use / bills[0] for rent in rents if rent and bills]
     model_of, question = solved.model_of(row).model, solved.question
     lists = (question.live_hosts(model_of), question.reference.hosted.of(model_of.hosted_id))
     n_hosts = [float(len({price.host for price in prices})) for prices in lists]
     most_days = question.reference.assumption("stale_host_after_days")
-    return Place((*bills, *shares, 1.0, utilization, *n_hosts, most_days))  # 1: "at 100%"
+    return Place((*bills, *shares, 1.0, utilization, people, *n_hosts, most_days))  # 1: "at 100%"
 
 
 def _paid(built: Built, model: int) -> dict[str, Place]:

@@ -95,7 +95,10 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
     def worded(cell: CellRecord) -> CellRecord:
         is_asked = cell.chosen is not None and cell.answer.chance >= question.settings.confidence
-        return replace(cell, pay_less=tuple(_worded(way, question, is_asked) for way in cell.pay_less))
+        ways, terms = (
+            tuple(_worded(way, question, is_asked) for way in part) for part in (cell.pay_less, cell.other_terms)
+        )
+        return replace(cell, pay_less=ways, other_terms=terms)
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
