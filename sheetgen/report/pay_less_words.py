@@ -97,7 +97,10 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
     def worded(cell: CellRecord) -> CellRecord:
         answer_chance = cell.chosen.chance if cell.chosen is not None else 0.0
-        return replace(cell, pay_less=tuple(_worded(way, question, answer_chance) for way in cell.pay_less))
+        ways, terms = (
+            tuple(_worded(way, question, answer_chance) for way in part) for part in (cell.pay_less, cell.other_terms)
+        )
+        return replace(cell, pay_less=ways, other_terms=terms)
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
