@@ -233,6 +233,7 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
     if not follows.any():
         evaluate_deployments(grid, longest)
         return grid, None
+    grid.put(ROW, {"closed_loop": (~follows).astype(float)})
     whole = asked.copy()
     whole[follows] = requests_at_rate(grid.restricted({"row": numpy.flatnonzero(follows)}))
     grid.put(ROW, {"concurrent_requests": whole})
@@ -430,7 +431,7 @@ def recommend_document(record: Record, question: Question) -> dict[str, Any]:
     return {**answer, **answer["cells"][0]}
 
 
-def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: bool = False) -> Record:
+def sheet_record(solved: Solution, levers: EveryLever | None = None) -> Record:
     """The record of an answer, with where its deployments die; `levers` are of every load where known already."""
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.recording import record_of
@@ -440,7 +441,7 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: b
 
     levers = levers_of_sheet(solved) if levers is None else levers
     question = solved.question
-    record = with_reasons(record_of(solved, levers, for_page))
+    record = with_reasons(record_of(solved, levers))
     return with_fingerprints(with_pay_less(record, question), question)
 
 
@@ -464,7 +465,7 @@ def answer_of(solved: Solution) -> Answer:
     from sheetgen.answer.levers import levers_of_sheet
 
     levers = levers_of_sheet(solved)
-    record = sheet_record(solved, levers, for_page=True)
+    record = sheet_record(solved, levers)
 
     def book(page: Page) -> Book:
         from sheetgen.book import build_book

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from datetime import date
 from typing import Any
@@ -29,7 +28,7 @@ from sheetgen.cli.drawing import draw
 from sheetgen.launch.recommended import with_launch_rows
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page, page_in_dollars
-from sheetgen.report.page import Bar, Page, formatted
+from sheetgen.report.page import Page, formatted
 from sheetgen.units import GIB, ONE_DECIMAL, WHOLE
 
 FORMATS = ("xlsx", "pdf", "md", "csv", "json")
@@ -55,9 +54,6 @@ BUDGETED = (
 OF_THE_START = ("replicas", "start", "findings", "started_deaths")
 # Of the page: what the workbook shows nowhere.
 NOT_IN_THE_WORKBOOK = {
-    "breaks.curve.context_tokens": "the points of a picture; its ends are figures, and are held",
-    "breaks.curve.requests": "the same",
-    "price_classes": "names",
     "cards.approve": "the rent with its contingency in dollars; the workbook has it in the budget's currency",
     "fingerprints.first_change": "the first of the changes, which are held",
     "fingerprints.label": "a name",
@@ -135,7 +131,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 # Texts that stand in the workbook word for word.
-AS_THEY_ARE = ("fingerprints", "left_out", "sources.text", "levers.change", "cards.chance")
+AS_THEY_ARE = ("fingerprints", "left_out", "sources.text")
 
 
 def amiss_on_page(built: Built, page: Page) -> list[str]:
@@ -150,15 +146,7 @@ def amiss(built: Built, path: tuple[str | int, ...], value: Any) -> list[str]:
         return []
     if where.startswith(AS_THEY_ARE):
         return [f"{where} {value!r}"] if figures(value) and value not in built.texts else []
-    if where.startswith("bars.") and not isinstance(value, str):
-        bar = built.page.bars[int(path[1])][int(path[2])]
-        return [] if is_length_of(bar, str(path[3]), value) else [f"{where}: {value}"]
     place = place_on_page(built, path)
-    if where == "cards.hardware" and not any(layout_of(value) in text for text in place.texts):
-        return [f"{where} {value!r}"]
-    if where == "assumptions" and value.startswith("Tensor parallel"):  # all sizes, each of them once
-        sizes = [WHOLE.text(size) for size in sorted(set(place.numbers))]
-        return [] if list(figures(value)) == sizes else [f"{where} {value!r}"]
     if isinstance(value, str):
         return [f"{where} {value!r}: {f}" for f in figures(built.names.sub(" ", value)) if not place.shows(f)]
     return [] if place.has(value) or place.shows(WHOLE.text(value)) else [f"{where}: {value}"]
@@ -168,20 +156,6 @@ def is_elsewhere(where: str) -> bool:
     """Whether the workbook shows a number of the page nowhere; those of the request are held to the record by key, in
     tests/test_one_truth.py and tests/report/test_approval.py."""
     return where in NOT_IN_THE_WORKBOOK or where.startswith((*OF_THE_START, "request.")) or where.endswith("url")
-
-
-def layout_of(hardware: str) -> str:
-    """Sizes and replicas, small numbers that are told apart by their words: TP 4, DP 2, 1 replica."""
-    return re.search(r"TP .* replicas?|$", hardware)[0]
-
-
-def is_length_of(bar: Bar, field: str, n_bytes: float) -> bool:
-    """Whether a length of a picture is what the text beside it says (`2 × 131.4`), which is held to the workbook."""
-    text = bar.limit if field == "capacity_bytes" else getattr(bar, field.removesuffix("_bytes"))
-    if text == "–":  # nothing holds it
-        return n_bytes == 0
-    counts = [float(part.replace(",", "")) for part in text.split(" × ")]
-    return abs(n_bytes / GIB - math.prod(counts)) <= 0.0501 * math.prod(counts[:-1])
 
 
 def test_every_number_of_the_page(built: Built) -> None:
@@ -333,13 +307,8 @@ def test_every_number_of_the_pdf(built: Built) -> None:
     assert set(amiss_in_print(page, text_of(built.files["pdf"]))) <= {str(age)}
 
 
-# Told from among all candidates, by a name, or beside other numbers of the load: a wrong digit may be another's, as
-# that of 32 at once is the 35 that are served. (Of a bar's capacity the memory is its limit, and the GPUs stand in the
-# matrix.)
-LOOSE = {
-    "assumed", "cards.runner_up", "instances.used_for", "bars.capacity", "cards.spare",
-    "cards.per_million_tokens", "cards.sized_by", "cards.hosted", "cards.ways.rent",
-}  # fmt: skip
+# Told from among many numbers: a wrong digit may be another's, as that of 32 at once is the 35 that are served.
+LOOSE = {"assumed", "cards.spare", "cards.ways.rent"}
 
 
 @pytest.mark.parametrize("built", [ASKED], ids=["usual"], indirect=True)
@@ -359,7 +328,7 @@ def test_a_wrong_number_is_found(built: Built) -> None:
             wrong = value * 1.1 + 1
         n += 1
         missed += [] if amiss(built, path, wrong) else [f"{named(path)}: {value!r}, {wrong!r}"]
-    assert n > 250 and missed == []
+    assert n > 200 and missed == []
 
 
 def test_a_wrong_number_of_a_file_is_found(built: Built) -> None:

@@ -175,7 +175,6 @@ class ChosenRecord:
     output_tokens_per_second: float
     output_tokens_per_second_low: float
     output_tokens_per_second_high: float
-    without_targets_tpot_seconds: float = field(metadata=UNPRINTED)  # the time of a token on `without_targets`
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
     # Of a rate, at once if every replica were as slow as a full one.
@@ -226,7 +225,7 @@ class MeasureRecord:
 @dataclass(frozen=True)
 class NotAskedRecord:
     """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
-    part by default, another provider or a gpu that was not requested; chance: how sure it is."""
+    part by default, another provider or a gpu that was not requested; chance: how sure it is; gpu_name: in short."""
 
     instance: str
     vendor: str
@@ -235,6 +234,7 @@ class NotAskedRecord:
     monthly_usd: float
     measured: bool
     chance: float = field(metadata=UNPRINTED)
+    gpu_name: str = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -422,8 +422,8 @@ class LeverRecord:
 @dataclass(frozen=True)
 class PayLess:
     """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: how sure
-    what is rented is. detail: the checkpoint, class, vendor, GPUs or host that words name. further: what is
-    cheaper still at a provider that takes no part by default."""
+    what is rented is. detail: the checkpoint, class, GPUs, host or kind that words name. other: what nobody requested;
+    further: what is cheaper still at a provider that takes no part by default."""
 
     kind: str
     monthly_usd: float
@@ -435,6 +435,7 @@ class PayLess:
     gives_up: str = ""
     chance: float | None = None
     detail: str = field(default="", metadata=UNPRINTED)
+    other: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
     further: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
 
 
@@ -480,17 +481,6 @@ class LeftOut:
 
     reason: str
     count: int
-
-
-@dataclass(frozen=True)
-class BreaksRecord:
-    """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
-    (`capped`: by the engine's limit), the longest context at its requests."""
-
-    requests_by_context: Mapping[int, int]
-    n_requests: int
-    capped: bool
-    context_tokens: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -558,8 +548,7 @@ class CellRecord:
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
     row: int = field(metadata=UNPRINTED)  # the load's position in the question
     # The class in use, and commitments.
-    fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
-    breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+    longest_context: int | None = field(default=None, metadata=UNPRINTED)  # of a headline, that its hardware holds
 
     @property
     def is_rate(self) -> bool:

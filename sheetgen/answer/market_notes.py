@@ -79,7 +79,16 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     for (row, kind, best), (measured, chance) in zip(cheaper, sureness, strict=True):
         machine = others.candidate(best.offer)
         found[row].append(
-            NotAskedRecord(machine.instance, machine.gpu.vendor, kind, best.n_instances, best.usd, measured, chance)
+            NotAskedRecord(
+                machine.instance,
+                machine.gpu.vendor,
+                kind,
+                best.n_instances,
+                best.usd,
+                measured,
+                chance,
+                machine.gpu.short_name,
+            )
         )
     return tuple(map(tuple, found))
 

@@ -86,7 +86,6 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
     near = [one for one in not_asked if one.kind in NEAR]
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
-    of = other.vendor if other.kind == "vendor" else other.kind
     further = None if other is cheapest else cheapest
     return PayLess(
         "provider",
@@ -94,7 +93,8 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
         other.instance,
         other.n_instances,
         chance=other.chance,
-        detail=of,
+        detail=other.kind,
+        other=other,
         further=further,
     )
 

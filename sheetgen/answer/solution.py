@@ -64,7 +64,6 @@ class Choice:
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
-    without_targets_tpot_seconds: float = 0.0  # the time of a token then
     without_ttft: Pick | None = None  # without the target of the first token alone, where cheaper
     without_survival: Pick | None = None  # what the load alone would take, where a loss to survive makes it dearer
 

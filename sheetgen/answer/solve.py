@@ -207,15 +207,9 @@ def verdict_without(solved: Solution, row: int) -> str:
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take without targets of speed, and without that of the first token alone, where
     it costs less."""
-    by_memory_alone = solved.grid.read_again(AGAIN.again("without_targets"), AGAIN)
-    alone, no_ttft = picks_of(by_memory_alone), _picks_again(solved.grid, "without_ttft")
-    tpot_seconds = dict.fromkeys(range(len(choices)), 0.0)
-    held = {row: pair[0].offer for row, pair in enumerate(alone) if pair}
-    if held:
-        paced = _paced(by_memory_alone, list(held), list(held.values()))
-        tpot_seconds |= dict(zip(held, paced.spread("tpot_seconds", OF_CHOSEN).tolist(), strict=True))
+    alone, no_ttft = (_picks_again(solved.grid, name) for name in ("without_targets", "without_ttft"))
     out = []
-    for row, (choice, *fewer) in enumerate(zip(choices, alone, no_ttft, strict=True)):
+    for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
         by_memory, by_tpot = (
             one[0] if one and (choice.offer is None or one[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
             for one in fewer
@@ -223,15 +217,7 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
         by = choice.sized_by
         if by_memory and choice.offer is not None:
             by = "ttft" if by_tpot else "tpot"
-        out.append(
-            replace(
-                choice,
-                without_targets=by_memory,
-                without_ttft=by_tpot,
-                sized_by=by,
-                without_targets_tpot_seconds=tpot_seconds[row],
-            )
-        )
+        out.append(replace(choice, without_targets=by_memory, without_ttft=by_tpot, sized_by=by))
     return tuple(out)
 
 

@@ -69,8 +69,8 @@ def _as_built(solved: Solution, page: Page) -> Mapping[int, tuple[str, str]]:
     found: dict[int, tuple[str, str]] = {}
     for i, cell in enumerate(solved.question.loads):
         if cell.tier == tier:
-            bar, broken = next(bars[cell.model]), page.breaks[cell.model]
-            longest = str(broken.longest_fit) if cell.workload == workload and broken.curve else ""
+            bar, longest_fit = next(bars[cell.model]), page.longest_fits[cell.model]
+            longest = str(longest_fit) if cell.workload == workload and longest_fit else ""
             found[i] = longest, f"{bar.weights} + {bar.kv} + {bar.overhead} of {bar.limit} {page.unit}"
     first = len(solved.question.models) * len(solved.question.workloads) * len(solved.question.tiers)
     return found | {first + m: found[row] for m, row in enumerate(headline_rows(solved))}

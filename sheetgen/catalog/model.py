@@ -195,10 +195,19 @@ NO_ENCODER = dict.fromkeys(
 )
 
 
+class Mix(Entry):
+    """The precisions of a checkpoint that keeps its experts in another than the rest: of bits, where the kind of a
+    4-bit float is not stated."""
+
+    experts: DtypeName | Literal["fp4"]
+    rest: DtypeName
+
+
 class Checkpoint(Entry):
     """`of`: the weights that were quantized, where they are not the entry's own but others of its architecture.
     `kv_cache_dtype`: what its config says that the KV cache is kept in, where it says so. `license`: its own, where it
-    is known.
+    is known. `mix`: the precisions of its experts and of the rest, where these differ; `weight_dtype` is the one by
+    which it is requested.
     """
 
     hf_id: Label | None = None
@@ -207,6 +216,7 @@ class Checkpoint(Entry):
     weight_dtype: DtypeName
     kv_cache_dtype: DtypeName | None = None
     format: Label
+    mix: Mix | None = None
     size_bytes: Count
     source: Text
 

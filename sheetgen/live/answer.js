@@ -228,6 +228,7 @@ function gridOf(question, offers) {
     confidence: question.confidence,
     utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
     is_committed: FACTS.purchases[question.purchase].is_committed,
+    closed_loop: isRate ? 0 : 1,
   };
   for (const [name, value] of Object.entries(settings)) grid.put([], name, [value]);
   for (const [name, value] of Object.entries(workload)) grid.put(["workload"], name, [value]);
@@ -480,6 +481,12 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
   return even;
 }
 
+// A level's answer with the chance of the same machines in a surer layout, where one was looked for.
+function asSureAs(level, surer) {
+  const isSame = surer?.instance === level.instance && surer.n_instances === level.n_instances;
+  return isSame ? { ...level, chance: Math.max(level.chance, surer.chance) } : level;
+}
+
 function verdictWithout({ grid }) {
   const isSlow = grid.values("n_instances", ["load", "offer"]).some((n) => n === 0);
   return isSlow ? FACTS.verdicts.slow : FACTS.verdicts.none;
@@ -624,6 +631,7 @@ function notAsked(record) {
           {
             kind,
             vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor,
+            gpu_name: FACTS.gpus[machineOf(best.offer)[GPU]].name,
             ...rentalOnly(best),
             chance: paced(others, best.position)("chance"),
           },
@@ -649,13 +657,19 @@ function owned({ solved, chosen, n_gpus }) {
 }
 
 // The hosts of the model that accept the prompt, each at its lowest price for a month's tokens, the cheapest first.
-function hostsOf({ solved, units }) {
+function hostsOf({ solved, units, users }) {
   const { question } = solved,
     best = new Map();
+  const tokens = workOutCase(PROGRAMS.hostedTokens, {
+    ...question.workload,
+    requests_per_second: question.isRate ? question.rate : 0,
+    users,
+    million_output_tokens_per_month: units("million_output_tokens_per_month"),
+  });
   for (const [host, name, input, cached, output, limit, precision, readOn] of question.model.hosts) {
     const read = workOutCase(PROGRAMS.hosted, {
-      million_input_tokens_per_month: units("million_input_tokens_per_month"),
-      million_output_tokens_per_month: units("million_output_tokens_per_month"),
+      hosted_million_input_tokens: tokens("hosted_million_input_tokens"),
+      hosted_million_output_tokens: tokens("hosted_million_output_tokens"),
       input_tokens: question.workload.input_tokens,
       cached_fraction: question.cached_fraction,
       input_usd_per_million: input,
@@ -704,6 +718,7 @@ function* everyWay(record) {
   const { solved, purchase } = record,
     { judged, purchases } = FACTS;
   const less = lessSure(record);
+  record.by_confidence = record.by_confidence.map((level) => level && asSureAs(level, less));
   if (less) yield { kind: "less_sure", ...less, detail: "" };
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen,
@@ -733,7 +748,8 @@ function* everyWay(record) {
     yield {
       ...other,
       kind: "provider",
-      detail: other.kind === "vendor" ? other.vendor : other.kind,
+      detail: other.kind,
+      other,
       further: other === least ? null : least,
     };
   }
@@ -803,6 +819,13 @@ const rentWords = ({ instance, n_instances }) =>
   say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
 const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
 
+// A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest.
+const weightsName = (model, dtype) => model.weights_names[dtype] ?? dtype.toUpperCase();
+
+// What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure.
+const otherWords = ({ kind, vendor, gpu_name, instance }) =>
+  say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider: providerOf(instance) });
+
 // A way to pay less: what it is, and what it gives up.
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
@@ -813,7 +836,6 @@ function wayWords(way, record) {
     way.kind === "less_sure" || isBelow(chance, Math.max(confidence, record.chance)) || isBelow(record.chance, confidence)
       ? sureWords(chance)
       : "";
-  const provider = providerOf(way.instance ?? "");
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
@@ -823,8 +845,8 @@ function wayWords(way, record) {
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
     other_class: way.kind === "hours" ? way.detail : "",
-    other: way.detail === "gpu" ? say("other_gpu", { provider }) : FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
-    further: way.further ? providerOf(way.further.instance) : "",
+    other: way.other ? otherWords(way.other) : "",
+    further: way.further ? otherWords(way.further) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
     further_sure: way.further ? told(way.further.chance) : "",
     host: way.host ?? "",
@@ -925,7 +947,7 @@ function answerWords(record) {
         data_parallel_size: record.data_parallel_size,
         pipeline_stages: record.pipeline_parallel_size,
       }),
-      weights: record.weight_dtype.toUpperCase(),
+      weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
     }),
@@ -934,11 +956,11 @@ function answerWords(record) {
 }
 
 // The answer for the published weights in words; nothing where these are in use.
-function publishedWords(published) {
+function publishedWords(published, model) {
   if (!published) return "";
   const { weight_dtype, monthly_usd } = published;
   return say("published", {
-    dtype: weight_dtype.toUpperCase(),
+    dtype: weightsName(model, weight_dtype),
     month: monthly_usd === null ? "" : dollars(monthly_usd),
     rent: monthly_usd === null ? "" : rentWords(published),
   });

@@ -52,7 +52,7 @@ from sheetgen.report.live_words import PARTS
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
-from sheetgen.report.wording import prefix_of, provider_name, sign_of
+from sheetgen.report.wording import prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES
 
@@ -366,6 +366,9 @@ def _model(one: SheetModel, plain: Question) -> Json:
         **({"is_reference": 1} if model.is_reference_shape else {}),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
+        "weights_names": {
+            dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
+        },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
         "served": {
             dtype: known.hf_id

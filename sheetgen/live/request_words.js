@@ -133,7 +133,7 @@ const COMPARED_HEADS = ["Model and weights", "A month", "Rent", "How fast"];
 function comparedWords({ record, model, weights, message }) {
   if (!record) return [`${model}, ${weights}: ${message}`, "", "", ""];
   const words = answerWords(record);
-  const head = say("compared", { model: record.question.model.name, weights: record.weight_dtype.toUpperCase() });
+  const head = say("compared", { model: record.question.model.name, weights: weightsName(record.question.model, record.weight_dtype) });
   const rented = record.chosen
     ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) })
     : "";

@@ -12,11 +12,11 @@ from typing import TypeAlias
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import is_text
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
-from sheetgen.report.host_words import busy_share
+from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import Template, q, template
@@ -129,7 +129,7 @@ WAYS: dict[str, tuple[Template, Template]] = {
     ),
     "own": (template("owning the machines"), template("cash up front, staff, space")),
     "hosted": (
-        template("hosted by {host}[shared?, {share:percent} busy]", shared=is_number(q.share)),
+        template("hosted by {host} {load}"),
         template("data in house"),
     ),
 }
@@ -392,7 +392,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         "what": way.what.removesuffix(", not requested").replace(" only", ""),
         "less": sure(way.chance or 0),
         **{name: _percent(chance) for name, chance in (("few", way.chance or 0), ("many", cell.answer.chance))},
-        "share": busy_share(question),
+        "load": priced_for(question, cell),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",

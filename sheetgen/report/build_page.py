@@ -1,7 +1,7 @@
 """From the answer to the one page: every word and number that all writers draw.
 
-A card for each model at the headline load, every load in a matrix, what its memory goes to as bars, the changes that
-would save most, and what stands at the head of a model's column.
+A card for each model at the headline load, every load in a matrix, what its memory goes to as bars, and what stands at
+the head of a model's part of the matrix.
 """
 
 from __future__ import annotations
@@ -12,37 +12,29 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen.answer.answer_record import DOUBTED, CellRecord, Record
-from sheetgen.answer.levers import best
 from sheetgen.answer.solution import short_tokens
 from sheetgen.answer.solve import TOO_SLOW
 from sheetgen.catalog.hardware import Workload
-from sheetgen.catalog.stacks import LeverFile
 from sheetgen.question.sheet_question import ASKED, Question
 from sheetgen.report import approval, headline_table, notes, page, sentences, wording
-from sheetgen.report.fingerprints import breaks, fingerprints_of
-from sheetgen.report.host_words import hosted_facts
+from sheetgen.report.fingerprints import fingerprints_of, longest_fit
 from sheetgen.report.in_currency import in_currency
-from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, joined, words
-from sheetgen.report.precision_words import weights_note
+from sheetgen.report.page import NONE, Card, Cell, MoneyFacts, Page, Text, words
 from sheetgen.report.wording import (
     dollars,
     gpus,
     money,
-    named_size,
-    plural,
     rent,
-    rented,
     rented_gpus,
     share,
     size,
     whole,
 )
 from sheetgen.sizing import cost
-from sheetgen.units import PERCENT, PUBLISHED, UNIT_NAMES, WHOLE, Layout
+from sheetgen.units import PERCENT, PUBLISHED, UNIT_NAMES, WHOLE
 
 TITLE = "LLM serving sizing sheet"
 LITTLE_SPARE = 0.1  # of the load: that many more, or fewer, and the page says how few
-LEAST_LEVERS = 3  # with more models, one of each at least
 
 
 def build_page(record: Record, question: Question) -> Page:
@@ -67,10 +59,9 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         precision_line=" · ".join((*_precision(question), *_rule(question))),
         precision_in_short=" · ".join(_precision(question)),
         engine=question.engine.name,
-        weights_note=weights_note(record, question),
         weights_in_short=headline_table.weights_in_short(record, question),
         load_note=headline_table.load_note(record, question),
-        published_dtype=headline_table.published_dtype(record),
+        published_dtype=headline_table.published_dtype(record, question),
         as_of=question.as_of.isoformat(),
         price_banner=notes.price_banner(question, stale_after),
         version=notes.own_version(),
@@ -82,21 +73,15 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         matrix=_matrix(record, question),
         models=tuple(wording.model_facts(question, *one) for one in zip(question.models, record.models, strict=True)),
         bars=_bars(record, question),
-        breaks=tuple(breaks(question, cell) for cell in record.headline_cells),
+        longest_fits=tuple(longest_fit(question, cell) for cell in record.headline_cells),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
-        levers=_lever_rows(record, question),
-        fp8_quality=_fp8_quality(question),
         instances=notes.instance_rows(record, question, stale_after),
-        price_classes=tuple(notes.price_classes(question).values()),
         subject=str(record.of_replica.get("model_name", "")) if prints else "",
         left_out=notes.left_out(question),
-        assumptions=tuple(notes.assumption_lines(question)),
         level=share(question.settings.confidence),
         sources=notes.sources(record, question),
         sources_in_use=notes.sources_in_use(record, question),
         purchase=notes.price_classes(question)[question.settings.purchase],
-        hosted_for=f"hosted: the cheapest host, same tokens at {share(question.settings.utilization)} use; not your "
-        "weights, data leaves your site",
     )
 
 
@@ -160,7 +145,7 @@ def _question(question: Question) -> str:
 
 def _precision(question: Question) -> tuple[str, ...]:
     settings, engine = question.settings, question.engine
-    weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
+    weights = "/".join(dict.fromkeys(wording.weights_name(m.model, m.weight_dtype) for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
     return (
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == PUBLISHED else ""),
@@ -177,72 +162,31 @@ def _rule(question: Question) -> tuple[str, ...]:
 
 
 def _card(question: Question, cell: CellRecord) -> Card:
-    name, load, chosen = question.model_of(cell.row).model.name, wording.load_words(question, cell), cell.chosen
-    parts = (named_size(part, question.settings.units) for part in (cell.weights_bytes, cell.kv_bytes))
-    memory = words("{} weights + {} KV cache", *parts)
-    less = [wording.not_asked_words(one) for one in sorted(cell.not_asked, key=lambda one: one.monthly_usd)]
-    cheaper = joined("; ", less)
+    name, chosen = question.model_of(cell.row).model.name, cell.chosen
     if chosen is None:
         return Card(
-            model=name,
-            fits=False,
-            rent=cell.verdict,
-            monthly=NONE,
-            provider="–",
-            hardware=_why_nothing(question, cell),
-            memory=memory,
-            load=load,
-            not_asked=cheaper,
+            model=name, fits=False, rent=cell.verdict, monthly=NONE, provider="–", why=_why_nothing(question, cell)
         )
-    one, shown = question.instances[chosen.instance], tuple(notes.price_classes(question))
-    classes = class_costs(cell)
-    survives = bool(question.settings.survive)
+    one, units = question.instances[chosen.instance], cell.units
+    less = min(cell.not_asked, key=lambda other: other.monthly_usd, default=None)
     return Card(
-        **vars(facts_of(question, cell)),
-        **vars(hosted_facts(question, cell)),
+        model=name,
         fits=True,
         rent=rent(chosen.n_instances, chosen.instance),
         monthly=money(chosen.monthly_usd),
+        per_year=words("{} a year", money(units.annual_usd)),
+        approve=_to_approve(question, chosen.monthly_usd, units.annual_usd),
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
-        region=one.region,
-        hardware=_hardware(question, cell),
-        memory=words("{} × {}", whole(chosen.n_replicas), memory) if chosen.n_replicas > 1 else memory,
-        load=load,
-        headroom=wording.served(question, cell),
-        token_time=wording.token_time(cell),
-        throughput=wording.throughput(cell),
-        first_token=wording.first_token(cell),
-        sized_by=wording.sized_by(question, cell),
-        runner_up=_runner_up(cell),
-        chance=wording.sure(chosen.chance),
+        gpus=rented_gpus(chosen.n_instances, one),
         is_short=wording.is_short(chosen),
-        **_at_fp8(question, cell),
-        not_asked=cheaper,
-        cheapest_not_asked=less[0] if less else NONE,
-        classes=tuple(classes[purchase] for purchase in shown),
-        class_rents=tuple(rented(cell.by_purchase[purchase]) for purchase in shown),
+        cheapest_not_asked=wording.not_asked_words(less) if less else NONE,
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
-        spare_machine="" if survives else money(chosen.monthly_usd / chosen.n_instances),
+        spare_machine="" if question.settings.survive else money(chosen.monthly_usd / chosen.n_instances),
         unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
         row=headline_table.headline_row(question, cell),
         ways=headline_table.way_rows(question, cell),
     )
-
-
-def _hardware(question: Question, cell: CellRecord) -> Cell:
-    """The GPUs that are rented, how they share the work, and which are idle."""
-    chosen, one = cell.answer, question.instances[cell.answer.instance]
-    idle = chosen.n_instances * one.gpu_count - chosen.n_gpus
-    layout = Layout(chosen.tensor_parallel_size, chosen.data_parallel_size)
-    parts = (
-        rented_gpus(chosen.n_instances, one),
-        layout.words(chosen.pipeline_parallel_size),
-        plural(chosen.n_replicas, "replica"),
-        *([words("{} idle", plural(idle, "GPU"))] if idle else []),
-        *(["needs a reservation"] if cell.needs_reservation else []),
-    )
-    return joined(", ", parts)
 
 
 def _spare(question: Question, cell: CellRecord) -> Text:
@@ -252,21 +196,6 @@ def _spare(question: Question, cell: CellRecord) -> Text:
         return ""
     at = wording.rate_words(cell) if cell.is_rate else whole(needed)
     return words("{}, asked {}", wording.served_count(cell), at)
-
-
-def _runner_up(cell: CellRecord) -> Text:
-    second, before = cell.runner_up, cell.answer.monthly_usd
-    if second is None:
-        return sentences.runner_up.fill(found=False)
-    usd = second.monthly_usd
-    return sentences.runner_up.fill(
-        found=True,
-        cheaper=usd < before,
-        rent=rent(second.n_instances, second.instance),
-        provider=wording.provider_name(second.provider),
-        usd=money(usd),
-        differs="the same" if usd == before else wording.change(before, usd),
-    )
 
 
 def _why_nothing(question: Question, cell: CellRecord) -> Text:
@@ -296,10 +225,9 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
         )
 
     def block(w: int, of: Workload) -> page.MatrixBlock:
-        split = words("{} in + {} out", whole(of.input_tokens), whole(of.output_tokens))
         listed = [(t, requests) for t, requests in enumerate(question.numbers) if (w, t, 0) in cells]
         tiers = tuple(row(w, *one) for one in sorted(listed, key=lambda one: (one[1] is None, one[1] or 0)))
-        return page.MatrixBlock(of.name, short_tokens(of.context_tokens), split, tiers, of.context_tokens)
+        return page.MatrixBlock(of.name, short_tokens(of.context_tokens), tiers)
 
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
@@ -322,14 +250,10 @@ def _cell(question: Question, cell: CellRecord) -> page.MatrixCell:
         "fits",
         "fits",
         kv,
-        rented_gpus(chosen.n_instances, question.instances[chosen.instance]),
         rent(chosen.n_instances, chosen.instance),
         wording.full_money(chosen.monthly_usd),
         headline_table.even_month(cell),
         *headline_table.as_published(cell),
-        "",
-        chosen.sized_by in ("tpot", "ttft"),
-        cell.needs_reservation,
     )
 
 
@@ -344,26 +268,14 @@ def _bar(question: Question, cell: CellRecord) -> page.Bar:
     """What the GPUs hold: the weights on each replica, the KV cache as often as ranks keep it, and as overhead what
     lies beside both, a draft's weights with it."""
     units, weights, kv, chosen = question.settings.units, float(cell.weights_bytes), float(cell.kv_bytes), cell.chosen
-    of_load = (
-        question.model_of(cell.row).model.name,
-        question.workload_of(cell.row).name,
-        short_tokens(cell.context_tokens),
-        question.loads[cell.row].workload == question.headline[0],
-    )
     if chosen is None:
-        return page.Bar(*of_load, weights, kv, size(weights, units), size(kv, units), capacity=cell.verdict)
-    memory, on = chosen.memory, wording.gpus(chosen.n_gpus, question.instances[chosen.instance])
+        return page.Bar(size(weights, units), size(kv, units))
+    memory = chosen.memory
     return page.Bar(
-        *of_load,
-        weights_bytes=weights * chosen.n_replicas,
-        kv_bytes=memory.kv_bytes,
-        overhead_bytes=memory.overhead_bytes,
-        capacity_bytes=memory.limit_bytes,
-        weights=_times(chosen.n_replicas, weights, units),
-        kv=_copies(memory.kv_bytes, kv, units),
-        overhead=size(memory.overhead_bytes, units),
-        limit=size(memory.limit_bytes, units),
-        capacity=words("{} on {}", named_size(memory.limit_bytes, units), on),
+        _times(chosen.n_replicas, weights, units),
+        _copies(memory.kv_bytes, kv, units),
+        size(memory.overhead_bytes, units),
+        size(memory.limit_bytes, units),
     )
 
 
@@ -378,24 +290,11 @@ def _copies(held: float, kv: float, units: str) -> Cell:
     return _times(round(copies), kv, units) if is_whole else size(held, units)
 
 
-def _lever_rows(record: Record, question: Question) -> tuple[page.LeverRow, ...]:
-    """The changes that save most at the headline load: the best of each model, then each one's second, and so on; none
-    where none has a price. What saves nothing costs nothing that is worth saying."""
-    rows = []
-    of_cells = {cell.row: cell.levers for cell in record.headline_cells}
-    for row, lever in best(of_cells, max(LEAST_LEVERS, len(of_cells))):
-        name, then = question.model_of(row).model.name, rent(lever.n_instances, lever.instance)
-        saved = wording.saved_money(lever), wording.saved_share(lever)
-        cost_of_it = NONE if lever.saved_usd == 0 else lever.cost
-        rows.append(page.LeverRow(name, lever.words, then, money(lever.monthly_usd), *saved, cost_of_it))
-    return tuple(rows)
-
-
 def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
     """The money of one load; nothing where nothing holds it."""
-    name, chosen, units = question.model_of(cell.row).model.name, cell.chosen, cell.units
+    chosen, units = cell.chosen, cell.units
     if chosen is None:
-        return MoneyFacts(model=name)
+        return MoneyFacts()
     owned, break_even = _owning(question, cell)
     known = question.owning.gpus.get(chosen.gpu)
     quoted = known is None or known.capex_usd is None or known.capex_as_of is None
@@ -405,50 +304,15 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
     return MoneyFacts(
-        model=name,
-        per_year=words("{} a year", money(units.annual_usd)),
         per_user=words("{} per user", dollars(units.usd_per_user_per_month))
         if cell.users > 0
         else words("{} per request at once", dollars(chosen.monthly_usd / (cell.concurrent_requests or 1))),
         per_million_tokens=words(spent, *tokens) if answer == answer else NONE,
         owned=owned,
-        approve=_to_approve(question, chosen.monthly_usd, units.annual_usd),
         break_even=break_even,
         budget=_budget(question, cell),
         capex_is_old=not quoted and old,
-        is_quoted=quoted,
     )
-
-
-def class_costs(cell: CellRecord) -> dict[str, Cell]:
-    """What a month costs in each purchase class, each answered anew; nothing where nothing holds the load."""
-    if cell.chosen is None:
-        return {}
-    return {purchase: dollars(one.monthly_usd) if one else NONE for purchase, one in cell.by_purchase.items()}
-
-
-def _at_fp8(question: Question, cell: CellRecord) -> dict[str, Any]:
-    """What the load takes at FP8 weights and an FP8 KV cache; large where the answer is of more machines than one may
-    expect to find free."""
-    one = cell.fp8
-    if one is None:
-        return {}
-    monthly = money(one.monthly_usd)
-    is_same = one.monthly_usd == cell.answer.monthly_usd  # the same is no line of its own, as in `recommend`
-    return {
-        "at_fp8": NONE if is_same else words("{}, {}", rented(one), monthly),
-        "fp8_rent": rented(one),
-        "fp8_monthly": monthly,
-        "fp8_is_large": cell.needs_reservation,
-    }
-
-
-def _fp8_quality(question: Question) -> str:
-    """What FP8 costs in answers, and who found it."""
-    levers = question.reference.catalog.file(LeverFile).levers
-    both = next(one for one in levers if one.id == "fp8-both")
-    more = both.more or both.cost
-    return f"FP8: {more[:1].lower()}{more[1:]} ({both.source.partition(';')[0]})."
 
 
 def _owning(question: Question, cell: CellRecord) -> tuple[Cell, Cell]:

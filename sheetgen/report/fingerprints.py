@@ -8,7 +8,6 @@ context, by memory alone.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -19,7 +18,7 @@ from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, BreakPoint, Breaks, FingerprintRow, Source, words
+from sheetgen.report.page import NONE, FingerprintRow, Source, Text, words
 from sheetgen.report.wording import named_size
 from sheetgen.units import DTYPES
 
@@ -256,22 +255,10 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
     return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])
 
 
-def breaks(question: Question, cell: CellRecord) -> Breaks:
-    """Where the hardware of a headline's answer breaks."""
-    model, requests = question.model_of(cell.row).model, cell.requests
-    asked = BreakPoint(cell.context_tokens, requests)
-    if cell.breaks is None:
-        nothing = BreakPoint(cell.context_tokens, 0)
-        return Breaks(model.name, (), asked, nothing, nothing, cell.verdict)
-    held, longest = cell.breaks.n_requests, cell.breaks.context_tokens
-    limit = int(model.max_context_tokens or cell.context_tokens)
-    tokens = {"tokens": longest, "limit_tokens": limit, "limit": short_tokens(limit)}
-    return Breaks(
-        model=model.name,
-        curve=tuple(itertools.starmap(BreakPoint, cell.breaks.requests_by_context.items())),
-        asked=asked,
-        held=BreakPoint(cell.context_tokens, held),
-        longest=BreakPoint(longest, requests),
-        next_request=sentences.next_request.fill(held + 1, capped=cell.breaks.capped),
-        longest_fit=sentences.longest_fit.fill(requests, **tokens),
-    )
+def longest_fit(question: Question, cell: CellRecord) -> Text:
+    """The longest context at which the hardware of a headline's answer holds its requests; NONE where nothing does."""
+    if cell.longest_context is None:
+        return NONE
+    limit = int(question.model_of(cell.row).model.max_context_tokens or cell.context_tokens)
+    tokens = {"tokens": cell.longest_context, "limit_tokens": limit, "limit": short_tokens(limit)}
+    return sentences.longest_fit.fill(cell.requests, **tokens)

@@ -6,11 +6,17 @@ from __future__ import annotations
 from sheetgen.answer.answer_record import CellRecord, HostedRecord
 from sheetgen.errors import shown
 from sheetgen.question.sheet_question import Question
-from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, HostedFacts, joined, words
-from sheetgen.report.wording import dollars, share, whole
+from sheetgen.report.templates import q, template
+from sheetgen.report.wording import dollars
 from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
+
+_PRICED_FOR = template(
+    "[counted?for {users:grouped} {users:person|people}|[rated?at this rate|at {share:percent} of the hours]]",
+    counted=q.counted == 1,
+    rated=q.rated == 1,
+)
 
 
 def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
@@ -23,34 +29,27 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
         return HostedFacts()
     if n_listed and not n_hosts:
         days = question.reference.assumption("stale_host_after_days")
-        return HostedFacts(hosted="no live host", hosts=sentences.no_live_host.fill(n_listed, days=days))
+        return HostedFacts(hosts=sentences.no_live_host.fill(n_listed, days=days))
     if not n_hosts:
         nobody = words("nobody in our list of {} hosts this model", file.read_on)
-        return HostedFacts(hosted="nobody hosts it", hosts=nobody)
+        return HostedFacts(hosts=nobody)
     if not question.workload_of(cell.row).output_tokens:
         why = "not compared: without answer tokens a host's cost is not worked out"
-        return HostedFacts(hosted="no answer to host", hosts=Cell(why))
+        return HostedFacts(hosts=Cell(why))
     if not cell.hosted:
         hosts = sentences.no_host_of_prompt.fill(n_hosts, tokens=question.loads[cell.row].input_tokens)
-        return HostedFacts(hosted="no host takes its prompt", hosts=hosts)
+        return HostedFacts(hosts=hosts)
     names = [file.host_name(one.host) for one in cell.hosted]
     at = joined(", ", [_host(*one) for one in zip(names, cell.hosted, strict=True)])
     unknown = [name for name, one in zip(names, cell.hosted, strict=True) if one.precision is None]
     precision = f", a known precision ({', '.join(unknown)})" if unknown else ""
     region = f", the region {shown(question.filters.region)} (our list states none)" if question.filters.region else ""
     first = cell.hosted[0]
-    above = first.cheaper_above.get(ON_DEMAND)
-    even = words("on demand cheaper above {}", Cell(above, PERCENT)) if above else "cheaper at any use"
-    rank = words("cheapest of {}", whole(n_hosts)) if n_hosts > 1 else "the only host we list"
-    said = [words("{} {}", names[0], dollars(first.monthly_usd)), rank]
-    said += [even] if ON_DEMAND in first.break_even else []
     return HostedFacts(
-        hosted=words("hosted: {}", joined(", ", said)),
-        hosted_monthly=dollars(first.monthly_usd),
         hosts=words(
-            "{} a month for the same tokens at {} utilization; prices read {} from {}",
+            "{} a month {}; prices read {} from {}",
             at,
-            share(question.settings.utilization),
+            priced_for(question, cell),
             min(one.read_on for one in cell.hosted),
             file.origin,
         ),
@@ -59,11 +58,16 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     )
 
 
-def busy_share(question: Question) -> float | None:
-    """The share of all hours in which a host is taken to serve the load; None where requests are counted by the day."""
-    settings = question.settings
-    by_day = settings.utilization == mean_over_peak(settings.peak_hour_share, settings.burst_factor)
-    return None if by_day else settings.utilization
+def priced_for(question: Question, cell: CellRecord) -> Cell:
+    """Whose requests a host is paid for: the people's that the answer is enough for, those of a rate, or, where neither
+    is known, those of the share of all hours in which the hardware does its load."""
+    load, users = question.loads[cell.row], cell.users
+    return _PRICED_FOR.fill(
+        users=int(users) if users >= 1 else 0,
+        counted=bool(users >= 1 and (load.users or not cell.is_rate)),
+        rated=cell.is_rate,
+        share=question.settings.utilization,
+    )
 
 
 def _host(name: str, one: HostedRecord) -> Cell:

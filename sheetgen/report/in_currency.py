@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from sheetgen.question.inputs import Settings
-from sheetgen.report.page import NONE, Cell, Page, Rented, Total, with_parts, words
+from sheetgen.report.page import Cell, Page, Rented, with_parts, words
 from sheetgen.report.wording import is_short_money, money, prefix_of, short_money, sign_of
 from sheetgen.sizing import cost
 from sheetgen.units import USD
@@ -28,13 +28,10 @@ def in_currency(page: Page, settings: Settings) -> Page:
         if isinstance(value, Cell):
             return amount_in(value, settings.currency, settings.fx_rate, _LONGEST)
         found = with_parts(value, converted)
-        return replace(found, **of_answer(value)) if isinstance(value, Rented) and value.monthly else found
-
-    def of_answer(value: Rented) -> dict[str, Cell]:
-        """What an answer has beside: its dollars; no budget where that is the amount itself."""
+        if not (isinstance(value, Rented) and value.monthly):
+            return found
         amounts = value.approve or (value.monthly, value.per_year)
-        dollars = {"in_dollars": words("in US dollars {} a month, {}", *amounts)}
-        return dollars if isinstance(value, Total) or settings.contingency_fraction else dollars | {"budget": NONE}
+        return replace(found, in_dollars=words("in US dollars {} a month, {}", *amounts))
 
     found: Page = converted(page)
     return replace(found, sign=sign_of(settings.currency))
@@ -56,8 +53,6 @@ def amount_in(cell: Cell, code: str, fx_rate: float, longest: float = math.inf) 
         inside = (amount_in(one, code, fx_rate, longest) if isinstance(one, Cell) else one for one in cell.parts)
         return replace(cell, parts=tuple(inside))
     prefix = prefix_of(sign_of(code))
-    if cell.display.prefix == code + " ":  # a budget, which is in it already
-        return replace(cell, display=replace(cell.display, prefix=prefix))
     if cell.display.prefix != USD.prefix or cell.value is None:
         return cell
     there = float(cost.in_currency(cell.value, fx_rate))

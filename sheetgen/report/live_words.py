@@ -60,7 +60,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         held=is_text(q.month),
     ),
     "no_ways": template("None that saves more than 2 %."),
-    "other_gpu": pay_less_words.ANOTHER_GPU,
+    "other": pay_less_words.OTHER,
     "steps": template(
         "{month} a month carries [stepped?up to {up_to}|{most}] {unit}[more?; the next step is {next}|[stepped?; "
         "nothing carries more at this confidence| and more]]",

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
-from sheetgen.catalog.guidance import Assumption, bare
 from sheetgen.catalog.prices.rows import list_of
 from sheetgen.errors import shown
-from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate
 from sheetgen.question.overrides import BY_READER
 from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
-from sheetgen.report.page import NONE, Cell, InstanceRow, Source, Text, words
-from sheetgen.units import ON_DEMAND, PUBLISHED, PURCHASES, RECOMMENDED, TWO_DECIMALS, USD_CENTS
+from sheetgen.report.page import Cell, InstanceRow, Source, words
+from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
-MEMORY_ORIGINS = {"stated": "published"}  # what the catalog calls otherwise than the page
 _PAPERS = (
     ("Grouped keys and values: arXiv:2305.13245", "https://arxiv.org/abs/2305.13245"),
     ("Paged KV cache: arXiv:2309.06180", "https://arxiv.org/abs/2309.06180"),
@@ -98,7 +94,7 @@ def instance_rows(record: Record, question: Question, stale_after_days: float) -
     used = used_instances(record)
     listed = [one for one in question.candidates if one.instance in used]
     listed.sort(key=lambda one: (used[one.instance][0].row not in record.headline, -len(used[one.instance])))
-    return tuple(_instance_row(question, one, used[one.instance], stale_after_days) for one in listed)
+    return tuple(_instance_row(question, one, stale_after_days) for one in listed)
 
 
 def used_instances(record: Record) -> dict[str, list[CellRecord]]:
@@ -110,77 +106,23 @@ def used_instances(record: Record) -> dict[str, list[CellRecord]]:
     return found
 
 
-def _instance_row(question: Question, one: Candidate, cells: list[CellRecord], stale_after_days: float) -> InstanceRow:
-    memory = one.gpu.memory
-    prices = (one.class_price(purchase) for purchase in price_classes(question))
+def _instance_row(question: Question, one: Candidate, stale_after_days: float) -> InstanceRow:
     return InstanceRow(
-        instance=one.instance,
         name=wording.instance_name(one.instance),
         provider=wording.provider_name(one.provider),
         gpus=words("{}× {}", one.gpu_count, one.gpu.short_name),
-        memory=wording.named_size(one.gpu_count * memory.engine_bytes, question.settings.units),
         hourly=Cell(one.usd_per_hour, USD_CENTS),
         region=one.region + (", assumed shape" if one.assumed_shape else ""),
         price_date=price_date(one),
         stale=is_old(one, question, stale_after_days),
-        used_for=_used_for(question, cells),
-        classes=tuple(Cell(price.usd_per_hour, USD_CENTS) if price else NONE for price in prices),
-        memory_origin=MEMORY_ORIGINS.get(memory.basis, memory.basis),
     )
-
-
-def _used_for(question: Question, cells: list[CellRecord]) -> Text:
-    """One load by its name, or how many."""
-    if len(cells) > 1:
-        return wording.plural(len(cells), "load")
-    (cell,) = cells
-    model, workload = question.model_of(cell.row).model.name, question.workload_of(cell.row).name
-    return words("{}, {} {}", model, workload, wording.whole(cell.requests))
 
 
 def price_classes(question: Question) -> dict[str, str]:
-    """The purchase classes that the page lists, each with its name; the one in use is always among them."""
+    """The purchase classes that a sheet lists, each with its name; the one in use is always among them."""
     used = question.settings.purchase
     listed = {key: one.words for key, one in PURCHASES.items() if one.always_listed}
     return listed if used in listed else {used: PURCHASES[used].words, **listed}
-
-
-def assumption_lines(question: Question) -> Iterator[str]:
-    """What the numbers rest on, each in one sentence with the value in use."""
-    known, settings, engine = question.reference.assumptions, question.settings, question.engine
-    blocks = f"paged in blocks of {settings.block_size}"
-    cache = "reserved at max_model_len" if settings.kv_reserved else blocks
-    share_known = known.get("gpu_memory_utilization")
-    flag = share_known.flags.get(engine.engine) if share_known else None
-    used = f"{bare(flag) if flag else 'share of GPU memory'} {TWO_DECIMALS.text(settings.gpu_memory_utilization)}"
-    yield f"{engine.name} {engine.default_version}, {used}, KV cache {cache}, default batch limits."
-    yield _constants(engine)
-    yield from question.fp8_remarks
-    yield "GPU memory is what the engine sees."
-    rule = wording.sizing_rule(question)
-    yield (
-        f"{rule[0].upper()}{rule[1:]}; in brackets 80% bands (docs/speed.md); the first token under load is indicative."
-    )
-    scopes = {scope for gpu in question.gpus for scope in (engine.band_scope(gpu), engine.scope_elsewhere(gpu))}
-    if less := sorted({-b.low for b in engine.bands if b.figure == "kv_pool" and b.scope in scopes}):
-        smaller = " to ".join(wording.plain(round(one, 2)) for one in less)
-        yield (
-            f"Memory's low end: a KV pool {smaller} GiB a GPU smaller, as at the low end of the 80% band of "
-            "prediction errors."
-        )
-    price = "list price" if settings.purchase == ON_DEMAND else f"the {settings.purchase} price"
-    is_listed = not (settings.discount_fraction or question.discounts) and settings.purchase == ON_DEMAND
-    lacks = ", without discounts," if is_listed else ", without"
-    price = wording.discounted(price, question) + lacks
-    for one in known.values():
-        if one.sentence:
-            said = {"{value}": _value(one, settings), "{price}": price, "{draft}": wording.draft_words(question.draft)}
-            yield functools.reduce(lambda text, named: text.replace(*named), said.items(), one.sentence)
-    if question.draft is not None:
-        yield wording.DRAFT_COUNTED
-    kinds = sorted({c.price_kind for c in question.candidates if c.price_kind})
-    if PURCHASES[settings.purchase].committed and kinds:
-        yield f"Reserved prices are commitments: {'; '.join(kinds)}. An instance without one is no candidate."
 
 
 def confidence(record: Record, question: Question) -> Iterator[str]:
@@ -255,7 +197,7 @@ _WEIGHTS = {RECOMMENDED: "in FP8 where a checkpoint is known", PUBLISHED: "as pu
 
 
 def most_assumed(question: Question, needs_reservation: bool = False) -> Iterator[str]:
-    """The assumptions that decide most, in words; `assumption_lines` has all.
+    """The assumptions that decide most, in words.
 
     needs_reservation: whether some load takes more machines than one may expect to find free.
     """
@@ -282,32 +224,6 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
     if needs_reservation:
         most = wording.plain(question.reference.assumption("reservation_above_instances"))
         yield f"More than {most} machines: ask the provider before you promise them."
-
-
-def _constants(engine: Engine) -> str:
-    """The engine's constants beside the shapes; what it does not have is not said."""
-    logit, apart, graphs = engine.sampler_bytes_per_logit, engine.non_torch_gib, engine.cuda_graph_gib
-    layer = engine.cuda_graph_layer_mib
-    shapes = "Activations from shapes"
-    if logit:
-        shapes += f" (sampler: {wording.plain(logit)} B a logit beside the logits)"
-    ends = " to ".join(dict.fromkeys((wording.plain(apart.tp1), wording.plain(apart.tp8))))
-    fixed = [f"outside torch {ends} GiB"] if max(apart.tp1, apart.tp8) else []
-    fixed += [f"CUDA graphs {wording.plain(graphs)} GiB"] if graphs else []
-    fixed[-1:] = [f"{fixed[-1]} and {wording.plain(layer)} MiB a layer and batch size"] if layer else fixed[-1:]
-    return f"{shapes}; {', '.join(fixed)} a GPU." if fixed else f"{shapes}."
-
-
-def _value(one: Assumption, settings: object) -> str:
-    """The value in use: the setting of that name, else the catalog's."""
-    value = getattr(settings, one.id, one.value)
-    if isinstance(value, int) and one.id in BY_NAME and (said := BY_NAME[one.id].words):
-        return said[value]
-    if isinstance(value, tuple):
-        return " or ".join(filter(None, (", ".join(map(str, value[:-1])), str(value[-1]))))
-    if isinstance(value, str):
-        return value
-    return wording.share(value) if one.unit.startswith("share") else wording.plain(value)
 
 
 def own_version() -> str:

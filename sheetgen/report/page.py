@@ -48,8 +48,6 @@ def capital(text: str) -> str:
 SURE_OF = (
     "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
 )
-AT_FP8 = "FP8 weights and KV cache"
-ELSEWHERE = "†"  # after a price that is of other hardware than its row names
 COMMON_DEATHS = (
     "startup_weights_do_not_fit",
     "startup_kv_pool_too_small",
@@ -107,30 +105,15 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amounts:
-    """What an answer, or all of them together, costs; `NONE` where something is not known."""
+class Rented:
+    """What an answer, or all of them together, rents and costs; `NONE` where something is not known."""
 
     model: str  # "Llama 3.1 70B", or all of them: "Llama 3.1 8B + Llama 3.1 70B"
+    rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
+    monthly: Text  # "$80,358"
     per_year: Text = NONE  # "$480,872 a year"
     in_dollars: Cell = NONE  # "in US dollars $40,179 a month, $482,150 a year": beside another currency
     approve: tuple[Text, ...] = ()  # "$44,197", "$530,365 a year": with contingency, where there is one
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rented(Amounts):
-    """The same of what is rented: in each purchase class, and at FP8."""
-
-    rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
-    monthly: Text  # "$80,358"
-    fp8_rent: Text = NONE  # "3 × p5en.48xlarge"
-    fp8_monthly: Text = NONE  # "$138,618"
-    classes: tuple[Text, ...] = ()  # $ a month in each of Page.price_classes; none where there is no amount
-    class_rents: tuple[Text, ...] = ()  # what is rented for it: "1 × p5.48xlarge"
-
-    @property
-    def marks(self) -> tuple[str, ...]:
-        """A mark for each of `classes` that is of other hardware than is rented."""
-        return tuple(ELSEWHERE if rented and rented != self.rent else "" for rented in self.class_rents)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,24 +122,21 @@ class Total(Rented):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MoneyFacts(Amounts):
+class MoneyFacts:
     """One model's money at one load; `NONE` where something is not known."""
 
     per_user: Text = NONE  # "$159 per user"; "$159 per request at once" where the load is not people
     per_million_tokens: Text = NONE  # "$0.21 prompt, $3.40 answer per million tokens at 70% utilization"
     owned: Cell = NONE  # "8× H100 SXM: $8,640 to $11,720": owned instead, a month
-    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"; see Card.owning
+    break_even: Cell = NONE  # "cheaper than renting on demand above 24% of the hours (22% to 29%)"
     budget: Cell = NONE  # "EUR 40,554 a month, EUR 486,643 a year, with 10% contingency"; NONE where it is nothing new
     capex_is_old: bool = False
-    is_quoted: bool = False  # owning is at the reader's own price, not at street prices
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostedFacts:
     """One model's hosts at one load; `NONE` where nothing holds the load, or there is nothing to say."""
 
-    hosted: Text = NONE  # "hosted: Nebius $3,259, cheapest of 9, on demand cheaper above 55%"
-    hosted_monthly: Text = NONE  # "$3,259": what that host takes for the same tokens
     hosts: Text = NONE  # "Nebius $3,259 (precision unknown), Lambda $4,100 (fp8) a month ..."; that nobody hosts it
     hosts_rent: Text = NONE  # "renting is cheaper than Nebius by utilization: on-demand above 55%, ..."
     not_given: Text = NONE  # "your own weights, data at home, a known precision (Nebius)"
@@ -201,27 +181,15 @@ class WayRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card(MoneyFacts, HostedFacts, Rented):
+class Card(Rented):
     """The answer for one model at the headline load."""
 
     fits: bool
     provider: str  # "AWS, us-east-1"
-    region: str = ""  # "us-east-1"
-    hardware: Text  # "8× H100 SXM, TP 8, 1 replica"; why nothing fits
-    memory: Text  # "131.4 GiB weights + 160.0 GiB KV cache"
-    load: Text  # "32 requests at once"; "64 users, 32 requests at once" where not all are active
-    headroom: Text = NONE  # "serves 44 within the targets; memory for 54 at once"
-    token_time: Text = NONE  # "48 ms a token (38–57)"
-    throughput: Text = NONE  # "640 tokens/s (550–810)"
-    first_token: Text = NONE  # "first token 1.9 s (0.9–3.2)"
-    sized_by: Text = NONE  # "size set by the target (50 ms a token); without it: 2 × p4de.24xlarge, $40,073"
-    runner_up: Text = NONE  # "next cheapest: 2 × p5en.48xlarge on AWS, $92,000 (+12%)"
-    chance: Text = NONE  # "70% sure"
-    is_short: bool = False  # whether it is least so of memory
-    at_fp8: Text = NONE  # "3 × p5en.48xlarge, $138,618"
-    fp8_is_large: bool = False  # whether it stands as large as the answer, which takes many machines
-    not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
-    cheapest_not_asked: Text = NONE  # the first of these
+    gpus: Text = NONE  # "8× H100 SXM"
+    why: Text = ""  # why nothing fits
+    is_short: bool = False  # whether it is least sure of memory
+    cheapest_not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     spare: Text = ""  # "33, asked 32": serves hardly more than the load
     spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
@@ -244,25 +212,6 @@ class Card(MoneyFacts, HostedFacts, Rented):
         kept = sorted(self.ways, key=lambda way: ASKED_FOR_MOST.index(way.kind))[:most]
         return joined(", ", [way.short for way in self.ways if way in kept])
 
-    @property
-    def gpus(self) -> Text:
-        """The GPUs of what is rented, without how they share the work: "8× H100 SXM"."""
-        return self.hardware.parts[0] if isinstance(self.hardware, Cell) and self.hardware.parts else self.hardware
-
-    @property
-    def speed(self) -> Text:
-        return words("{}, {}", self.token_time, self.throughput) if self.token_time else NONE
-
-    @property
-    def unit_money(self) -> Text:
-        user = [words("{} and month", self.per_user)] if self.per_user else []
-        return joined(", ", [*user, *([self.per_million_tokens] if self.per_million_tokens else [])])
-
-    @property
-    def owning(self) -> str:
-        """Where owning is cheaper than renting on demand, in short, under a head that says so: "above 24% of hours"."""
-        return str(self.break_even.parts[0] if self.break_even else NONE).replace("of the hours", "of hours")
-
 
 @dataclass(frozen=True)
 class MatrixCell:
@@ -271,15 +220,12 @@ class MatrixCell:
     status: str  # fits | none | over: the word and the colour
     word: str  # what the status says in words: "fits", "nothing fits", "over 32k"
     kv: Text = NONE  # "160.0"  (unit in the head)
-    hardware: Text = NONE  # "8× H100 SXM"
     rent: Cell = NONE  # "2 × p5.48xlarge": how many, and of what
     monthly: Text = NONE  # "$80,358"; "$1.25M"
     even: Text = NONE  # "$833.0k": the month at an even chance, where one should measure first
     published: Cell = NONE  # "$166,342": the month with the weights as published
     published_rent: Text = NONE  # "4 × p6-b200.48xlarge"
     why: Text = ""  # why the model cannot serve it: "this model reads at most 32k tokens"
-    by_speed: bool = False  # speed asked for more replicas than memory
-    reserved: bool = False  # more machines than one may expect to find free
 
     @property
     def dead(self) -> bool:
@@ -305,75 +251,28 @@ class MatrixBlock:
 
     workload: str  # "RAG"
     context: str  # "16k"
-    split: Text  # "15,360 in + 1,024 out"
     rows: tuple[MatrixRow, ...]
-    context_tokens: int = 0
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What stands at the head of a model's column, and in the KV family table."""
+    """What stands at the head of a model's part of the grid."""
 
     name: str
-    params: Text  # "70.6 B"
-    weights_bf16: Text  # "131.4"
-    weights_fp8: Text  # "67.7"
     weights_in: Text  # "131.4 GiB in BF16, 67.7 GiB in FP8, 39.8 GiB in INT4": those that there are
-    weights_used: str  # "bf16"
-    weights_in_use: Text  # "131.4": in that precision
-    kv_used: str  # "bf16"
     kv_per_token: Cell  # "320.0 KiB": the figure and its unit
-    full_attention_per_token: Text  # "2,560 KiB"
-    ratio: Text  # "8.0× less"
-    attention: str  # "GQA, 8 of 64 heads"
     note: str
-    origin: str = "published"  # of its shape: published | derived | assumed
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Weights against KV cache of one load, and the memory that the GPUs chosen for it let the engine use.
+    """Weights and KV cache of one load, "2 × 131.4" where its GPUs keep a thing twice, and the memory that the engine
+    may use on them."""
 
-    The bytes are the lengths of a picture; a text says how often the GPUs keep a thing: "2 × 131.4".
-    """
-
-    model: str
-    workload: str  # "RAG"
-    context: str  # "16k"
-    headline: bool
-    weights_bytes: float
-    kv_bytes: float
     weights: Text
     kv: Text
-    overhead_bytes: float = 0.0
-    capacity_bytes: float | None = None  # None where nothing holds it
     overhead: Text = NONE
     limit: Text = NONE  # "570.1"
-    capacity: Text = NONE  # "570.1 GiB on 8× H100 SXM"; the verdict where nothing holds it
-
-
-@dataclass(frozen=True)
-class BreakPoint:
-    """The most requests at once that the recommended hardware of a model holds at one context."""
-
-    context_tokens: int
-    requests: int
-
-
-@dataclass(frozen=True)
-class Breaks:
-    """Where the recommended hardware of one model breaks: by more requests, and by longer ones.
-
-    By memory alone; `curve` is empty where nothing holds the load.
-    """
-
-    model: str
-    curve: tuple[BreakPoint, ...]
-    asked: BreakPoint  # the load answered
-    held: BreakPoint  # at its context, the most requests
-    longest: BreakPoint  # at its requests, the longest context
-    next_request: Text  # "request 55 does not fit"
-    longest_fit: Text = NONE  # "32 requests of 27,648 tokens fit"
 
 
 @dataclass(frozen=True)
@@ -395,34 +294,16 @@ class FingerprintRow:
 
 
 @dataclass(frozen=True)
-class LeverRow:
-    """What one change buys at the headline load of one model."""
-
-    model: str
-    change: str  # "FP8 KV cache"
-    rent: Text
-    monthly: Text
-    saving: Text  # "$6,049", "no change", "near tie" or "now fits"
-    share: Text = ""  # "50%"
-    cost: Text = ""  # "8 bits lose little"
-
-
-@dataclass(frozen=True)
 class InstanceRow:
     """An instance that the page recommends somewhere."""
 
-    instance: str
     name: str  # of its kind, in short
     provider: str
     gpus: Text  # "8× H100 SXM"
-    memory: Text  # "633.5 GiB"
     hourly: Text
     region: str
     price_date: str
     stale: bool
-    used_for: Text  # "70B: RAG 32, ..." or "9 cells"
-    classes: tuple[Text, ...] = ()  # $ an hour in each of Page.price_classes
-    memory_origin: str = "derived"  # measured | published | derived | assumed
 
 
 @dataclass(frozen=True)
@@ -550,7 +431,6 @@ class Page:
     precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
     precision_in_short: str  # the same without what sets the sizes
     engine: str  # "vLLM"
-    weights_note: Text  # each model's checkpoint, and the answer as published; "" where all are
     weights_in_short: Text  # under the first table: the precisions in use, with publisher and licence
     load_note: tuple[Text, ...]  # under the first table: the load in people and an hour, a day of measuring
     as_of: str
@@ -563,20 +443,15 @@ class Page:
     matrix: tuple[MatrixBlock, ...]
     models: tuple[ModelFacts, ...]
     bars: tuple[tuple[Bar, ...], ...]  # by model, a bar for each workload at the headline's requests
-    breaks: tuple[Breaks, ...]  # by model
+    longest_fits: tuple[Text, ...]  # by model: "32 requests of 27,648 tokens fit"; NONE where nothing holds the load
     fingerprints: tuple[FingerprintRow, ...]
-    levers: tuple[LeverRow, ...]
-    fp8_quality: str  # "FP8 weights: close to lossless in published tests ... (arXiv:2411.02355)."
     instances: tuple[InstanceRow, ...]
-    price_classes: tuple[str, ...]  # "on demand", "1 yr", ...
     subject: str  # the model whose numbers the fingerprints have
     left_out: str
-    assumptions: tuple[str, ...]
     level: str  # "70%": how sure every answer is at least
     sources: tuple[Source, ...]
     sources_in_use: tuple[Source, ...]  # those of the models, the engine, and the prices of the machines rented
-    purchase: str = ""  # that of the answers, among price_classes
-    hosted_for: str = ""  # "hosted: the cheapest host, same tokens at 70% use; not your weights, data leaves your site"
+    purchase: str = ""  # the class of the prices: "on demand", "1 yr"
     owner: str = ""
     approver: str = ""
     valid_until: str = ""  # a date
@@ -655,11 +530,6 @@ class Page:
         return next((b for b in self.matrix if any(row.headline for row in b.rows)), self.matrix[0])
 
     @property
-    def is_rate(self) -> bool:
-        """Whether the case is a rate: the requests at once follow from it."""
-        return any(row.headline and not row.requests for row in self.case.rows)
-
-    @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
         """What runs out most often, in the order in which a deployment meets it."""
         by_label = {row.label: row for row in self.fingerprints}
@@ -685,47 +555,14 @@ class Page:
         return (*said, f"On offer: {self.price_banner}.")
 
     @property
-    def paid(self) -> tuple[Card, ...]:
-        """The answers that there is a price of: what each purchase class, and owning, would cost instead."""
-        return tuple(card for card in self.cards if card.classes)
-
-    @property
-    def rented_otherwise(self) -> Text:
-        """What the purchase classes and FP8 are answered with where that is not what is rented in the class in use;
-        NONE where it is in all: "† Other hardware: Llama 3.1 8B 1 yr 2 × g6e.2xlarge; ..."."""
-        found: list[Text] = []
-        for card in self.paid:
-            classes = zip(self.price_classes, card.class_rents, strict=True)
-            rents = (*classes, (AT_FP8, card.fp8_rent))
-            others = [words("{} {}", name, rented) for name, rented in rents if rented and rented != card.rent]
-            found += [words("{} {}", card.model, joined(", ", others))] if others else []
-        return words(f"{ELSEWHERE} Other hardware: {{}}", joined("; ", found)) if found else NONE
-
-    @property
     def sure_of(self) -> str:
         """What the chances are of, and what not."""
         return f"{SURE_OF.format('large and ' * any(card.is_short for card in self.cards))}."
 
     @property
-    def owned_at(self) -> str:
-        """At which prices of GPUs owning is worked out; "" where it is for none."""
-        said = {False: "at low to high street prices", True: "at your quote"}
-        return " or ".join(said[one] for one in sorted({card.is_quoted for card in self.paid if card.owned}))
-
-    @property
-    def hosted_at(self) -> str:
-        """What a host's price stands for, and what is not in it; "" where nobody hosts any of the models."""
-        return self.hosted_for if any(card.hosted_monthly for card in self.paid) else ""
-
-    @property
     def headline_requests(self) -> Text:
         """The requests at once of the case; "" where it is none of the loads."""
         return next((row.tier for block in self.matrix for row in block.rows if row.headline), "")
-
-    @property
-    def at_load(self) -> str:
-        """Where the speeds are: " at 32"; "" where the case is none of the loads."""
-        return f" at {self.headline_requests}" if self.headline_requests else ""
 
 
 def _amount(text: Text) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
+from sheetgen.report.sentences import MADE_BY_ONESELF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import provider_of, sure
 from sheetgen.units import PURCHASES
@@ -37,9 +38,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
     "fp8_weights": (
         template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
-        template(
-            f"[known?some quality: |quantize it, or load with the engine's own FP8; ]{TEST_QUALITY}", known=_KNOWN
-        ),
+        template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
         template("FP8 weights"),
     ),
     "kv_fp8": (
@@ -91,7 +90,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
 WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
-ANOTHER_GPU = template("another GPU at {provider}")
+OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
 
@@ -105,11 +104,10 @@ def with_pay_less(record: Record, question: Question) -> Record:
     return replace(record, cells=tuple(map(worded, record.cells)))
 
 
-def _other(way: PayLess) -> str:
-    """Whom nobody requested: another vendor, GPU or provider."""
-    provider = provider_of(way.instance or "")
-    names = {"gpu": str(ANOTHER_GPU.fill(provider)), "provider": provider, "cloud": provider}
-    return names.get(way.detail, f"{vendor_name(way.detail)} GPUs")
+def other_words(other: NotAskedRecord) -> str:
+    """What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure."""
+    vendor = vendor_name(other.vendor) if other.kind == "vendor" else ""
+    return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
 def board_of(gpu: Gpu) -> tuple[int, str]:
@@ -130,7 +128,6 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
-
     is_short = _is_below(answer_chance, asked)
 
     def told(chance: float | None) -> str:
@@ -147,8 +144,8 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
-        "other": _other(way),
-        "further": provider_of(way.further.instance) if way.further else "",
+        "other": other_words(way.other) if way.other else "",
+        "further": other_words(way.further) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "further_sure": told(way.further.chance) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",

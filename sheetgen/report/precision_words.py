@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.answer_record import CellRecord
 from sheetgen.catalog.model import Model
-from sheetgen.question.precision import has_deployed
+from sheetgen.question.precision import DEPLOYED, has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import NONE, Cell, Text, joined, words
+from sheetgen.report.page import NONE, Cell, Text
 from sheetgen.report.wording import money, rent, shape_words
-from sheetgen.units import RECOMMENDED
-
-
-def weights_note(record: Record, question: Question) -> Text:
-    """Each model's weights in words, below the first table; nothing where all are as published, of one precision and
-    their entries' own."""
-    cells = record.headline_cells
-    said: list[Text] = [sized_as_words(question.model_of(cell.row).model) for cell in cells]
-    is_plain = all(cell.as_published is None and not is_passed_over(question, cell) for cell in cells)
-    if not is_plain or len({cell.weight_dtype for cell in cells}) > 1:
-        said.insert(0, words("Weights: {}.", joined("; ", [_weights_of_model(question, cell) for cell in cells])))
-    return joined(" ", [text for text in said if text]) or ""
+from sheetgen.units import RECOMMENDED, UNQUANTIZED
 
 
 def sized_as_words(model: Model) -> str:
@@ -35,20 +24,20 @@ def sized_as_words(model: Model) -> str:
     return str(sentences.sized_as.fill(model=model.name, entry=model.sized_as, is_listed=int(model.is_listed)))
 
 
-def _weights_of_model(question: Question, cell: CellRecord) -> Cell:
-    return sentences.weights_of_model.fill(
-        model=question.model_of(cell.row).model.name,
-        weight_dtype=cell.weight_dtype,
-        published_dtype=cell.as_published.weight_dtype if cell.as_published else NONE,
-        has_deployed=int(is_passed_over(question, cell)),
-        **_of_checkpoint(question, cell),
-        **_of_published(cell),
-    )
-
-
 def checkpoint_words(question: Question, cell: CellRecord) -> Cell:
     """The checkpoint in use, with its publisher and licence."""
     return sentences.checkpoint_words.fill(**_of_checkpoint(question, cell))
+
+
+def unknown_checkpoint_words(question: Question, cell: CellRecord) -> str:
+    """That no checkpoint of the precision in use is known, and how one comes by it; nothing of published weights, of
+    those with a checkpoint, and of a shape that is no real model."""
+    one, dtype = question.model_of(cell.row), cell.weight_dtype
+    from_wide, is_wide = one.auto_weight_dtype in UNQUANTIZED, dtype in UNQUANTIZED
+    is_known = one.as_published is None or one.served_as is not None or (from_wide and is_wide)
+    if is_known or one.model.is_reference_shape:
+        return ""
+    return str(sentences.unknown_checkpoint.fill(wide=is_wide, loaded=from_wide and dtype == DEPLOYED))
 
 
 def published_words(cell: CellRecord, rented: Text | None = None) -> Cell:

@@ -53,7 +53,6 @@ rate_or_load_words = template(
 at_once = template("{requests} {requests:request|requests} at once")
 people = template("{users} {users:person|people}")
 of_people = template("{users:grouped} {users:person's|people's} {name}")
-people_at_once = template("{people}, {at_once}")
 finding = template(
     "[single?{model}, ]{load}: [served?[several?{low} to {high}|{low}] a month|nothing serves it]",
     single=is_text(q.model),
@@ -180,11 +179,6 @@ hardware_words = template(
 )
 NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
 NO_OTHER = "no other GPU or provider"
-runner_up = template(
-    f"[found?[cheaper?{NEAR_TIE}|{NEXT}]{{rent}} on {{provider}}, {{usd}} ({{differs}})|{NO_OTHER} holds it]",
-    found=is_text(q.provider),
-    cheaper=q.second_usd < q.monthly_usd,
-)
 share = template(
     "[least?under 1%|{fraction:percent}]", least=percent_text(q.fraction) == "0%"
 )  # of what is not the same
@@ -213,6 +207,12 @@ checkpoint_words = template(
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
+MADE_BY_ONESELF = "quantize it, or load with the engine's own FP8"
+unknown_checkpoint = template(
+    f"no checkpoint is known: [wide?convert it|[loaded?{MADE_BY_ONESELF}|quantize it yourself]; test the quality]",
+    wide=q.is_wide == 1,
+    loaded=q.is_loaded == 1,
+)
 TOO_LATE, NOT_HELD = "memory holds it, and nothing meets the targets", "no memory holds it"
 published_words = template(
     f"[served?{{rented}}, {{usd}} a month|[held?{TOO_LATE}|{NOT_HELD}]]",
@@ -220,29 +220,17 @@ published_words = template(
     held=q.is_held > 0,
 )
 not_deployed = template("no GPU that takes part runs its FP8 checkpoint")
-weights_of_model = template(
-    "{model} {weight_dtype}[changed? ({checkpoint}; as published in {published_dtype}: {published})| as published"
-    "[deployable?, as {not_deployed}]]",
-    changed=is_text(q.published_dtype),
-    deployable=q.has_deployed == 1,
-    checkpoint=checkpoint_words,
-    published=published_words,
-    not_deployed=not_deployed,
-)
 
 # What it serves, and how fast ----------------------------------------------------------------------------------
 
 room = template(
-    "serves {served}[aimed? within the targets][lossy? after the loss of a {lost}]; memory for {memory_holds} at once"
-    "[lossy? before it]",
+    "serves {served}[aimed? within the targets]; memory for {memory_holds} at once",
     when=is_number(q.n_instances),
     otherwise=None,
     served="{served_at_target}",
     aimed=smallest(q.tpot_limit_seconds, q.ttft_limit_seconds) < q.no_limit_seconds,
-    lossy=is_text(q.lost),
 )
-a_day = template("{rate} ({requests} a day)")
-room_words = room.saying(lossy=False).formula(
+room_words = room.formula(
     "room_words",
     "Room in words",
     "How many requests the recommended hardware serves within the targets, and what memory alone would hold.",
@@ -253,17 +241,15 @@ rate_served = template(
     rate=q.requests_per_second > 0,
     floored=round_down(q.served_at_target * q.milliseconds_per_second) / q.milliseconds_per_second,
 )
-rate_or_room_words = room.saying(lossy=False, served=rate_served).formula(
+rate_or_room_words = room.saying(served=rate_served).formula(
     "rate_or_room_words",
     "Room in words",
     "How much the recommended hardware serves within the targets, requests at once or per second, and what memory\n"
     "alone would hold.",
     "served_at_target, memory_holds.",
 )
-token_time = template("{tpot_ms} ms a token ({low}–{high})")
 throughput = template("{rate} tokens/s")
 throughput_band = template("{rate} tokens/s ({low}–{high})")
-first_token = template("first token {ttft_seconds} s ({low}–{high})")
 speed_words = template(
     "{tpot_ms:whole} ms a token ({tpot_low_ms:whole} to {tpot_high_ms:whole})",
     when=is_number(q.n_instances),
@@ -281,7 +267,6 @@ ttft_words = template(
     "Time to the first token, and the tokens of all requests together.",
     "the columns beside.",
 )
-next_request = template("request {request} [capped?waits|does not fit]", capped=q.held == q.batch_limit)
 longest_fit = template(
     "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|{requests:request|requests} of "
     "{tokens} tokens {requests:fits|fit}]",
@@ -450,6 +435,9 @@ term_gives_up = template(
     otherwise=None,
     months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
+host_for = template(
+    "The cheapest live host, [people?{users:grouped} people|{utilization:percent} of the hours]", people=q.users >= 1
+).formula("host_for", "Whose requests a host is paid for")
 cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is_text(q.host)), otherwise=None).formula(
     "cheapest_host", "Cheapest live host"
 )
@@ -514,6 +502,23 @@ def _not_whole_from(least: int, amount: Expr) -> Unless:
     return Unless(where(is_number(amount), where(amount >= least, whole, 0), 0) == 1)
 
 
+def _has_people() -> Expr:
+    """Whether the load is people, who ask so many times a day."""
+    found: Expr = both(is_number(q.users), q.users > 0)
+    return found
+
+
+def _unless_people(case: Unless) -> Unless:
+    """The same of a load that is not people."""
+    return Unless(either(_has_people(), case.condition))
+
+
+def _people_who_ask_nothing() -> Expr:
+    asks = q.requests_per_user_per_day
+    is_wrong: Expr = where(_has_people(), where(is_number(asks), where(asks > 0, 0, 1), 1), 0) == 1
+    return is_wrong
+
+
 def _no_target(ms: Expr) -> Unless:
     return Unless(where(is_blank(ms), 1, where(is_number(ms), where(ms >= 0, 1, 0), 0)) == 1)
 
@@ -525,7 +530,7 @@ def _people_without_a_target() -> Expr:
         for ms in (q.ttft_ms, q.tpot_ms)
     )
     turn = load_of_people.target_turn_seconds.function(ttft, q.answer_tokens, tpot, q.no_limit_seconds)
-    is_without: Expr = where(both(is_number(q.users), q.users > 0), where(is_number(turn), 0, 1), 0) == 1
+    is_without: Expr = where(_has_people(), where(is_number(turn), 0, 1), 0) == 1
     return is_without
 
 
@@ -538,7 +543,8 @@ choices_state = first_of(
     (Unless(q.provider_known == 1), "no such provider: {provider}"),
     (Unless(q.region_known == 1), "no such region: {region}"),
     (Unless(both(is_number(q.confidence), q.confidence > 0, q.confidence < 1)), "the confidence must be a share"),
-    (_not_whole_from(1, q.concurrent_requests), "requests at once must be a whole number from 1"),
+    (_unless_people(_not_whole_from(1, q.concurrent_requests)), "requests at once must be a whole number from 1"),
+    (_people_who_ask_nothing(), "the questions a day of each must be a number above 0"),
     (_not_whole_from(1, q.context_tokens), "the context must be a whole number from 1"),
     (_not_whole_from(0, q.answer_tokens), "the answer must be a whole number from 0"),
     (_no_target(q.tpot_ms), WRONG_TARGET),

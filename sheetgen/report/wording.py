@@ -15,9 +15,8 @@ from sheetgen.answer.answer_record import (
     NotAskedRecord,
     RentalRecord,
 )
-from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog.hardware import Workload
-from sheetgen.catalog.model import FullAttention, LatentAttention, Model, WindowedAttention
+from sheetgen.catalog.model import Model
 from sheetgen.question.deployment import draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
@@ -27,10 +26,8 @@ from sheetgen.report.page import NONE, Cell, ModelFacts, capital, joined, words
 from sheetgen.report.templates import short_type
 from sheetgen.sizing import draft, kv_cache, weights
 from sheetgen.sizing.cost import contingency_usd, in_currency, total_usd
-from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import (
     CHANCE_STEP,
-    DTYPES,
     ONE_DECIMAL,
     SMALL_UNITS,
     TWO_DECIMALS,
@@ -262,13 +259,6 @@ def milliseconds(seconds: float) -> Cell:
     return Cell(seconds * 1e3, ONE_DECIMAL if seconds * 1e3 < 10 else WHOLE)
 
 
-def token_time(cell: CellRecord) -> Cell:
-    """`48 ms a token (38–57)`, with its 80 % band."""
-    one = cell.answer
-    times = one.tpot_seconds, one.tpot_seconds_low, one.tpot_seconds_high
-    return sentences.token_time.fill(*map(milliseconds, times))
-
-
 def pace(per_second: float) -> Cell:
     """Tokens a second: 640, and 0.31 of a load that asks for so few."""
     return Cell(per_second, WHOLE if per_second >= 1 else TWO_DECIMALS)
@@ -283,15 +273,6 @@ def throughput(cell: CellRecord) -> Cell:
     return sentences.throughput_band.fill(*map(pace, (one.output_tokens_per_second, *ends)))
 
 
-def first_token(cell: CellRecord) -> Cell:
-    """`first token 1.9 s (0.9–3.2)` or `0.48 s (0.15–0.90)`, with its 80 % band, always in seconds; under load an
-    indication."""
-    one = cell.answer
-    below = _below_ten_seconds(one.ttft_seconds)
-    times = one.ttft_seconds, one.ttft_seconds_low, one.ttft_seconds_high
-    return sentences.first_token.fill(*(_seconds(t, below) for t in times))
-
-
 def seconds(value: float) -> Cell:
     """A time in seconds: 1.9, 0.48, 53."""
     return _seconds(value, _below_ten_seconds(value))
@@ -303,44 +284,6 @@ def _below_ten_seconds(value: float) -> Display:
 
 def _seconds(value: float, below: Display) -> Cell:
     return Cell(value, WHOLE if value >= FROM_SECONDS else below)
-
-
-SIZED_AT_RATE = {
-    PREFILL: "size set by the prompts that must be read each second",
-    RATE: "size set by places to spare for requests that arrive by chance",
-}
-
-
-def sized_by(question: Question, cell: CellRecord) -> Cell:
-    """What drives the size: `size set by memory; it meets 50 ms a token`, or
-    `size set by the target (50 ms a token); without it: 1 × g7e.24xlarge, $12,098, at 191 ms a token`."""
-    target = target_words(question.workload_of(cell.row))
-    if cell.without_survival is not None:
-        alone = picked(cell.without_survival)
-        return words(f"size set by the loss of a {lost(question)} to survive; without it: {{}}", alone)
-    if cell.without_targets is not None:
-        alone, slow = picked(cell.without_targets), milliseconds(cell.answer.without_targets_tpot_seconds)
-        return words("size set by the target ({}); without it: {}, at {} ms a token", target, alone, slow)
-    if cell.answer.sized_by in SIZED_AT_RATE:
-        return Cell(SIZED_AT_RATE[cell.answer.sized_by])
-    if cell.answer.sized_by != "memory":
-        return words("size set by the target ({}); without it the cost is the same", target)
-    met = bool(target) and question.settings.speed_targets
-    return words("size set by memory; it meets {}", target) if met else Cell("size set by memory")
-
-
-def sized_shortly(cell: CellRecord) -> Cell:
-    """The same in short: without the target: 1 × g7e.24xlarge, $12,098, 191 ms a token."""
-    if cell.without_targets is not None:
-        slow = milliseconds(cell.answer.without_targets_tpot_seconds)
-        return words("without the target: {}, {} ms a token", picked(cell.without_targets), slow)
-    by = cell.answer.sized_by
-    return Cell(SIZED_AT_RATE.get(by, "size set by memory" if by == "memory" else "size set by the target"))
-
-
-def picked(one: RentalRecord) -> Cell:
-    """What another rule would take: 2 × p4de.24xlarge, $40,073."""
-    return words("{}, {}", rented(one), money(one.monthly_usd))
 
 
 def sure(chance: float) -> Cell:
@@ -387,17 +330,6 @@ def took_part(candidates: Sequence[Candidate]) -> str:
     return f"of {listed(providers)}, with GPUs of {listed(vendors)}"
 
 
-def served(question: Question, cell: CellRecord) -> Cell:
-    """How many requests what is rented serves: serves 44 within the targets; memory for 54 at once."""
-    aimed = question.settings.speed_targets and target_words(question.workload_of(cell.row))
-    count, one = served_count(cell), cell.answer
-    if question.rate and cell.is_rate and (day := question.rate.per_day(question.workload_of(cell.row))):
-        count = sentences.a_day.fill(count, math.floor(day * one.served_at_target / cell.requests_per_second))
-    survived = lost(question) if question.settings.survive else ""
-    holds = {"memory_holds": one.memory_holds, "n_instances": one.n_instances, "lost": survived}
-    return sentences.room.fill(count, aimed=bool(aimed), **holds)
-
-
 def lost(question: Question) -> str:
     """What is to be survived: replica, machine or zone."""
     return BY_NAME["survive"].words[question.settings.survive]
@@ -425,15 +357,6 @@ def stated_rate(question: Question) -> Cell:
     if rate.users:
         return sentences.people.fill(users=rate.users)
     return _per_second(rate.at_peak(question.settings, question.workloads[question.headline[0]]))
-
-
-def load_words(question: Question, cell: CellRecord) -> Cell:
-    """What a load is: 32 requests at once; 200 people, of whom 20 are answered at once; 200 people; 4.5 requests/s."""
-    people = question.loads[cell.row].users
-    if cell.is_rate:
-        return sentences.people.fill(users=people) if people else rate_words(cell)
-    at_once = sentences.at_once.fill(requests=cell.requests)
-    return sentences.people_at_once.fill(sentences.people.fill(users=people), at_once) if people else at_once
 
 
 def served_count(cell: CellRecord) -> Cell:
@@ -527,26 +450,18 @@ def both_ways(terms: str, code: str, fx_rate: float) -> str:
     return terms if code == "USD" else f"{terms.removesuffix(')')}; 1 {code} = {1 / fx_rate:.4g} USD)"
 
 
-_TENTHS = Display("#,##0.#", optional=1)  # where there are any
-ORIGINS = {"sourced": "published", "partly_derived": "derived", "formula": "derived", "unverified": "assumed"}
-SHARED = ("shared_kv",)  # layers that do attend, to a cache of another layer: full attention would keep one
-
-
 def shape_words(model: Model) -> str:
     """That a reference shape is none that one can serve, with the real ones that are nearest."""
     return f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}"
 
 
 def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
-    units, model, total = question.settings.units, one.model, one.model.params.total
-    token, state = kept.kept_bytes_per_token, kept.state_bytes_per_sequence
-    full = full_attention_bytes(model, DTYPES[one.kv_cache_dtype].kv_bytes)
+    units, model, state = question.settings.units, one.model, kept.state_bytes_per_sequence
     columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
     of_draft = columns | draft_columns(question.draft) | {"tensor_parallel_size": 1}
     drafted = float(draft.draft_bytes_per_token.of(of_draft))
-    factor = Cell(full / (token - drafted), ONE_DECIMAL) if full and token > drafted else NONE
     notes = [f"{small_size(drafted, units)} of it the draft's"] if drafted else []
     if model.is_reference_shape:
         notes.append(shape_words(model))
@@ -558,19 +473,9 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
         notes.append(f"and {small_size(window, units)} a token inside the window")
     return ModelFacts(
         name=model.name,
-        params=words("{} B", Cell(total, replace(ONE_DECIMAL if total >= 10**9 else TWO_DECIMALS, divisor=1e9))),
-        weights_bf16=size(weights_in(model, "bf16"), units),
-        weights_fp8=size(weights_in(model, "fp8"), units),
         weights_in=_weights_in_words(kept, one, units),
-        weights_used=one.weight_dtype,
-        weights_in_use=size(weights_in(model, one.weight_dtype), units),
-        kv_used=one.kv_cache_dtype,
-        kv_per_token=small_size(token, units),
-        full_attention_per_token=small_size(full, units, _TENTHS) if full else NONE,
-        ratio="the same" if factor == "1.0" else words("{}× less", factor) if factor else NONE,
-        attention=attention_words(model),
+        kv_per_token=small_size(kept.kept_bytes_per_token, units),
         note="; ".join(notes),
-        origin=ORIGINS[model.confidence],
     )
 
 
@@ -583,7 +488,19 @@ def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
     four_bits = next((dtype for dtype in _FOUR_BITS if dtype in listed), None)
     dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), one.weight_dtype))
     return joined(
-        ", ", [words(f"{{}} in {dtype.upper()}", named_size(weights_in(one.model, dtype), units)) for dtype in dtypes]
+        ", ",
+        [
+            words(f"{{}} in {weights_name(one.model, dtype)}", named_size(weights_in(one.model, dtype), units))
+            for dtype in dtypes
+        ],
+    )
+
+
+def weights_name(model: Model, dtype: str) -> str:
+    """A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
+    known = model.checkpoint(dtype)
+    return (
+        f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else dtype.upper()
     )
 
 
@@ -591,47 +508,3 @@ def weights_in(model: Model, dtype: str) -> float:
     """All weights in that precision, by the formula; the size of a known checkpoint beats it."""
     columns = model_columns(model, dtype, model.kv_cache_dtype)
     return float(weights.weights_bytes.of(columns))
-
-
-def full_attention_bytes(model: Model, kv_dtype_bytes: float) -> float:
-    """What a token would keep if every query head had keys and values of its own in every layer that mixes
-    tokens, in bytes; 0 where the catalog has no head width (MLA, compressed caches).
-
-    Layers that are only an MLP, mixture of experts or no-op would keep nothing in any architecture.
-    """
-    full = [g for g in model.attention if isinstance(g, FullAttention)]
-    windowed = [g for g in model.attention if isinstance(g, WindowedAttention)]
-    if not (full or windowed) or any(g.kind in ("mla", "compressed") for g in model.attention):
-        return 0.0
-    idle = sum(g.n_layers for g in model.attention if g.kind == "no_cache" and g.reason not in SHARED)
-    head = full[0] if full else windowed[0]
-    width = head.key_width + (head.value_width or head.key_width)
-    layers = (model.n_layers - idle, model.n_heads, width)
-    return float(kv_cache.kv_bytes_per_token(*layers, 0, 0, 0, 0, 0, 0, kv_dtype_bytes, 0))
-
-
-def attention_words(model: Model) -> str:
-    """The kind of attention in a few words: GQA, 8 of 64 heads; 16 of 64 layers grow, 48 keep a state."""
-    layers: dict[str, int] = {}
-    for group in model.attention:
-        layers[group.kind] = layers.get(group.kind, 0) + group.n_layers
-    windows = [g for g in model.attention if isinstance(g, WindowedAttention)]
-    if layers.get("recurrent"):
-        growing = layers.get("full", 0) + layers.get("mla", 0)
-        words = f"{growing} of {model.n_layers} layers grow, {layers['recurrent']} keep a state"
-        return f"{words}, {sum(g.n_layers for g in windows)} windowed" if windows else words
-    if windows:
-        first = windows[0]
-        kind = "chunked" if first.kind == "chunked" else "windowed"
-        n_windowed, window = sum(g.n_layers for g in windows), short_tokens(first.window_tokens)
-        words = f"{n_windowed} of {model.n_layers} layers {kind} ({window})"
-        return f"{words}, compressed beyond" if "compressed" in layers else words
-    latent = next((g for g in model.attention if isinstance(g, LatentAttention)), None)
-    if latent:
-        return f"MLA, {latent.latent_width} wide" + (", with an indexer" if "indexer" in layers else "")
-    heads = next(g.n_kv_heads for g in model.attention if isinstance(g, FullAttention))
-    if heads == model.n_heads:
-        return f"MHA, {heads} heads"
-    words = f"{'MQA' if heads == 1 else 'GQA'}, {heads} of {model.n_heads} heads"
-    kept = layers["full"]
-    return words if kept == model.n_layers else f"{words}, {kept} of {model.n_layers} layers"

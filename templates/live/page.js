@@ -271,7 +271,7 @@ function showWays(record) {
     }),
   );
   $("no_ways").textContent = ways.length ? "" : say("no_ways", {});
-  const published = publishedWords(asPublished(record));
+  const published = publishedWords(asPublished(record), record.question.model);
   $("published").textContent = published;
   $("published_part").hidden = !published;
   return ways;

@@ -11,18 +11,19 @@ from typing import Any
 
 import openpyxl
 import pytest
-from answers import document, page_for, recommend_text
+from answers import document, recommend_text
 
 import sheetgen
 from sheetgen.answer.market_notes import not_asked
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve, were_measured
-from sheetgen.api import recommended
+from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.pay_less_words import board_of
+from sheetgen.report.wording import provider_of
 
 LOADS = [
     ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
@@ -142,6 +143,22 @@ def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> No
     assert [one["instance"] for one in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
 
 
+@pytest.mark.parametrize("load", [("70b", "16k", 32, {}), ("70b", "16k", 32, {"gpus": "h100"})], ids=str)
+def test_what_was_not_requested_is_said_by_its_gpu_and_provider(load: tuple[str, str, int, dict[str, str]]) -> None:
+    found = solved(*load[:3], **load[3])
+    (way,) = (way for way in sheet_record(found).cells[0].pay_less if way.kind == "provider")
+    gpu = next(c.gpu for group in found.question.beyond for c in group if c.instance == way.instance)
+    names = [provider_of(str(way.instance)), gpu.short_name]
+    assert all(name in way.what for name in names) and "another" not in way.what
+    assert ("AMD" in way.what) == (gpu.vendor == "amd")
+
+
+@pytest.mark.parametrize("survive", ["none", "zone"])
+def test_where_nothing_serves_the_question_says_what_loss_was_to_be_survived(survive: str) -> None:
+    [question, *_] = recommend_text(solved(tpot_ms=2, survive=survive)).split("\n")
+    assert ("after the loss of a zone" in question) == (survive == "zone")
+
+
 def test_only_whole_instances_at_list_prices_are_told_of() -> None:
     rows = {row.id: row for row in catalog().instances()}
     for one in (c for group in solved().question.beyond for c in group):
@@ -188,8 +205,6 @@ def test_more_than_eight_machines_need_a_reservation() -> None:
     assert cell(many)["needs_reservation"] is True and many.choices[0].n_instances > 8
     assert "Ask for capacity: " in recommend_text(many, False, False)
     assert "Ask for capacity" not in recommend_text(few, True, False)
-    assert str(page_for(many).cards[0].hardware).endswith("needs a reservation")
-    assert "reservation" not in str(page_for(few).cards[0].hardware)
 
 
 def test_what_was_never_measured_says_so() -> None:

@@ -102,7 +102,7 @@ def test_both_bodies_say_the_answer_and_its_figures(page: Page) -> None:
     )
     for text in (mail.text, Text.of(mail.html)):
         for card in page.cards:
-            assert [one for one in (card.model, card.monthly, card.chance) if str(one) not in text] == []
+            assert [one for one in (card.model, card.monthly, f"{card.row.sure} sure") if str(one) not in text] == []
         assert all(str(one) in text for one in (page.request.sentence, page.request.basis, page.request.excluded))
         for told in ("old.xlsx", "$1,000", "$2,000", "load +$1,000", "x: y", "sheet.pdf", "sheet.xlsx"):
             assert told in text
@@ -124,7 +124,7 @@ def test_three_models_stand_in_a_short_subject_and_are_three_replies() -> None:
     assert len(subject) <= 78 and all(str(card.monthly) in subject for card in page.cards)
     assert subject.startswith("To choose: Llama 3.1 8B $") and ", 70B $" in subject and subject.endswith(" a month")
     for number, card in enumerate(page.cards, 1):
-        assert f"{number} {card.model}: {card.monthly} a month. {card.chance} to be fast enough.\n" in text
+        assert f"{number} {card.model}: {card.monthly} a month. {card.row.sure} sure to be fast enough.\n" in text
 
 
 MOST_WORDS = 185  # with the addresses of what is attached and the version

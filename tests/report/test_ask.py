@@ -143,24 +143,6 @@ def test_letters_that_the_pdf_lacks_are_said_once(capsys: pytest.CaptureFixture[
     assert not capsys.readouterr().err
 
 
-def test_a_rate_is_no_number_of_requests_at_once() -> None:
-    assert page(models="8b", tiers=None, requests_per_second="4").is_rate is True and page().is_rate is False
-
-
-@pytest.mark.long
-def test_a_load_is_said_in_its_own_words() -> None:
-    assert page(ask="70b").cards[1].load == "32 requests at once"
-    assert page(models="8b", users="64", active_fraction="0.5").cards[0].load == "64 people, 32 requests at once"
-    assert page(models="8b", tiers=None, users="200").cards[0].load == "200 people"
-    assert page(models="8b", tiers=None, requests_per_second="4").cards[0].load == "4 requests/s"
-
-
-def test_prices_of_other_hardware_are_marked() -> None:
-    card = page(ask="70b").cards[1]
-    others = [bool(rent) and rent != card.rent for rent in card.class_rents]
-    assert card.marks == tuple("†" * other for other in others) and any(others)
-
-
 def test_risks_name_the_answers_without_a_request_to_spare_and_memory_that_is_not_measured() -> None:
     said = " ".join(map(str, page(models="8b,70b,405b").risks))
     assert "Hardly a request to spare: Llama 3.1 8B serves 33, asked 32." in said

@@ -51,14 +51,6 @@ def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -
     assert months == pytest.approx([row.cells[m].monthly.value * 0.86 for m in (0, 1) for row in dollars.case.rows])
 
 
-def test_a_budget_is_said_where_it_is_more_than_the_amount() -> None:
-    page, _ = pages(**EURO)
-    assert not any(card.budget for card in page.cards)
-    page, dollars = pages(**EURO, contingency_fraction="0.1")
-    budget = dollars.cards[1].monthly.value * 0.86 * 1.1
-    assert str(page.cards[1].budget).startswith(f"€{budget:,.0f} a month, ")
-
-
 def test_a_page_in_dollars_stays_as_it_is() -> None:
     page, dollars = pages()
     assert page == dollars and page.sign == "$" and "1 US dollar" not in str(page.request.basis)

@@ -11,7 +11,7 @@ from sheetgen.answer import ways_to_pay
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.build_page import class_costs, facts_of
+from sheetgen.report.build_page import facts_of
 from sheetgen.report.page import NONE, MoneyFacts
 
 P5 = {"models": "70b", "workloads": "rag", "tiers": "32", "instances": "aws/p5.48xlarge", "as_of": "2026-11-20"}
@@ -28,15 +28,7 @@ def facts(**options: Any) -> MoneyFacts:
 
 def test_a_model_by_hand() -> None:
     one = facts()
-    assert one.model == "Llama 3.1 70B"
-    assert class_costs(record_for(solved()).cells[0]) == {
-        "on-demand": "$40,179",
-        "reserved-1yr": NONE,
-        "reserved-3yr": "$17,357",
-        "spot": NONE,
-        "capacity-block": "$30,315",
-    }
-    assert str(one.per_year) == "$482,150 a year" and str(one.per_user) == "$87.35 per user"  # of 460 people
+    assert str(one.per_user) == "$87.35 per user"  # of 460 people
     assert one.owned == "8× H100 SXM: $8,640 to $11,720" and not one.capex_is_old
     assert one.break_even == "cheaper than renting on demand above 24% of the hours (22% to 29%)"
     assert one.budget == NONE
@@ -60,7 +52,6 @@ def test_a_budget_of_its_own() -> None:
 def test_a_quote_and_an_old_price() -> None:
     quoted = facts(capex_usd_per_gpu=39_375)
     assert quoted.owned == "8× H100 SXM: $8,756" and "(" not in str(quoted.break_even)
-    assert quoted.is_quoted and not facts().is_quoted
     assert facts(as_of="2027-03-01").capex_is_old and not facts(as_of="2027-03-01", capex_usd_per_gpu=1).capex_is_old
 
 
@@ -77,10 +68,5 @@ def test_renting_that_always_pays() -> None:
 
 def test_nothing_is_said_where_nothing_fits() -> None:
     one = facts(models="405b", instances="aws/g6e.xlarge")
-    assert class_costs(record_for(solved(models="405b", instances="aws/g6e.xlarge")).cells[0]) == {} and {
-        one.owned,
-        one.break_even,
-        one.per_user,
-        one.per_million_tokens,
-    } == {NONE}
+    assert {one.owned, one.break_even, one.per_user, one.per_million_tokens} == {NONE}
     assert facts(instances="azure/Standard_NC80adis_H100_v5", workloads="chat", tiers="1").owned == NONE

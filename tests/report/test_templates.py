@@ -104,11 +104,9 @@ def test_a_sentence_is_filled_for_the_page():
     assert served.fill(n=2, load=0, aimed=True, price=1, usd=Cell(7, USD)) == "2 requests of 0, $7 each"
     assert served.saying(aimed=False, free=False).fill(n=1, price=7) == "1 request, 7 each"
     # The first slots in their order.
-    assert sentences.token_time.fill(Cell(48.2, WHOLE), Cell(38.1, WHOLE), 1057) == "48 ms a token (38–1,057)"
-    whole_room = sentences.room.fill("4.5 requests/s", 1200, n_instances=2, aimed=True, lost="zone")
-    assert whole_room == (
-        "serves 4.5 requests/s within the targets after the loss of a zone; memory for 1,200 at once before it"
-    )
+    assert sentences.throughput_band.fill(Cell(48.2, WHOLE), Cell(38.1, WHOLE), 1057) == "48 tokens/s (38–1,057)"
+    whole_room = sentences.room.fill("4.5 requests/s", 1200, n_instances=2, aimed=True)
+    assert whole_room == "serves 4.5 requests/s within the targets; memory for 1,200 at once"
 
 
 def test_page_and_workbook_draw_from_one_sentence():
@@ -117,7 +115,7 @@ def test_page_and_workbook_draw_from_one_sentence():
     assert sentences.gpus.fill(8, "H100 SXM") == sentences.owned_words(8, "H100 SXM") == "8× H100 SXM"
     limits = {"tpot_limit_seconds": 0.05, "ttft_limit_seconds": 5, "no_limit_seconds": 1e9}
     values = {"n_instances": 1, "served_at_target": 44, "memory_holds": 54, **limits}
-    assert sentences.room.fill(**values, lost="") == sentences.room_words.of(values)
+    assert sentences.room.fill(**values) == sentences.room_words.of(values)
 
 
 def test_a_sentence_is_a_formula_of_what_it_reads():

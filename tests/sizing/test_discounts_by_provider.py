@@ -98,7 +98,4 @@ def test_the_page_says_them_in_words() -> None:
     assert wording.discount_words(question) == words
     assert notes.price_banner(question, 180).startswith(f"on-demand prices less {words}, the oldest")
     assert notes.left_out(question).endswith(f"contracts take off {words}.")
-    assert any(
-        f"at list price less {words}, without storage or tax." in line for line in notes.assumption_lines(question)
-    )
     assert any(line.startswith(f"Prices on demand less {words}, ") for line in notes.most_assumed(question))

@@ -76,7 +76,7 @@ class Tags(HTMLParser):
 def little(names: dict[str, str] | None = None) -> Page:
     """A page of two models and one workload, quick to lay out."""
     page = page_of(2, names=names)
-    return dataclasses.replace(page, matrix=page.matrix[:1], levers=page.levers[:1], fingerprints=page.fingerprints[:1])
+    return dataclasses.replace(page, matrix=page.matrix[:1], fingerprints=page.fingerprints[:1])
 
 
 def drawn(page: Page) -> bytes:
