@@ -86,11 +86,12 @@ def limit_of(chance_of: Mapping[str, float], chance: float) -> str:
 
 @dataclass(frozen=True)
 class RentalRecord:
-    """What is rented, and $ a month."""
+    """What is rented, and $ a month. chance: how sure it is, where a way to pay less says so."""
 
     instance: str
     n_instances: int
     monthly_usd: float
+    chance: float | None = field(default=None, compare=False, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -410,6 +411,7 @@ class LeverRecord:
     family: str = field(metadata=UNPRINTED)
     is_near_tie: bool = field(metadata=UNPRINTED)
     is_even_chance: bool = field(metadata=UNPRINTED)
+    chance: float | None = field(default=None, metadata=UNPRINTED)  # of a lower precision
 
     @property
     def now_fits(self) -> bool:
@@ -419,9 +421,9 @@ class LeverRecord:
 
 @dataclass(frozen=True)
 class PayLess:
-    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
-    differs from the answer's own. detail: the checkpoint, class, GPUs, host or kind that words name. other: what
-    nobody requested; further: what is cheaper still at a provider that takes no part by default."""
+    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: how sure
+    what is rented is. detail: the checkpoint, class, GPUs, host or kind that words name. other: what nobody requested;
+    further: what is cheaper still at a provider that takes no part by default."""
 
     kind: str
     monthly_usd: float

@@ -59,13 +59,13 @@ def _every_way(
 ) -> Iterator[PayLess]:
     answer = cell.answer
     if less_sure is not None:
-        yield _rented("less_sure", less_sure, chance=less_sure.chance)
+        yield _rented("less_sure", less_sure)
     yield from _lower_precisions(cell.levers, checkpoints, cell.weight_dtype)
     usual = _on_demand(cell)
     if usual is not None:
         usd = usual.monthly_usd * judged["working_hours_per_month"] / judged["hours_per_month"]
         other_class = "" if usual is answer else ON_DEMAND
-        yield PayLess("hours", usd, usual.instance, usual.n_instances, detail=other_class)
+        yield PayLess("hours", usd, usual.instance, usual.n_instances, chance=usual.chance, detail=other_class)
     if terms := tuple(_terms(cell)):
         yield min(terms, key=lambda term: term.monthly_usd)
     if cell.not_asked:
@@ -143,7 +143,9 @@ def _lower_precisions(
             if not held:
                 continue
             checkpoint = checkpoints[held[0]]
-        yield PayLess(kind, lever.monthly_usd, lever.instance, lever.n_instances, detail=checkpoint)
+        yield PayLess(
+            kind, lever.monthly_usd, lever.instance, lever.n_instances, chance=lever.chance, detail=checkpoint
+        )
 
 
 def _rented(
@@ -151,7 +153,6 @@ def _rented(
     rental: RentalRecord | AtConfidence,
     commits_usd: float | None = None,
     pays_after_months: float | None = None,
-    chance: float | None = None,
     detail: str = "",
 ) -> PayLess:
     """The way that rents something else."""
@@ -162,6 +163,6 @@ def _rented(
         rental.n_instances,
         commits_usd,
         pays_after_months,
-        chance=chance,
+        chance=rental.chance,
         detail=detail,
     )

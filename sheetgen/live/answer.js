@@ -374,7 +374,7 @@ function byPurchase({ question, grid, best }) {
   const asked = grid.isEven ? atLevel(known, levelZ(question.confidence)) : known;
   const rented = Object.fromEntries(
     byClass.map(([purchase, others]) => {
-      if (purchase === question.purchase) return [purchase, best && rentalOnly(best)];
+      if (purchase === question.purchase) return [purchase, surelyRented(grid, best)];
       if (!others.length) return [purchase, null];
       const priced = withOffers(
         (FACTS.purchases[purchase].binds ? asked : known).again(),
@@ -383,8 +383,8 @@ function byPurchase({ question, grid, best }) {
         others,
       );
       priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
-      const rental = picked(readAgain(priced, "at_other_prices"));
-      return [purchase, rental && rentalOnly(rental)];
+      const there = readAgain(priced, "at_other_prices");
+      return [purchase, surelyRented(there, picked(there))];
     }),
   );
   const usual = grid.isEven ? null : rented[ON_DEMAND];
@@ -492,11 +492,14 @@ function verdictWithout({ grid }) {
   return isSlow ? FACTS.verdicts.slow : FACTS.verdicts.none;
 }
 
-// What would be rented in other precisions, at the confidence in force there.
+// What would be rented in other precisions, at the confidence in force there, and how sure it is.
 function inPrecision({ question }, precisions) {
-  const offers = offersIn(question, question.purchase);
-  return pick(tablesOf({ ...question, ...precisions }, offers));
+  const grid = tablesOf({ ...question, ...precisions }, offersIn(question, question.purchase));
+  return surelyRented(grid, pick(grid));
 }
+
+const surelyRented = (grid, rental) =>
+  rental && { ...rentalOnly(rental), chance: paced(grid, rental.position)("chance") };
 
 // The whole answer but what is rented otherwise: see `waysToPayLess`.
 function answer(asked) {
@@ -690,19 +693,15 @@ function* lowerPrecisions(record) {
     { checkpoints } = question.model;
   const bytesOf = (name, dtype) => COLUMNS.find((column) => column.name === name).data[precisions.indexOf(dtype)];
   const isFewer = (name, used, dtype) => bytesOf(name, dtype) < bytesOf(name, used);
-  const rental = (precision) => {
-    const found = inPrecision(solved, precision);
-    return found && rentalOnly(found);
-  };
   const weightsIn = (dtype) =>
     lower.weights.includes(dtype) && isFewer("linear_bytes", question.weights, dtype)
-      ? rental({ weights: dtype })
+      ? inPrecision(solved, { weights: dtype })
       : null;
   const atFp8 = weightsIn(lower.fp8);
   if (atFp8) yield { kind: "fp8_weights", ...atFp8, detail: checkpoints[lower.fp8] ?? "" };
   const kept =
     lower.kv.includes(lower.fp8) && isFewer("kv_dtype_bytes", question.kv, lower.fp8)
-      ? rental({ kv: lower.fp8 })
+      ? inPrecision(solved, { kv: lower.fp8 })
       : null;
   if (kept) yield { kind: "kv_fp8", ...kept, detail: "" };
   const held = Object.keys(checkpoints).find((dtype) => bytesOf("linear_bytes", dtype) < 1);
@@ -722,10 +721,11 @@ function* everyWay(record) {
   record.by_confidence = record.by_confidence.map((level) => level && asSureAs(level, less));
   if (less) yield { kind: "less_sure", ...less, detail: "" };
   yield* lowerPrecisions(record);
-  const { offer, instance, n_instances } = record.chosen;
+  const { offer, instance, n_instances } = record.chosen,
+    { chance } = record;
   const classes = byPurchase(solved),
     isUsual = purchase === ON_DEMAND;
-  const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd } : classes[ON_DEMAND];
+  const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd, chance } : classes[ON_DEMAND];
   if (usual)
     yield {
       kind: "hours",

@@ -18,6 +18,7 @@ from sheetgen.report.wording import provider_of, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
+_DOUBTED = "[doubted?, {sure}]"  # where its certainty is told
 TEST_QUALITY = "test the quality on your own questions"
 
 
@@ -36,35 +37,36 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
         template("{sure}"),
     ),
     "fp8_weights": (
-        template("FP8 weights[known?, {detail}]", known=_KNOWN),
+        template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
         template("FP8 weights"),
     ),
     "kv_fp8": (
-        template("an FP8 KV cache"),
+        template(f"an FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
         template(f"a little quality: calibrate its scales, and {TEST_QUALITY}"),
         template("FP8 KV cache"),
     ),
     "four_bits": (
-        template("weights in 4 bits[known?, {detail}]", known=_KNOWN),
+        template(f"weights in 4 bits[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
         template("4 bits"),
     ),
     "hours": (
         template(
-            "working hours only ({working_hours} of {hours})[other_class?, on demand]",
+            f"working hours only ({{working_hours}} of {{hours}})[other_class?, on demand]{_DOUBTED}",
             other_class=is_text(q.other_class),
+            doubted=is_text(q.sure),
         ),
         template("answers at night; every start takes some {start_minutes} minutes"),
         template("working hours"),
     ),
     "term": (
-        template("a {term} commitment to {commits_usd}"),
+        template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
         template("{term} term"),
     ),
     "provider": (
-        template("{other}, not requested[doubted?, {sure}]", doubted=is_text(q.sure)),
+        template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
         template(
             "[less_sure?certainty|nothing], if it may be used: request it[cheaper_still?; {further} costs {further_usd}"
             "[further_doubted?, {further_sure}]]",
@@ -129,7 +131,6 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
-
     is_short = _is_below(answer_chance, asked)
 
     def told(chance: float | None) -> str:

@@ -339,7 +339,9 @@ def test_no_way_to_pay_less_names_a_checkpoint_of_another_model(model: str) -> N
     entry = Catalog().model(model)
     others = {known.hf_id for known in entry.checkpoints if known.of}
     answer = sheetgen.recommend(model=model, context="16k", concurrent_requests=64, weight_dtype="published")
-    named = {way["what"].partition("weights, ")[2] for way in answer["pay_less"] if "_" in way["kind"]} - {""}
+    named = {
+        way["what"].partition("weights, ")[2].partition(", ")[0] for way in answer["pay_less"] if "_" in way["kind"]
+    } - {""}
     assert others and not named & others
     assert named <= {known.hf_id for known in entry.checkpoints if known.of is None}
     assert bool(named) == (model != "deepseek-v2-lite")
@@ -355,3 +357,16 @@ def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
     assert ("as budgeted EUR" in line) == bool(contingency) and len(months) == len(set(months)) == 2 + bool(contingency)
     assert months[-1] == pytest.approx(months[0] * (1 + contingency), abs=1) or not contingency
     assert "1 USD = 0.92 EUR" in line
+
+
+def test_a_way_to_pay_less_is_as_sure_as_the_answer_that_takes_it() -> None:
+    """What is less sure than the answer says so: another precision, a commitment."""
+    asked = {"model": "llama-3.3-70b", "context": "16k", "concurrent_requests": 64, "weight_dtype": "published"}
+    answer = sheetgen.recommend(**asked)
+    ways = {way["kind"]: way for way in answer["pay_less"]}
+    for kind, change in {"fp8_weights": {"weight_dtype": "fp8"}, "term": {"purchase": "reserved-3yr"}}.items():
+        way, other = ways[kind], sheetgen.recommend(**asked | change)
+        assert (other["instance"], other["n_instances"]) == (way["instance"], way["n_instances"])
+        assert way["chance"] == pytest.approx(other["chance"], rel=1e-9)
+    assert ways["fp8_weights"]["chance"] < answer["chance"] and ways["fp8_weights"]["what"].endswith(", 70% sure")
+    assert ways["term"]["chance"] == answer["chance"] and not ways["term"]["what"].endswith(" sure")
