@@ -430,7 +430,7 @@ def recommend_document(record: Record, question: Question) -> dict[str, Any]:
     return {**answer, **answer["cells"][0]}
 
 
-def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: bool = False) -> Record:
+def sheet_record(solved: Solution, levers: EveryLever | None = None) -> Record:
     """The record of an answer, with where its deployments die; `levers` are of every load where known already."""
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.recording import record_of
@@ -440,7 +440,7 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None, for_page: b
 
     levers = levers_of_sheet(solved) if levers is None else levers
     question = solved.question
-    record = with_reasons(record_of(solved, levers, for_page))
+    record = with_reasons(record_of(solved, levers))
     return with_fingerprints(with_pay_less(record, question), question)
 
 
@@ -464,7 +464,7 @@ def answer_of(solved: Solution) -> Answer:
     from sheetgen.answer.levers import levers_of_sheet
 
     levers = levers_of_sheet(solved)
-    record = sheet_record(solved, levers, for_page=True)
+    record = sheet_record(solved, levers)
 
     def book(page: Page) -> Book:
         from sheetgen.book import build_book

@@ -23,7 +23,7 @@ from sheetgen.report.page import Page
 def record_for(solved: Solution, levers: EveryLever | None = None) -> Record:
     """The record for a page; with the levers of the headline where none are given."""
     levers = levers_of_sheet(solved, headline_rows(solved)) if levers is None else levers
-    return record_of(solved, levers, for_page=True)
+    return record_of(solved, levers)
 
 
 def page_for(solved: Solution, levers: EveryLever | None = None) -> Page:

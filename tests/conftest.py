@@ -144,7 +144,7 @@ api.answer_of = lambda solved: _kept_answer(ById(solved))
 # Of one solution the levers and the record are the same, whichever test of a file, page or workbook reads them.
 _levers_of, _record_of = levers.levers_of_sheet, recording.record_of
 _kept_levers = functools.lru_cache(16)(lambda solved, rows: _levers_of(solved.it, rows))
-_kept_record = functools.lru_cache(16)(lambda solved, levers, for_page: _record_of(solved.it, levers.it, for_page))
+_kept_record = functools.lru_cache(16)(lambda solved, levers: _record_of(solved.it, levers.it))
 _no_levers = functools.cache(lambda n: ((),) * n)  # one object for each number of loads
 
 
@@ -152,8 +152,8 @@ def _levers_once(solved: Solution, rows: Iterable[int] | None = None) -> levers.
     return _kept_levers(ById(solved), None if rows is None else tuple(rows))
 
 
-def _record_once(solved: Solution, levers: levers.EveryLever = (), for_page: bool = False) -> Record:
-    return _kept_record(ById(solved), ById(levers if any(levers) else _no_levers(len(levers))), for_page)
+def _record_once(solved: Solution, levers: levers.EveryLever = ()) -> Record:
+    return _kept_record(ById(solved), ById(levers if any(levers) else _no_levers(len(levers))))
 
 
 levers.levers_of_sheet = _levers_once

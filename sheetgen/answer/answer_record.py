@@ -479,17 +479,6 @@ class LeftOut:
     count: int
 
 
-@dataclass(frozen=True)
-class BreaksRecord:
-    """What the recommended hardware holds by memory alone: requests by context, the most requests at the load's context
-    (`capped`: by the engine's limit), the longest context at its requests."""
-
-    requests_by_context: Mapping[int, int]
-    n_requests: int
-    capped: bool
-    context_tokens: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class CellRecord:
     """The answer for one load. `chosen` is None where nothing holds it, and `verdict` says why."""
@@ -555,8 +544,7 @@ class CellRecord:
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})
     row: int = field(metadata=UNPRINTED)  # the load's position in the question
     # The class in use, and commitments.
-    fp8_by_purchase: Mapping[str, RentalRecord] = field(default_factory=dict, metadata=UNPRINTED)
-    breaks: BreaksRecord | None = field(default=None, metadata=UNPRINTED)  # of a headline
+    longest_context: int | None = field(default=None, metadata=UNPRINTED)  # of a headline, that its hardware holds
 
     @property
     def is_rate(self) -> bool:

@@ -36,7 +36,6 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, less_sure, measure_first
 from sheetgen.answer.hosts import hosts_of
-from sheetgen.answer.levers.changes import terms_at_fp8
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
 from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
@@ -46,7 +45,7 @@ from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import passed_over, why_not
-from sheetgen.answer.replica_bills import breaks, replica_bills, startup_log, subject
+from sheetgen.answer.replica_bills import longest_context, replica_bills, startup_log, subject
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import were_measured
@@ -70,9 +69,8 @@ OF_OFFER = (
 )  # fmt: skip
 
 
-def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False) -> Record:
-    """The record of an answer. `levers` are those of each load; `for_page`: with what pages say of the headlines beside
-    the JSON."""
+def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
+    """The record of an answer. `levers` are those of each load."""
     question, others, providers = solved.question, not_asked(solved), ways_to_pay.providers(solved)
     headline, chosen, confidences = headline_rows(solved), _chosen(solved), by_confidence(solved)
     of_levers = levers or [()] * len(question.loads)
@@ -85,15 +83,13 @@ def record_of(solved: Solution, levers: EveryLever = (), for_page: bool = False)
     )
     with_runs = measured_hardware(solved, chosen)
     cells = [_cell(solved, row, chosen.get(row), with_runs.get(row), *of_load) for row, of_load in enumerate(parts)]
+    cells = [replace(c, longest_context=longest_context(solved, c.row)) if c.row in headline else c for c in cells]
     if levers:
         loads, longer = Loads(solved), cheaper_longer(solved, headline)
         cells = [
             replace(c, moves=moves_of(solved, c, loads), cheaper_longer=longer.get(c.row)) if c.row in headline else c
             for c in cells
         ]
-    if for_page:
-        terms = terms_at_fp8(solved, levers) if levers else ({},) * len(cells)
-        cells = [_for_page(solved, cell, terms[cell.row], cell.row in headline) for cell in cells]
     fit = subject(solved)
     return Record(
         SCHEMA_VERSION,
@@ -435,13 +431,6 @@ def _lever(lever: Lever) -> LeverRecord:
         **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd", "is_even_chance"),
         **_fields(lever, *names),
     )
-
-
-def _for_page(solved: Solution, cell: CellRecord, terms: Mapping[str, RentalRecord], is_headline: bool) -> CellRecord:
-    """A cell with FP8 by purchase class; of a headline with where its hardware breaks."""
-    chosen, row = cell.chosen, cell.row
-    cell = replace(cell, fp8_by_purchase=terms)
-    return replace(cell, breaks=breaks(solved, row)) if chosen is not None and is_headline else cell
 
 
 def _sources(question: Question) -> Iterator[SourceRecord]:

@@ -1,5 +1,5 @@
-"""What one replica of an answer has and keeps, for the sentences about where deployments die; and the loads at which
-the recommended hardware breaks, by memory alone."""
+"""What one replica of an answer has and keeps, for the sentences about where deployments die; and the longest
+context that the recommended hardware holds, by memory alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import BreaksRecord, StartupLog
+from sheetgen.answer.answer_record import StartupLog
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.program.grid import Columns, evaluate
 from sheetgen.program.quantities import CHARGE, PEAK, TOKENS, all_of
@@ -28,8 +28,6 @@ PRINTED = (
     *CHARGE, memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens,
 )  # fmt: skip
 BATCH = {name for one in PEAK for name in one.inputs} - {one.name for one in PEAK}
-SHORTEST, SHOWN_TO = 1024, 131_072  # tokens: the axis; longer where a load is
-STEPS_PER_DOUBLING = 2
 
 
 def fewer(used: float, proposed: int) -> int:
@@ -159,25 +157,6 @@ def _needed(fit: Fit, requests: int, tokens: Any) -> Any:
     return 1.0 * kv_cache.pool_for(requests, charged, values["steady_bytes"])
 
 
-def breaks(solved: Solution, row: int) -> BreaksRecord | None:
-    """Where the hardware of a load's answer breaks; None where nothing holds it."""
-    fit = Fit.of(solved, row)
-    if fit is None:
-        return None
-    load, model = solved.question.loads[row], solved.model_of(row).model
-    limit = int(model.max_context_tokens or load.context_tokens)
-    loads = [w.context_tokens for w in solved.question.workloads]
-    contexts = _contexts(min(limit, max(SHOWN_TO, *loads)), [c for c in loads if c <= limit])
-    replicas = fit.choice.n_replicas
-    held = zip(contexts, held_per_replica(fit, contexts), strict=True)
-    return BreaksRecord(
-        {context: n * replicas for context, n in held if n},
-        fit.choice.sequences_per_replica * replicas,
-        fit["sequences"] == fit["max_num_seqs"],
-        _longest(fit, limit),
-    )
-
-
 def held_per_replica(fit: Fit, contexts: Any) -> list[int]:
     """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
     inputs = {i for one in HOLDS for i in one.inputs} - {one.name for one in HOLDS}
@@ -194,23 +173,20 @@ def held_per_replica(fit: Fit, contexts: Any) -> list[int]:
     return [int(n) * fit.layout.data_parallel_size for n in held]
 
 
-def _contexts(longest: int, loads: list[int]) -> list[int]:
-    """Contexts evenly spaced on a logarithmic axis, and those of the sheet's loads."""
-    shortest = min(SHORTEST, longest, *loads)
-    n = int(numpy.ceil(numpy.log2(longest / shortest) * STEPS_PER_DOUBLING)) + 1
-    return sorted({*(int(c) for c in numpy.geomspace(shortest, longest, n).round()), *loads})
-
-
 def _fullest(fit: Fit) -> int:
     """Requests of the fullest replica."""
     known = {name: fit[name] for name in requests_per_replica.inputs}
     return int(requests_per_replica.of(known))
 
 
-def _longest(fit: Fit, limit: int) -> int:
-    """The longest context that the model allows and at which the hardware still holds the load."""
-    needed = _fullest(fit)
-    shortest = fit.solved.question.loads[fit.row].context_tokens
+def longest_context(solved: Solution, row: int) -> int | None:
+    """The longest context that the model allows and at which the hardware of a load's answer still holds the load; None
+    where nothing holds it."""
+    fit = Fit.of(solved, row)
+    if fit is None:
+        return None
+    shortest, needed = solved.question.loads[row].context_tokens, _fullest(fit)
+    limit = int(solved.model_of(row).model.max_context_tokens or shortest)
     return largest_where(lambda tokens: numpy.array(held_per_replica(fit, tokens)) >= needed, shortest, limit)
 
 

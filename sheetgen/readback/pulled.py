@@ -77,7 +77,7 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     """
     solved = solve(ask(catalog, options))
     no_levers = ((),) * len(solved.question.loads)  # they stand on sheets of their own, and decide nothing
-    record = record_of(solved, no_levers, for_page=True)
+    record = record_of(solved, no_levers)
     page = build_page(record, solved.question)
     book = build_book(solved, record, page, no_levers, decision(solved), baseline)
     roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}

@@ -257,11 +257,8 @@ def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
 
 def longest_fit(question: Question, cell: CellRecord) -> Text:
     """The longest context at which the hardware of a headline's answer holds its requests; NONE where nothing does."""
-    if cell.breaks is None:
+    if cell.longest_context is None:
         return NONE
-    longest, limit = (
-        cell.breaks.context_tokens,
-        int(question.model_of(cell.row).model.max_context_tokens or cell.context_tokens),
-    )
-    tokens = {"tokens": longest, "limit_tokens": limit, "limit": short_tokens(limit)}
+    limit = int(question.model_of(cell.row).model.max_context_tokens or cell.context_tokens)
+    tokens = {"tokens": cell.longest_context, "limit_tokens": limit, "limit": short_tokens(limit)}
     return sentences.longest_fit.fill(cell.requests, **tokens)

@@ -6,10 +6,9 @@ import dataclasses
 from typing import Any, get_args
 
 import pytest
-from amounts import amount
 from asked import FAMILIES, THREE, alone, answered, catalog, every, load, of_load, same
 
-from sheetgen.answer.levers import Lever, at_fp8, best, in_order, levers_of_sheet, terms_at_fp8
+from sheetgen.answer.levers import Lever, best, in_order, levers_of_sheet
 from sheetgen.answer.levers import lever as asking
 from sheetgen.answer.levers.lever import saved_usd
 from sheetgen.answer.solve import solve, tables
@@ -57,42 +56,6 @@ def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str
             assert same(lever, alone(**options)), lever.id
             asked += 1
     assert asked >= 6
-
-
-@pytest.mark.long
-def test_fp8_on_a_term_is_the_answer_to_a_question_of_its_own() -> None:
-    solved = answered(THREE)
-    terms, asked = terms_at_fp8(solved, every(THREE)), 0
-    for row, asked_load in enumerate(solved.question.loads):
-        if asked_load.concurrent_requests != 32 or asked_load.workload not in (0, amount(0, 1), amount(0, 2)):
-            continue
-        workload = solved.question.workloads[asked_load.workload]
-        for purchase in ("reserved-1yr", "reserved-3yr")[: amount(1, 2)]:
-            answer = alone(
-                model=solved.model_of(row).model.id,
-                context=asked_load.context_tokens,
-                concurrent_requests=32,
-                purchase=purchase,
-                output_tokens=workload.output_tokens,
-                weight_dtype="fp8",
-                kv_cache_dtype="fp8",
-            )
-            one = terms[row].get(purchase)
-            if answer["cells"][0]["purchase"] != purchase:  # the term is dearer than on demand, or not sold
-                assert one is None
-                continue
-            assert (one and one.instance, one and one.monthly_usd) == (answer["instance"], answer["monthly_usd"])
-            asked += one is not None
-    assert asked > amount(1, 12)
-
-
-def test_fp8_on_a_term_is_unknown_where_the_term_has_no_price() -> None:
-    solved = answered("8b", gpus="a10")
-    levers = levers_of_sheet(solved)
-    for found, mine in zip(terms_at_fp8(solved, levers), levers, strict=True):
-        after = at_fp8(mine)
-        assert {*found} == ({"on-demand"} if after else set())
-        assert after is None or found["on-demand"].monthly_usd == pytest.approx(after.monthly_usd)
 
 
 @pytest.mark.some(1)

@@ -1,4 +1,4 @@
-"""Where a recommendation breaks: its most requests by context are what the sizing engine says of the same hardware."""
+"""Where a recommendation breaks is what the sizing engine says of the same hardware."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 from answers import record_for
 
 import sheetgen
-from sheetgen.answer.answer_record import CellRecord
-from sheetgen.answer.replica_bills import held_per_replica
+from sheetgen.answer.replica_bills import held_per_replica, longest_context
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
@@ -25,34 +24,29 @@ def solved(**more: str) -> Solution:
     return solve(ask(Catalog(), {"models": MODELS, "as_of": "2026-11-20", **more}))
 
 
-def cells_of(one: Solution) -> tuple[CellRecord, ...]:
-    return record_for(one, ()).headline_cells
-
-
 @pytest.mark.some(2)
 @pytest.mark.parametrize(
     "more", [{}, {"kv_cache_dtype": "fp8"}, {"prefix_cache_hit_fraction": "0.35"}, {"survive": "machine"}]
 )
-def test_the_load_answered_is_on_the_curve(more: dict[str, str]) -> None:
+def test_the_load_answered_is_held(more: dict[str, str]) -> None:
     one = solved(**more)
-    for row, cell in zip(headline_rows(one), cells_of(one), strict=True):
-        choice = one.choices[row]
-        held = choice.n_replicas * choice.sequences_per_replica
-        assert cell.breaks is not None and cell.breaks.n_requests == held >= cell.requests
-        assert cell.breaks.requests_by_context[cell.context_tokens] == held
-        many = list(cell.breaks.requests_by_context.values())
-        assert many == sorted(many, reverse=True)
+    for row in headline_rows(one):
+        fit, load = Fit.of(one, row), one.question.loads[row]
+        assert fit is not None
+        held = held_per_replica(fit, [load.context_tokens // 4, load.context_tokens, 4 * load.context_tokens])
+        assert held == sorted(held, reverse=True)
+        assert held[1] == fit.choice.sequences_per_replica >= load.requests / fit.choice.n_replicas
 
 
 def test_the_longest_context_is_the_last_that_holds_the_load() -> None:
     one = solved()
-    for row, cell in zip(headline_rows(one), cells_of(one), strict=True):
-        fit = Fit.of(one, row)
-        assert fit is not None and cell.breaks is not None
-        longest = cell.breaks.context_tokens
+    for row in headline_rows(one):
+        fit, longest = Fit.of(one, row), longest_context(one, row)
+        assert fit is not None and longest is not None
         limit = one.question.models[fit.model].model.max_context_tokens
         at, beyond = (n * fit.choice.n_replicas for n in held_per_replica(fit, [longest, longest + 1]))
-        assert at >= cell.requests and (longest == limit or beyond < cell.requests)
+        requests = one.question.loads[row].requests
+        assert at >= requests and (longest == limit or beyond < requests)
 
 
 @pytest.mark.some(2)
@@ -79,7 +73,7 @@ def test_size_says_the_same(context: int) -> None:
     assert compared >= 4
 
 
-def test_nothing_fits_is_no_curve() -> None:
+def test_nothing_fits_is_no_context() -> None:
     one = solve(ask(Catalog(), {"models": "405b", "gpus": "l4", "as_of": "2026-11-20"}))
-    (cell,) = cells_of(one)
-    assert cell.breaks is None and longest_fit(one.question, cell) == NONE
+    (cell,) = record_for(one, ()).headline_cells
+    assert cell.longest_context is None and longest_fit(one.question, cell) == NONE

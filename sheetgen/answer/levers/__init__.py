@@ -3,10 +3,10 @@
 Every lever is a whole answer: `solve` chooses again among all candidates, for all loads of a sheet at once.
 """
 
-from sheetgen.answer.levers.changes import levers_of_sheet, terms_at_fp8
+from sheetgen.answer.levers.changes import levers_of_sheet
 from sheetgen.answer.levers.lever import FP8_LEVERS, EveryLever, Lever, Offload, Rented, at_fp8, best, in_order, is_less
 
 __all__ = [
     "FP8_LEVERS", "EveryLever", "Lever", "Offload", "Rented", "at_fp8", "best", "in_order", "is_less",
-    "levers_of_sheet", "terms_at_fp8",
+    "levers_of_sheet",
 ]  # fmt: skip

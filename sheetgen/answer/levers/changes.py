@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import RentalRecord
-from sheetgen.answer.levers.lever import Change, EveryLever, Lever, Loads, Offload, Rented, is_less, of_fp8
+from sheetgen.answer.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
 from sheetgen.answer.levers.looser_targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, short_tokens
-from sheetgen.answer.solve import solve
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
@@ -28,9 +26,9 @@ from sheetgen.formula import round_down, same_money
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import GROUPS, KV_SHARD, all_of
 from sheetgen.question.deployment import model_columns, no_draft
-from sheetgen.question.sheet_question import Load, Question, SheetModel, sheet_model
+from sheetgen.question.sheet_question import Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache
-from sheetgen.units import COMMITTED, DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
+from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
 
 FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
@@ -75,26 +73,6 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
         found[row][lever.id].append(lever)
     told = {row: tuple(one for same in of.values() for one in _told(same)) for row, of in found.items()}
     return tuple(told.get(row, ()) for row in range(len(question.loads)))
-
-
-def terms_at_fp8(solved: Solution, levers: EveryLever) -> tuple[dict[str, RentalRecord], ...]:
-    """What each load takes at FP8 in the class in use and in each class of commitment, by class; nothing for loads that
-    `of_fp8` has nothing of, or whose levers are not known."""
-    question, models, loads = solved.question, dict[tuple[int, str], SheetModel](), dict[int, Load]()
-    for row, load in enumerate(question.loads):
-        lever = of_fp8(levers[row])
-        if lever is not None and lever.after is not None:
-            lowered = replace(question.models[load.model], **dict(LOWER)[lever.id])  # type: ignore[arg-type]
-            models.setdefault((load.model, lever.id), lowered)
-            loads[row] = replace(load, model=list(models).index((load.model, lever.id)))
-    found: list[dict[str, RentalRecord]] = [{} for _ in question.loads]
-    if loads:
-        at_fp8 = solve(replace(question, models=tuple(models.values()), loads=tuple(loads.values()), headline=(0, 0)))
-        for purchase, answers in at_fp8.by_purchase.items():
-            for row, one in zip(loads, answers, strict=True):
-                if one and purchase in (question.settings.purchase, *COMMITTED):
-                    found[row][purchase] = one
-    return tuple(found)
 
 
 def _told(same: Sequence[Lever]) -> Iterator[Lever]:

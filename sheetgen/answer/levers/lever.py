@@ -146,17 +146,12 @@ class Lever:
         return self.before is None and self.after is not None
 
 
-def of_fp8(levers: Iterable[Lever]) -> Lever | None:
-    """The change to FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. Nothing where neither the engine
-    nor any hardware runs them."""
-    known = {one.id: one for one in levers}
-    found = (known[name] for name in FP8_LEVERS if name in known and not known[name].why_not)
-    return next(found, None)
-
-
 def at_fp8(levers: Iterable[Lever]) -> Rented | None:
-    """What a load takes at `of_fp8`; nothing where nothing holds it then."""
-    lever = of_fp8(levers)
+    """What a load takes with FP8 weights, where they have more than 8 bits, and an FP8 KV cache. Nothing where neither
+    the engine nor any hardware runs them, or nothing holds it then."""
+    known = {one.id: one for one in levers}
+    lowered = (known[name] for name in FP8_LEVERS if name in known and not known[name].why_not)
+    lever = next(lowered, None)
     return None if lever is None else lever.after
 
 
