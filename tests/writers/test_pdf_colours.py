@@ -7,7 +7,7 @@ import re
 import pytest
 from pages import TEMPLATES
 
-CSS = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("inks.css", "one_page.css"))
+CSS = (TEMPLATES / "one_page.css").read_text(encoding="utf-8")
 RULES = [
     (head.strip(), body)
     for head, body in re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", CSS, flags=re.S))
