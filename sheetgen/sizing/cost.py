@@ -436,7 +436,8 @@ def owned_running_usd(owned_energy_usd: Quantity, owned_site_usd: Quantity) -> A
 def cash_to_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Quantity) -> Any:
     """What is paid out up to a month, in US dollars; months count from 1.
 
-    Source: definition; today's prices, nothing is discounted. Check: of 36 months owning has paid its cash of three years.
+    Source: definition; today's prices, nothing is discounted. Check: of 36 months owning has paid its cash of three
+    years.
     """
     known = both(is_number(up_front_usd), is_number(each_month_usd))
     return number_where(known, up_front_usd + month * each_month_usd)
