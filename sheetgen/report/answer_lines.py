@@ -20,6 +20,7 @@ from sheetgen.report.host_words import hosted_facts, priced_for
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
+from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS, other_words
 from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
@@ -81,6 +82,9 @@ _SURE = template(
     "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
     "that no machine fails.[doubted? Least sure: {doubt}.][measured? {reason}]"
     "[priced? {level} costs {month}[elsewhere?, {rent}].][nothing? Nothing is {level}.]",
+    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}. "
+    "Least sure: {doubt}.[enough?| [measured?{reason}|[margin?{level}: {month} a "
+    "month.|Nothing is {level}.]]]",
     short=q.is_short == 1,
     doubted=is_text(q.doubt),
     measured=is_text(q.reason),
@@ -172,6 +176,12 @@ _DECLINED_REASONS = {
 _DECLINED = template(
     "{term} was requested and is no answer: {reason}; {unpriced} of {instances} types lack that price.",
 )
+_HOSTED = template(
+    "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
+    shared=is_number(q.share),
+)
+_DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
+_DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
 
 
