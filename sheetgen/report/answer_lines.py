@@ -79,12 +79,9 @@ _MONTH = template(
     bound=is_text(q.binds),
 )
 _SURE = template(
-    "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
-    "that no machine fails.[doubted? Least sure: {doubt}.][measured? {reason}]"
+    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}."
+    "[doubted? Least sure: {doubt}.][measured? {reason}]"
     "[priced? {level} costs {month}[elsewhere?, {rent}].][nothing? Nothing is {level}.]",
-    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}. "
-    "Least sure: {doubt}.[enough?| [measured?{reason}|[margin?{level}: {month} a "
-    "month.|Nothing is {level}.]]]",
     short=q.is_short == 1,
     doubted=is_text(q.doubt),
     measured=is_text(q.reason),
@@ -168,18 +165,6 @@ _MEASURE = template(
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd} a month {load} by {host}, {precision}, {day}.")
-_DECLINED_REASONS = {
-    "not_held": template("nothing sold so holds the load"),
-    "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
-    "no_saving": template("{month} a month, no less than on demand"),
-}
-_DECLINED = template(
-    "{term} was requested and is no answer: {reason}; {unpriced} of {instances} types lack that price.",
-)
-_HOSTED = template(
-    "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
-    shared=is_number(q.share),
-)
 _DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
 _DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
