@@ -145,7 +145,7 @@ _PUBLISHED = template(
     held=q.is_held > 0,
 )
 _ALL_AT_ONCE = template("all {people} at once: {month}")
-_ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
+_ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
     "[named?{rent} for a day, |a day for ]{usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, "
@@ -159,7 +159,8 @@ _MEASURE = template(
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template(
-    "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
+    "{usd} a month[shared? at {share:percent} of the hours] by {host}[dated?, {precision}, {day}].",
+    dated=is_text(q.day),
     shared=is_number(q.share),
 )
 _DECLINED_REASONS = {
@@ -285,12 +286,14 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, what is cheaper within the near tie,
+    """What an answer shows beside what it always says: so many ways to pay less, the step between two chances and what
+    is known of the cheapest host, what is cheaper within the near tie,
     what it is least sure of, what is measured on which machines, which target sets the price, that replicas share what
     arrives and times are averages, an empty line below the question, what each way rents, what is known of people, that
     no host is to be named."""
 
     n_ways: int = SHOWN_WAYS
+    has_asides: bool = True
     has_near_tie: bool = True
     has_doubt: bool = True
     has_run: bool = True
@@ -306,7 +309,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published,
     what a measurement decides, the cheapest hosted API."""
     for label, texts in (
-        ("sure", _sure(question, cell, shown.has_doubt)),
+        ("sure", _sure(question, cell, shown)),
         ("serves", _serves(question, cell, shown.has_routing)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
@@ -317,12 +320,12 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("published", _published(question, cell)),
         ("if", _other_loads(question, cell, shown.has_known)),
         ("measure", _measure(question, cell, shown.has_run)),
-        ("hosted", _hosted(question, cell) if cell.hosted or shown.has_no_host else ()),
+        ("hosted", _hosted(question, cell, shown.has_asides) if cell.hosted or shown.has_no_host else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
 
-def _sure(question: Question, cell: CellRecord, has_doubt: bool) -> Iterator[str]:
+def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     """How sure the answer is, why to measure first, and what 0.9 costs."""
     answer, margin, settings = cell.answer, cell.at_level(MARGIN), question.settings
     reasons = [
@@ -331,11 +334,11 @@ def _sure(question: Question, cell: CellRecord, has_doubt: bool) -> Iterator[str
     ]
     is_open = answer.chance < MARGIN and OF_MARGIN.isdisjoint(cell.measure_first[:1])
     costs_no_more = margin is not None and margin.monthly_usd <= answer.monthly_usd * ABOUT
-    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell))))
+    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell) if shown.has_asides else "")))
     sentence = _SURE.fill(
         chance=str(wording.sure(answer.chance)),
         short=answer.limit == MEMORY,
-        doubted=has_doubt,
+        doubted=shown.has_doubt,
         doubt=_doubt(cell),
         measured=bool(reason),
         reason=reason,
@@ -598,7 +601,7 @@ def _month_of(question: Question, cell: CellRecord, other: AskingRecord | AllAtO
     return THE_SAME if same else amounts_of(question.settings)(other.monthly_usd)
 
 
-def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
+def _hosted(question: Question, cell: CellRecord, has_facts: bool) -> Iterator[str]:
     if not cell.hosted:
         yield f"{hosted_facts(question, cell).hosts}."
         return
@@ -607,6 +610,7 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
         host=question.reference.hosted.host_name(host.host),
         precision=host.precision or "precision unknown",
         usd=amounts_of(settings)(host.monthly_usd),
+        dated=has_facts,
         day=host.read_on,
         share=busy_share(question),
     )
