@@ -106,9 +106,10 @@ _WAIT = template(
 )
 _HARDWARE = template(
     "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
-    "({layout}), {prices}, {region}[assumed?, assumed shape], "
-    "{day}[old? (old)][brought?, from {origin}]"
+    "({layout}), {prices}, {region}[assumed?, assumed shape]"
+    "[dated?, {day}[old? (old)]][brought?, from {origin}]"
     "[doubted?; {doubt}].",
+    dated=is_text(q.day),
     old=q.is_old,
     assumed=q.is_assumed,
     spare=q.needed > 0,
@@ -286,8 +287,8 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, the step between two chances and what
-    is known of the cheapest host, what is cheaper within the near tie,
+    """What an answer shows beside what it always says: so many ways to pay less, the step between two chances, what is
+    known of the cheapest host and the day of the price, what is cheaper within the near tie,
     what it is least sure of, what is measured on which machines, which target sets the price, that replicas share what
     arrives and times are averages, an empty line below the question, what each way rents, what is known of people, that
     no host is to be named."""
@@ -406,6 +407,7 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         layout=Layout(answer.tensor_parallel_size, answer.data_parallel_size).words(answer.pipeline_parallel_size),
         prices=wording.price_class(candidate.purchase, less),
         region=candidate.region or "no stated region",
+        dated=shown.has_asides,
         day=candidate.price_as_of or "no stated date",
         is_assumed=candidate.assumed_shape,
         old=is_old(candidate, question, allowed),
