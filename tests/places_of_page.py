@@ -182,9 +182,8 @@ def _of_way(built: Built, row: int, n: int) -> Place:
     way = built.record.cells[row].pay_less[n]
     numbers = [float(v) for v in as_json(way).values() if isinstance(v, int | float)]
     numbers += [_twentieth(way.chance)] if way.chance is not None else []
-    return Place(
-        (*numbers, *(float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up)))
-    )
+    figures = (float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up))
+    return Place((*numbers, *figures), tuple(one.gpu_name for one in (way.other, way.further) if one))
 
 
 def _gpus_of_way(built: Built, row: int, n: int) -> Place:

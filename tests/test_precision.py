@@ -305,3 +305,31 @@ def test_every_published_checkpoint_with_experts_of_their_own_precision_states_t
     listed = [known for entry in catalog().models() for known in entry.checkpoints]
     assert len([known for known in listed if known.mix]) >= 9
     assert [known.hf_id for known in listed if "experts" in known.format and not known.mix] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "kept"),
+    [
+        ("deepseek-v3", "a100", False),  # latents below SM89: vllm-project/vllm pull request 47060
+        ("kimi-k2", "a100", False),
+        ("kimi-linear-48b-a3b", "rtx-3090", False),
+        ("kimi-linear-48b-a3b", "l40s", True),
+        ("deepseek-v3", "h100", True),
+        ("70b", "a100", True),  # keys and values of heads
+    ],
+)
+def test_fp8_latents_are_kept_from_sm89_on(model: str, gpu: str, kept: bool) -> None:
+    for dtype in ("fp8", "fp8_e5m2"):
+        why = load_engine(catalog(), "vllm", None).no_kv(catalog().gpu(gpu), dtype, catalog().model(model))
+        assert (why is None) == kept, why
+    sized = sheetgen.size(model=model, gpu=gpu, kv_cache_dtype="fp8", weight_dtype="int4", tensor_parallel_size=8)
+    assert ("no latents in fp8" in sized["verdict"]) != kept
+
+
+def test_an_fp8_cache_is_no_way_to_pay_less_where_latents_are_not_kept_so() -> None:
+    asked = {"model": "deepseek-v3", "weight_dtype": "int4", "context": "32k", "concurrent_requests": 256}
+    levers = {
+        gpu: {one["lever"] for one in sheetgen.recommend(**asked, gpus=gpu, as_of="2026-11-20")["levers"]}
+        for gpu in ("a100", "h100")
+    }
+    assert "fp8-kv-cache" not in levers["a100"] and "fp8-kv-cache" in levers["h100"]

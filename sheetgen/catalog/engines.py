@@ -42,6 +42,7 @@ Served = Literal["none", "dense", "all"]
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
 _BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
 
+FP8_KV = ("fp8", "fp8_e5m2")
 KV_BY_DEFAULT = "bf16"  # of a checkpoint that states another precision of the cache than its engine follows
 LEAST_SHARE = 0.01  # of a GPU smaller than what the engine would keep free
 
@@ -166,7 +167,8 @@ class Accounting(Entry):
     `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for: those without symmetric
     memory; `heavier_graphs_on` those that `heavier_cuda_graph_layer_mib` holds for;
     `sparse_attention_not_on` those for which the engine has no kernel for attention to a part of the cache (an indexer
-    or compressed entries). `plain_fp8_latent_on` are those (whole names) whose kernel for it keeps FP8 latents as they
+    or compressed entries), `fp8_latents_not_on` those on which it keeps no latents in FP8, though it keeps keys and
+    values of heads so. `plain_fp8_latent_on` are those (whole names) whose kernel for it keeps FP8 latents as they
     are, not in an entry of its own with scales.
 
     The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
@@ -218,6 +220,8 @@ class Accounting(Entry):
     non_torch_source: Text
     sparse_attention_not_on: Many[Label] = ()
     sparse_attention_source: Text | None = None
+    fp8_latents_not_on: Many[Label] = ()
+    fp8_latents_source: Text | None = None
     plain_fp8_latent_on: Many[Label] = ()
     window_pool_ratio: PoolRatio = 0
     state_pool_ratio: PoolRatio = 0
@@ -272,6 +276,7 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
         "cuda_graph_source",
     ),
     "sparse_attention_not_on": "sparse_attention_source",
+    "fp8_latents_not_on": "fp8_latents_source",
     **dict.fromkeys(
         ("graphs_in_budget", "group_stretch", "state_blocks", "checkpoint_blocks", "in_flight_batches"),
         "accounting_source",
@@ -393,8 +398,11 @@ class Engine(Accounting):
         are not, 0 where neither."""
         if dtype in gpu.kv_typed:
             return gpu.kv_typed[dtype]
+        if dtype in gpu.kv_run:
+            no_latents = dtype in FP8_KV and gpu.architecture.startswith(tuple(self.fp8_latents_not_on))
+            return 2 if no_latents else 1
         kernels = [one for one in self.kv_kernels if one.runs(dtype, gpu)]
-        return 1 if dtype in gpu.kv_run else 2 * any(all(map(one.takes, models)) for one in kernels)
+        return 2 * any(all(map(one.takes, models)) for one in kernels)
 
     def no_kv(self, gpu: Gpu, dtype: str, model: Model) -> str | None:
         """Why a model's KV cache is not kept in a precision on a GPU, and what is; None where it is kept."""
@@ -403,7 +411,8 @@ class Engine(Accounting):
             return None
         named = f"{self.name} {self.default_version}"
         if dtype in kept:
-            return f"{named} keeps no latents in {dtype}. It keeps them in {', '.join(of_latents)}."
+            where = f" on {gpu.name}" if dtype in gpu.kv_run else ""
+            return f"{named} keeps no latents in {dtype}{where}. It keeps them in {', '.join(of_latents)}."
         of_others, own = self.runs_kv(gpu, dtype) > 0, [d for d in kept if d != dtype]
         whose = f" of {model.name}" if of_others else ""
         since = next((f", {one.from_version} does" for one in self.versions if one.brings(dtype, gpu)), "")

@@ -32,6 +32,7 @@ MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
 LEAST_SHOWN = Shown(1, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_asides": True},
     {"has_doubt": True},
     {"has_near_tie": True},
     {"has_run": True},

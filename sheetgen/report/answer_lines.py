@@ -112,9 +112,10 @@ _WAIT = template(
 )
 _HARDWARE = template(
     "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
-    "({layout}), {prices}, {region}[assumed?, assumed shape], "
-    "{day}[old? (old)][brought?, from {origin}]"
+    "({layout}), {prices}, {region}[assumed?, assumed shape]"
+    "[dated?, {day}[old? (old)]][brought?, from {origin}]"
     "[doubted?; {doubt}].",
+    dated=is_text(q.day),
     old=q.is_old,
     assumed=q.is_assumed,
     spare=q.needed > 0,
@@ -151,7 +152,7 @@ _PUBLISHED = template(
     held=q.is_held > 0,
 )
 _ALL_AT_ONCE = template("all {people} at once: {month}")
-_ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
+_ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
     "[named?{rent} for a day, |a day for ]{usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, "
@@ -164,7 +165,7 @@ _MEASURE = template(
     bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template("{usd} a month {load} by {host}, {precision}, {day}.")
+_HOSTED = template("{usd} a month {load} by {host}[dated?, {precision}, {day}].", dated=is_text(q.day))
 _DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
 _DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
@@ -285,12 +286,14 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, what is cheaper within the near tie,
+    """What an answer shows beside what it always says: so many ways to pay less, the step between two chances, what is
+    known of the cheapest host and the day of the price, what is cheaper within the near tie,
     what it is least sure of, what is measured on which machines, which target sets the price, that replicas share what
     arrives and times are averages, an empty line below the question, what each way rents, what is known of people, that
     no host is to be named."""
 
     n_ways: int = SHOWN_WAYS
+    has_asides: bool = True
     has_near_tie: bool = True
     has_doubt: bool = True
     has_run: bool = True
@@ -306,7 +309,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published,
     what a measurement decides, the cheapest hosted API."""
     for label, texts in (
-        ("sure", _sure(question, cell, shown.has_doubt)),
+        ("sure", _sure(question, cell, shown)),
         ("serves", _serves(question, cell, shown.has_routing)),
         ("history", _history(question, cell)),
         ("hardware", _hardware(question, cell, shown)),
@@ -318,12 +321,12 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("published", _published(question, cell)),
         ("if", _other_loads(question, cell, shown.has_known)),
         ("measure", _measure(question, cell, shown.has_run)),
-        ("hosted", _hosted(question, cell) if cell.hosted or shown.has_no_host else ()),
+        ("hosted", _hosted(question, cell, shown.has_asides) if cell.hosted or shown.has_no_host else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
 
-def _sure(question: Question, cell: CellRecord, has_doubt: bool) -> Iterator[str]:
+def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     """How sure the answer is, why to measure first, and what 0.9 costs."""
     answer, margin, settings = cell.answer, cell.at_level(MARGIN), question.settings
     reasons = [
@@ -332,11 +335,11 @@ def _sure(question: Question, cell: CellRecord, has_doubt: bool) -> Iterator[str
     ]
     is_open = answer.chance < MARGIN and OF_MARGIN.isdisjoint(cell.measure_first[:1])
     costs_no_more = margin is not None and margin.monthly_usd <= answer.monthly_usd * ABOUT
-    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell))))
+    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell) if shown.has_asides else "")))
     sentence = _SURE.fill(
         chance=str(wording.sure(answer.chance)),
         short=answer.limit == MEMORY,
-        doubted=has_doubt,
+        doubted=shown.has_doubt,
         doubt=_doubt(cell),
         measured=bool(reason),
         reason=reason,
@@ -417,6 +420,7 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         layout=Layout(answer.tensor_parallel_size, answer.data_parallel_size).words(answer.pipeline_parallel_size),
         prices=wording.price_class(candidate.purchase, less),
         region=candidate.region or "no stated region",
+        dated=shown.has_asides,
         day=candidate.price_as_of or "no stated date",
         is_assumed=candidate.assumed_shape,
         old=is_old(candidate, question, allowed),
@@ -612,7 +616,7 @@ def _month_of(question: Question, cell: CellRecord, other: AskingRecord | AllAtO
     return THE_SAME if same else amounts_of(question.settings)(other.monthly_usd)
 
 
-def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
+def _hosted(question: Question, cell: CellRecord, has_facts: bool) -> Iterator[str]:
     if not cell.hosted:
         yield f"{hosted_facts(question, cell).hosts}."
         return
@@ -621,6 +625,7 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
         host=question.reference.hosted.host_name(host.host),
         precision=host.precision or "precision unknown",
         usd=amounts_of(settings)(host.monthly_usd),
+        dated=has_facts,
         day=host.read_on,
         load=priced_for(question, cell),
     )

@@ -194,7 +194,7 @@ def test_the_weight_dtype_is_the_checkpoints(run: Run, here: Path) -> None:
         (here / "q.json").write_text(json.dumps({**config, "quantization_config": quantization}))
         out = run("size", "--model", "q.json", "--gpu", "h100").stdout
         kv = "fp8" if "kv_cache_scheme" in quantization else "bf16"
-        assert f"weights {dtype}, KV cache {kv}" in out
+        assert f"weights {dtype.upper()}, KV cache {kv}" in out
 
 
 def test_a_path_that_is_no_model(run: Run, here: Path) -> None:
