@@ -296,7 +296,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             rises=margin is not None and not _is_sure(cell, margin),
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
-        rented = _place(run.n_instances, run.instance)
+        rented = _place(question, run.n_instances, run.instance)
         is_advised = "impossible" in cell.measure_first
         yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
 
@@ -318,11 +318,16 @@ def _rental(
     )
     certainty = capital(str(_SURE.fill(sure=sure(rental.chance), short=is_short)))
     price = _approved(question, usd)
-    return Option(name, reply, price, "a month", (year, certainty), _place(rental.n_instances, rental.instance))
+    return Option(
+        name, reply, price, "a month", (year, certainty), _place(question, rental.n_instances, rental.instance)
+    )
 
 
-def _place(n_instances: int, instance: str) -> Cell:
-    return words("{}, {}", rent(n_instances, instance), provider_of(instance))
+def _place(question: Question, n_instances: int, instance: str) -> Cell:
+    """What is rented, and where."""
+    region = question.instances[instance].region
+    where = f"{provider_of(instance)} {region}" if region else provider_of(instance)
+    return words("{}, {}", rent(n_instances, instance), where)
 
 
 def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:

@@ -162,3 +162,8 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
     for usd in (decider.monthly_usd, cell.answer.monthly_usd, margin.monthly_usd):
         assert str(full_money(usd)) in said
     assert str(sure(even.chance)) in said
+
+
+def test_what_is_rented_stands_with_its_region() -> None:
+    asked, _ = requested()
+    assert "Azure eastus" in str(asked.options[0].rent)
