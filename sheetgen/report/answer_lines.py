@@ -151,7 +151,7 @@ _MEASURE = template(
     bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template("{usd} a month {load} by {host}, {precision}, {day}.")
+_HOSTED = template("{usd} a month[shared? {load}] by {host}, {precision}, {day}.", shared=is_text(q.load))
 _DECLINED_REASONS = {
     "not_held": template("nothing sold so holds the load"),
     "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
@@ -584,7 +584,7 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
         precision=host.precision or "precision unknown",
         usd=amounts_of(settings)(host.monthly_usd),
         day=host.read_on,
-        load=priced_for(question, cell),
+        load="" if cell.users >= 1 else str(priced_for(question, cell)),  # of people the question says how many
     )
     yield str(sentence)
 
