@@ -102,7 +102,7 @@ function* servedOf(record) {
 }
 
 // What could go wrong, each with what it costs.
-function* risksOf(record, margin, isSure) {
+function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
   if (!CONSTANTS.survive) yield say("request_fails", { machines: machinesWords(n_instances), n_instances, usd: lessOf(usd / n_instances) });
   if (question.users && question.users <= FACTS.most_at_once) {
@@ -126,7 +126,7 @@ function requestWords(record) {
     sentence: say("request_run", { what, month: dollars(record.monthly_usd) }),
     options: [...optionsOf(record, margin, isSure, measureOf(record))],
     serves: [...servedOf(record)],
-    risks: [...risksOf(record, margin, isSure)],
+    risks: [...risksOf(record)],
   };
 }
 
