@@ -292,7 +292,8 @@ class DecisionSheets:
     def answer(self) -> None:
         """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
         self.of.names |= self.inputs
-        add_choices(self.wiring, alone=True)
+        beside = {EVEN: 1, SURE: 2}
+        add_choices(self.wiring, takes_cheapest=[beside.get(context.level, 0) for context, _ in LOADS])
         self.terms = add_terms(self.wiring, COMMITTED)
         table = self.wiring.tables["loads"]
         self.rows = [table.row(i) for i in range(table.n_rows)]

@@ -89,6 +89,19 @@ def followed(default: Formula) -> Formula:
     return replace(default, inputs=("context_tokens", "answer_tokens", *default.inputs), function=read)
 
 
+@formula("Near tie in force", PERCENT)
+def near_tie_in_force(takes_cheapest: Any, asked_cheapest_usd: Any, near_tie_fraction: Any) -> Any:
+    """The near tie of a load's choice; 0 of the levels beside the answer, whose very cheapest is shown, but of an even
+    chance where that is the answer.
+
+    takes_cheapest: 0 the answer's own, 1 an even chance, above it another level.
+
+    Source: INTERFACE (by_confidence: what is cheapest at each level).
+    """
+    is_beside = where(takes_cheapest > 1, 1, where(both(takes_cheapest == 1, is_number(asked_cheapest_usd)), 1, 0))
+    return where(is_beside == 1, 0, near_tie_fraction)
+
+
 @formula("Target of the case, ms", WHOLE)
 def case_target_ms(target_ms: Any, followed_ms: Any, case_followed_ms: Any) -> Any:
     """The target of a case: that of its own tokens, where nobody typed over the one that follows the tokens.

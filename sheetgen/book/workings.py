@@ -230,14 +230,16 @@ OF_CHOSEN = (
 )  # fmt: skip
 
 
-def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
+def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = ()) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
-    alone: without the next cheapest, the cache of the load and unit costs.
+    takes_cheapest: of Decision, by load, as `near_tie_in_force` reads it; its loads have no next cheapest, no cache of
+    the load and no unit costs.
     """
+    alone = bool(takes_cheapest)
     table, columns = wiring.tables["loads"], wiring.tables["loads"].columns
     rows = _made_of(_rows(table), table.n_rows)
-    _add_steps(table, rows, _CALLED)
+    _add_steps(table, rows, _CALLED, takes_cheapest=takes_cheapest)
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
     for name, label, reads, display, width in OF_CHOSEN:
@@ -343,9 +345,16 @@ def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
     return choose(key, own)
 
 
-def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], prefix: str = "", of: str = "") -> None:
+def _add_steps(
+    table: Table,
+    rows: dict[str, Read],
+    called: Mapping[str, str],
+    prefix: str = "",
+    of: str = "",
+    takes_cheapest: Sequence[int] = (),
+) -> None:
     """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
-    before their heads."""
+    before their heads. takes_cheapest: as in `add_choices`."""
     rows = dict(rows)
     for step in STEPS:
         name = COLUMNS_OF_STEPS.get(step.name, step.name)
@@ -353,6 +362,11 @@ def _add_steps(table: Table, rows: dict[str, Read], called: Mapping[str, str], p
         width = 14 if name.endswith("usd") else 12
         table.computed(step, rows, name=column, label=f"{of}{step.label}", width=width)
         rows[step.name] = table.columns[column]
+        if takes_cheapest and step is choice.cheapest_usd:
+            table.given("takes_cheapest", "Takes the very cheapest", takes_cheapest, PLAIN, role="fixed", width=8)
+            asked = table.columns[column][0]._replace(lock="both")
+            table.computed(figures.near_tie_in_force, {"asked_cheapest_usd": asked}, name="near_tie", width=8)
+            rows["near_tie_fraction"] = table.columns["near_tie"]
 
 
 def _verdict(table: Table, i: int, monthly: Range) -> Lookup:

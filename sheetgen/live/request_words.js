@@ -47,7 +47,7 @@ function* optionsOf(record, margin, isSure, measure) {
   else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
   if (!measure) return;
   const run = measure.decider ?? measure;
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: run.instance === record.chosen.instance ? "" : placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
 }
 
 // What a day of measuring is, and what hangs on it.
@@ -102,10 +102,8 @@ function* servedOf(record) {
 }
 
 // What could go wrong, each with what it costs.
-function* risksOf(record, margin, isSure) {
+function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
-  const isShort = Number(record.limit === "memory" && record.chance < FACTS.levels.sure);
-  if (!isSure) yield say("request_too_slow", { usd: margin ? lessOf(margin.monthly_usd - usd) : "", is_short: isShort });
   if (!CONSTANTS.survive) yield say("request_fails", { machines: machinesWords(n_instances), n_instances, usd: lessOf(usd / n_instances) });
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
@@ -128,7 +126,7 @@ function requestWords(record) {
     sentence: say("request_run", { what, month: dollars(record.monthly_usd) }),
     options: [...optionsOf(record, margin, isSure, measureOf(record))],
     serves: [...servedOf(record)],
-    risks: [...risksOf(record, margin, isSure)],
+    risks: [...risksOf(record)],
   };
 }
 

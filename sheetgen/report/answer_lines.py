@@ -165,7 +165,11 @@ _MEASURE = template(
     bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template("{usd} a month {load} by {host}[dated?, {precision}, {day}].", dated=is_text(q.day))
+_HOSTED = template(
+    "{usd} a month[shared? {load}] by {host}[dated?, {precision}, {day}].",
+    shared=is_text(q.load),
+    dated=is_text(q.day),
+)
 _DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
 _DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
@@ -627,7 +631,7 @@ def _hosted(question: Question, cell: CellRecord, has_facts: bool) -> Iterator[s
         usd=amounts_of(settings)(host.monthly_usd),
         dated=has_facts,
         day=host.read_on,
-        load=priced_for(question, cell),
+        load="" if cell.users >= 1 else str(priced_for(question, cell)),  # of people the question says how many
     )
     yield str(sentence)
 

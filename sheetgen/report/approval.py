@@ -69,8 +69,7 @@ _FINDING = template(
 )
 _SHARED = template("{names} each move the cost by up to {usd}")
 _TOGETHER = template(
-    "{first}, {second} each: [served?{load} a month|nothing serves it]; all of the above together: "
-    "[carried?{every}|nothing serves it].",
+    "First two together [served?{load}|nothing serves]; all together [carried?{every}|nothing serves].",
     served=q.served == 1,
     carried=q.carried == 1,
 )
@@ -84,14 +83,8 @@ _ENOUGH = template(
 )
 _SPEED = template("The first word comes {wait}", wait=sentences.wait)
 _PER_PERSON = template("{usd} a person a month.")
-_TOO_SLOW = template(
-    "It proves too [short?small or ]slow: [surer?the margin costs {usd} more a month|nothing is surer].",
-    short=q.is_short == 1,
-    surer=is_text(q.usd),
-)
 _FAILS = template(
-    "[several?One of {machines} fails: too few are left|The machine fails: the service stops]. A spare costs {usd} a "
-    "month.",
+    "[several?One of {machines}|The machine] fails: a spare costs {usd} a month.",
     several=q.n_instances > 1,
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
@@ -101,8 +94,8 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "We never measured [started?the speed of ]this hardware: [other?the cheapest that we did costs {usd} a month|a day "
-    "of it costs {usd}].",
+    "We never measured [started?the speed of ]this hardware: [other?the cheapest measured is {usd} a month|a day of it "
+    "costs {usd}].",
     started=q.is_started == 1,
     other=q.is_other == 1,
 )
@@ -118,7 +111,7 @@ _BASIS = template(
 # What the live page says of a request, too.
 SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "test": _TEST,
-    "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON, "too_slow": _TOO_SLOW,
+    "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON,
     "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY, "reserve": _RESERVE, "bound": _BOUND,
     "excluded": template(f"Not in the price: {_EXCLUDED}."),
 }  # fmt: skip
@@ -126,12 +119,12 @@ _UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counte
 SOME_QUALITY = template("quality: test it first")
 # By kind: what is changed, and what we give up, in as few words as a table has room for.
 WAYS: dict[str, tuple[Template, Template]] = {
-    "less_sure": (template("only {less}"), template("certainty: {few}, not {many}")),
+    "less_sure": (template("only {less}"), template("certainty")),
     "fp8_weights": (template("the model in 8 bits"), SOME_QUALITY),
     "kv_fp8": (template("conversations in 8 bits"), SOME_QUALITY),
     "four_bits": (template("the model in 4 bits"), template("more quality: test it first")),
     "hours": (template("{what}"), template("answers at night")),
-    "term": (template("a {term} term"), template("cancelling; pays off in {months:tenths} months")),
+    "term": (template("a {term} term"), template("pays off in {months:tenths} months")),
     "provider": (
         template("{what} instead"),
         template("nothing, if allowed[cheaper_still?; {further}: {further_usd}]", cheaper_still=is_text(q.further)),
@@ -172,7 +165,7 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         margin=full_money(margin.monthly_usd) if margin else NONE,
         finding=_finding(cell, movers) if movers else NONE,
         movers=movers,
-        together=_moved_together(cell, movers) if movers else NONE,
+        together=_moved_together(cell) if movers else NONE,
         ways=tuple(_way(question, cell, way) for way in _ways(cell)),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
@@ -296,7 +289,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             rises=margin is not None and not _is_sure(cell, margin),
             settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
-        rented = _place(run.n_instances, run.instance)
+        rented: Text = "" if run.instance == answer.instance else _place(run.n_instances, run.instance)
         is_advised = "impossible" in cell.measure_first
         yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
 
@@ -356,7 +349,7 @@ def _length_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Mov
 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
-    return "Speed", Cell("faster to slower than predicted"), (sure(move.low), sure(move.high))
+    return "Speed", Cell("faster to slower"), (sure(move.low), sure(move.high))
 
 
 def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -379,17 +372,14 @@ _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
 }
 
 
-def _moved_together(cell: CellRecord, movers: Sequence[Mover]) -> Text:
+def _moved_together(cell: CellRecord) -> Text:
     """What the load's high ends take together, and all high ends at once."""
     by_input = {move.input: move for move in cell.moves}
     load, everything = (by_input.get(name) for name in (LOAD_AND_CONTEXT, EVERYTHING))
     if load is None or everything is None:
         return NONE
-    (_, first), (_, second) = (mover.ends for mover in movers[:2])
     months = [full_money(move.high_usd) if move.high_usd is not None else NONE for move in (load, everything)]
     return _TOGETHER.fill(
-        first=first,
-        second=second,
         load=months[0],
         every=months[1],
         served=load.high_usd is not None,
@@ -438,7 +428,6 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     values = {
         "what": way.what.removesuffix(", not requested").replace(" only", ""),
         "less": sure(way.chance or 0),
-        **{name: _percent(chance) for name, chance in (("few", way.chance or 0), ("many", cell.answer.chance))},
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",
@@ -458,10 +447,6 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         kind=way.kind,
         is_best=way in cell.pay_less,
     )
-
-
-def _percent(chance: float) -> str:
-    return str(sure(chance)).removesuffix(" sure")
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -493,10 +478,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     """What could go wrong, each with what it costs."""
-    answer, margin, usd = cell.answer, cell.at_level(MARGIN), cell.answer.monthly_usd
-    if not _is_sure(cell, margin):
-        more = full_money(margin.monthly_usd - usd) if margin else NONE
-        yield _TOO_SLOW.fill(usd=more, surer=margin is not None, short=wording.is_short(answer))
+    answer, usd = cell.answer, cell.answer.monthly_usd
     if question.settings.survive:
         yield _SURVIVED.fill(lost=wording.lost(question))
     else:
@@ -531,9 +513,8 @@ def _basis(question: Question, rented: Sequence[str], cards: Sequence[Card], ask
     settings = question.settings
     days: dict[str, list[str]] = {}
     for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
-        days.setdefault(wording.provider_name(candidate.provider), []).append(
-            wording.day_words(notes.price_date(candidate))
-        )
+        where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
+        days.setdefault(where, []).append(wording.day_words(notes.price_date(candidate)))
     others = [words("{} {}", card.model, card.monthly) for i, card in enumerate(cards) if i != asked]
     exchange = ""
     if settings.currency != "USD":

@@ -45,7 +45,9 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
         parts=_parts(started, units),
         token=_band(cell, "tpot", milliseconds, 1000) if cell.output_tokens > 1 else None,
         first_token=_band(cell, "ttft", seconds, 1),
-        breaks=sentences.replica_breaks.fill(requests=chosen.requests_per_replica, in_target=most, held=held),
+        breaks=sentences.replica_breaks.fill(
+            requests=chosen.requests_per_replica, in_target=most, counted=chosen.sequences_per_replica, held=held
+        ),
         lengths=words("{} of {}", whole(cell.context_tokens), whole(min(longest, limit))),
         stack=stack,
     )

@@ -282,7 +282,9 @@ longest_fit = template(
     whole=q.tokens >= q.limit_tokens,
 )
 replica_breaks = template(
-    "{requests}; [timed?too slow from {in_target:next}, ]memory for {held}", timed=q.in_target < q.held
+    "{requests}; [timed?too slow from {in_target:next}, ]memory for [counted?{counted} to ]{held}",
+    timed=q.in_target < q.held,
+    counted=q.counted < q.held,
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache of this load {cache}")
 speed_finding = template(

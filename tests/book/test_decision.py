@@ -175,6 +175,23 @@ def test_it_opens_with_the_people_of_the_request_and_counts_requests_at_once_wit
     assert {name: found[name] for name in answer} == {name: built[name] for name in answer}
 
 
+def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_path: Path) -> None:
+    """8b at 90%: $9,820 on four machines; the near tie, as of the answer itself, would take one for $10,191."""
+    machines = "aws/g7e.2xlarge,azure/Standard_NC40ads_H100_v5,azure/Standard_NC80adis_H100_v5"
+    given = {**OPTIONS, "instances": machines}
+    built, _ = books.build(tmp_path, "one", given)
+    cell = record_of(solve(ask(books.catalog(), given))).cells[0]
+    for changes, line, level in (({}, "D10", 0.9), ({}, "D11", 0.5), ({"in_decision_confidence": 0.9}, "D10", 0.9)):
+        at_level = cell.at_level(level)
+        assert at_level is not None
+        shown = str(values_after(built, changes)["Decision", line])
+        assert f"${at_level.monthly_usd:,.0f} on {at_level.n_instances} × " in shown
+    surest = record_of(solve(ask(books.catalog(), {**given, "confidence": "0.9"}))).cells[0].answer
+    found = values_after(built, {"in_decision_confidence": 0.9})
+    assert found["rec_decision_monthly_usd"] == pytest.approx(surest.monthly_usd, rel=1e-9)
+    assert surest.monthly_usd > cell.at_level(0.9).monthly_usd  # type: ignore[union-attr]
+
+
 def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
     """At 20 a day each: twice the people, twice the tokens; without people those whom the requests are enough for."""
 
