@@ -443,7 +443,8 @@ class PayLess:
 class MoveRecord:
     """An input that moves the month: two values of it, and the month at each; None where nothing holds the load then.
 
-    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices.
+    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices; of
+    several together load_and_context, whose ends are factors of both, and everything.
     """
 
     input: str
@@ -543,6 +544,7 @@ class CellRecord:
     cheaper_longer: LongerContext | None
     left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
+    other_terms: tuple[PayLess, ...]  # commitments that save less than the best, which is in pay_less
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})

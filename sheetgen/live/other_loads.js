@@ -14,7 +14,8 @@ function atLoads({ question, grid }, amounts, kind = loadName(question)) {
     kind === "concurrent_requests" ? 0 : peakOf({ ...question.workload, ...none, [kind]: amount }),
   );
   const places = amounts.map(() => 0);
-  const wide = Object.assign(grid.along("load", amounts.length, { pace: places }), { offers: grid.offers });
+  const timed = kind === "concurrent_requests" ? inClosedLoop(grid) : grid;
+  const wide = Object.assign(timed.along("load", amounts.length, { pace: places }), { offers: grid.offers });
   const isKind = (name) => amounts.map((amount) => (kind === name ? amount : 0));
   wide.put(["load"], "concurrent_requests", isKind("concurrent_requests"));
   wide.put(["load"], "stated_users", isKind("users"));
@@ -25,6 +26,14 @@ function atLoads({ question, grid }, amounts, kind = loadName(question)) {
   const read = (name) => wide.values(name, ["load"]);
   const [usd, positions, n_instances] = ["chosen_usd", "chosen_position", "fewest_instances"].map(read);
   return amounts.map((_, i) => (usd[i] === usd[i] ? rentalOnly(rentalOf(wide, positions[i] - 1, n_instances[i], usd[i])) : null));
+}
+
+// The grid with the times of requests at once, which differ from those of a rate where answers are short.
+function inClosedLoop(grid) {
+  if (grid.values("closed_loop", [])[0] === 1) return grid;
+  const other = Object.assign(grid.again(), { gpus: grid.gpus, layouts: grid.layouts, offers: grid.offers });
+  other.put([], "closed_loop", [1]);
+  return readAgain(other, "at_levels");
 }
 
 const WIDER = 4; // times the load: how far the curve goes

@@ -52,13 +52,18 @@ function* optionsOf(record, margin, isSure, measure) {
 
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
-  const run = measure.decider ?? measure;
+  const run = measure.decider ?? measure,
+    even = record.by_confidence.find((level) => level?.confidence === FACTS.levels.even);
   return say("request_test", {
     machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
     requests: requestsWord(record.question),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
+    chance: sureWords(measure.decider && even ? even.chance : record.chance),
+    month: lessOf(record.monthly_usd),
+    higher: margin ? lessOf(margin.monthly_usd) : "",
+    level: sureWords(FACTS.levels.sure),
     rises: Number(Boolean(margin) && !isSure),
-    settled: Number(Boolean(margin) && isSure),
+    settled: Number(!measure.decider && Boolean(margin) && isSure),
   });
 }
 

@@ -20,7 +20,8 @@ from sheetgen.report.host_words import hosted_facts, priced_for
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
-from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS, other_words
+from sheetgen.report.page import NOT_SURE_OF
+from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
@@ -78,8 +79,8 @@ _MONTH = template(
     bound=is_text(q.binds),
 )
 _SURE = template(
-    "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
-    "that no machine fails.[doubted? Least sure: {doubt}.][measured? {reason}]"
+    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}."
+    "[doubted? Least sure: {doubt}.][measured? {reason}]"
     "[priced? {level} costs {month}[elsewhere?, {rent}].][nothing? Nothing is {level}.]",
     short=q.is_short == 1,
     doubted=is_text(q.doubt),
@@ -94,13 +95,18 @@ _SERVES = template(
     routed=q.is_routed,
     alone=q.is_alone == 1,
 )
+_HISTORY = template(
+    "GPU memory keeps one for {kept}, and a person asks again after {asked} on average: by then it is read anew, or "
+    "comes from a KV store."
+)
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
-    "[paced? (target {pace_target})]][mean? on average].",
+    "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy].",
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
+    some=q.is_some == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
@@ -159,14 +165,8 @@ _MEASURE = template(
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
 _HOSTED = template("{usd} a month {load} by {host}, {precision}, {day}.")
-_DECLINED_REASONS = {
-    "not_held": template("nothing sold so holds the load"),
-    "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
-    "no_saving": template("{month} a month, no less than on demand"),
-}
-_DECLINED = template(
-    "{term} was requested and is no answer: {reason}; {unpriced} of {instances} types lack that price.",
-)
+_DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
+_DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
 
 
@@ -229,9 +229,12 @@ def _unmet_survival(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def filters_of(question: Question) -> str:
-    """What was requested of the hardware beside the load and its class; nothing where it is all by default."""
+    """What was requested of the hardware beside the load and its class; nothing where it is all by default. Vendors
+    count only where no GPU and no instance is named."""
     options = question.options
     requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
+    if not requested.keys().isdisjoint(("gpus", "instances")):
+        requested.pop("vendors", None)
     return ", ".join(words.format(_stated(options[name])) for name, words in requested.items())
 
 
@@ -305,6 +308,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     for label, texts in (
         ("sure", _sure(question, cell, shown.has_doubt)),
         ("serves", _serves(question, cell, shown.has_routing)),
+        ("history", _history(question, cell)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
@@ -384,8 +388,21 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
         pace_target=f"{1000 / pace:.0f}" if pace else "",
         aimed=bool(first and settings.speed_targets),
         paced=bool(pace and settings.speed_targets),
+        some=answer.replicas_held > answer.n_replicas,
+        needed=answer.n_replicas,
+        held=answer.replicas_held,
     )
     yield f"{capacity} {wait}"
+
+
+def _history(question: Question, cell: CellRecord) -> Iterator[str]:
+    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone."""
+    if not (cell.is_rate and question.loads[cell.row].users and question.workload_of(cell.row).history_hit_fraction):
+        return
+    spare = max(0.0, cell.answer.memory_holds - (cell.concurrent_requests or 0))
+    kept_seconds, asks_again_seconds = (held / cell.requests_per_second for held in (spare, cell.users))
+    if kept_seconds < asks_again_seconds:
+        yield str(_HISTORY.fill(kept=wording.span(kept_seconds), asked=wording.span(asks_again_seconds)))
 
 
 def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
@@ -490,7 +507,7 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     chosen = (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)
     # A commitment to other machines than the answer's names them.
     ways = [
-        _way(question, way, shown.has_rent or (way.kind == "term" and way.instance != cell.answer.instance))
+        _way(question, cell, way, shown.has_rent or (way.kind == "term" and way.instance != cell.answer.instance))
         for way in chosen
     ]
     if shown.has_rent:
@@ -499,14 +516,14 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         yield f"{'; '.join(ways)}."
 
 
-def _way(question: Question, way: PayLess, has_rent: bool) -> str:
+def _way(question: Question, cell: CellRecord, way: PayLess, has_rent: bool) -> str:
     """A way in a line, or without what is rented in fewest words; very many machines are always named."""
     n_instances, further = way.n_instances or 0, way.further
     is_named = has_rent or n_instances > question.reference.assumption("many_instances")
     amount = amounts_of(question.settings)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else WAYS[way.kind].short.fill(),
+        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell.answer.chance),
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",
@@ -516,9 +533,9 @@ def _way(question: Question, way: PayLess, has_rent: bool) -> str:
     return str(sentence)
 
 
-def way_words(question: Question, way: PayLess) -> str:
+def way_words(question: Question, cell: CellRecord, way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
-    return str(_GIVES_UP.fill(way=_way(question, way, has_rent=True), gives_up=way.gives_up))
+    return str(_GIVES_UP.fill(way=_way(question, cell, way, has_rent=True), gives_up=way.gives_up))
 
 
 def _longer(question: Question, cell: CellRecord) -> Iterator[str]:

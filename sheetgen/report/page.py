@@ -45,9 +45,8 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-SURE_OF = (
-    "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
-)
+NOT_SURE_OF = "not that the load is right, nor that no machine fails"
+SURE_OF = f"Sure that these machines are {{}}fast enough for this load; {NOT_SURE_OF}"
 COMMON_DEATHS = (
     "startup_weights_do_not_fit",
     "startup_kv_pool_too_small",
@@ -173,6 +172,7 @@ class WayRow:
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
+    is_best: bool = True  # of its kind
 
     @property
     def binds(self) -> bool:
@@ -359,6 +359,7 @@ class Request:
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     finding: Text = ""  # the bars' title
+    together: Text = NONE  # what several of them cost together
     movers: tuple[Mover, ...] = ()
     ways: tuple[WayRow, ...] = ()
     serves: tuple[Text, ...] = ()

@@ -39,7 +39,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "fp8_weights": (
         template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
-        template("FP8 weights"),
+        template(f"FP8 weights{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "kv_fp8": (
         template(f"an FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
@@ -49,7 +49,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "four_bits": (
         template(f"weights in 4 bits[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
-        template("4 bits"),
+        template(f"4 bits{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "hours": (
         template(
@@ -99,7 +99,10 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
     def worded(cell: CellRecord) -> CellRecord:
         answer_chance = cell.chosen.chance if cell.chosen is not None else 0.0
-        return replace(cell, pay_less=tuple(_worded(way, question, answer_chance) for way in cell.pay_less))
+        ways, terms = (
+            tuple(_worded(way, question, answer_chance) for way in part) for part in (cell.pay_less, cell.other_terms)
+        )
+        return replace(cell, pay_less=ways, other_terms=terms)
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
@@ -157,6 +160,12 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
     }
     what, gives_up, short = (sentence.fill(**slots) for sentence in WAYS[way.kind])
     return what, gives_up, short
+
+
+def short_words(way: PayLess, question: Question, answer_chance: float) -> Cell:
+    """What a way is in fewest words."""
+    _, _, short = way_words(way, question, answer_chance)
+    return short
 
 
 def _worded(way: PayLess, question: Question, answer_chance: float) -> PayLess:

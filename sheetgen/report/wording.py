@@ -17,7 +17,7 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
-from sheetgen.question.deployment import draft_columns, model_columns
+from sheetgen.question.deployment import SECONDS_PER_HOUR, draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
@@ -508,3 +508,11 @@ def weights_in(model: Model, dtype: str) -> float:
     """All weights in that precision, by the formula; the size of a known checkpoint beats it."""
     columns = model_columns(model, dtype, model.kv_cache_dtype)
     return float(weights.weights_bytes.of(columns))
+
+
+def span(seconds: float) -> str:
+    """A length of time in the largest unit of which it has two."""
+    for unit, of_unit in (("days", 24 * SECONDS_PER_HOUR), ("hours", SECONDS_PER_HOUR), ("minutes", 60)):
+        if seconds >= 2 * of_unit:
+            return f"{seconds / of_unit:.0f} {unit}"
+    return f"{seconds:.0f} seconds"

@@ -228,3 +228,31 @@ def test_all_has_every_reason_and_the_details() -> None:
     said, few = recommend_text(solved(7), False, True), recommend_text(solved(7), True, False)
     assert "more: --all shows them" in few and "--all" not in said and "OWNING" in said
     assert len(said.split("\n")) > len(few.split("\n"))
+
+
+def labels_of(options: dict[str, Any]) -> list[str]:
+    """Labels of the lines of an answer."""
+    text = recommend_text(recommended(options, Catalog()))
+    return re.findall(r"^([a-z]+(?: [a-z]+)?) {2,}\S", text, re.MULTILINE)
+
+
+def test_a_history_that_memory_loses_before_the_person_asks_again_is_said() -> None:
+    seldom = {"model": "llama-3.3-70b", "input_tokens": 24_000, "output_tokens": 50, "users": 500}
+    history = {"history_hit_fraction": 0.8}
+    assert "history" in labels_of({**seldom, **history, "requests_per_user_per_day": 3})
+    assert "history" not in labels_of(seldom)
+    assert "history" not in labels_of({**seldom, **history, "input_tokens": 500, "users": 3})
+
+
+def test_vendors_are_no_filter_where_a_gpu_is_named() -> None:
+    load = {"model": "8b", "concurrent_requests": 4, "providers": "oci", "vendors": "amd"}
+    named, plain = (recommend_text(recommended({**load, **more}, Catalog())) for more in ({"gpus": "h200"}, {}))
+    assert "GPUs of amd" in plain and "GPUs of amd" not in named
+
+
+def test_speed_is_that_of_the_replicas_that_are_enough() -> None:
+    load = {"model": "8b", "concurrent_requests": 4, "instances": "aws/p5.48xlarge"}
+    solved = recommended(load, Catalog())
+    chosen = recommend_json(solved)
+    text = " ".join(recommend_text(solved).split())
+    assert chosen["n_replicas"] == 1 and "with 1 of the 2 replicas busy" in text
