@@ -230,7 +230,7 @@ def _details(
     if found:
         yield "CERTAINTY", _certainty(cell)
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
-        yield "EVERY WAY TO PAY LESS", (way_words(question, way) for way in cell.pay_less)
+        yield "EVERY WAY TO PAY LESS", (way_words(question, cell, way) for way in cell.pay_less)
         yield "NEXT CHEAPEST", _instead(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)

@@ -50,12 +50,14 @@ FACTS.models.forEach((model, place) => {
   }
 });
 
+const partsOf = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
+
 // The model of a name. Throws QuestionError with those whose names have the most of its words.
 function modelOf(name) {
   const asked = String(name).toLowerCase().trim(),
     found = MODELS.get(asked);
   if (found) return found;
-  const parts = asked.split(/[^a-z0-9.]+/).filter(Boolean);
+  const parts = partsOf(asked);
   const shared = (model) =>
     parts.filter((part) => [...model.names, model.id, model.name].some((known) => known.toLowerCase().includes(part)))
       .length;

@@ -21,7 +21,7 @@ from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.page import NOT_SURE_OF
-from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS, other_words
+from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
@@ -515,7 +515,7 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     chosen = (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)
     # A commitment to other machines than the answer's names them.
     ways = [
-        _way(question, way, shown.has_rent or (way.kind == "term" and way.instance != cell.answer.instance))
+        _way(question, cell, way, shown.has_rent or (way.kind == "term" and way.instance != cell.answer.instance))
         for way in chosen
     ]
     if shown.has_rent:
@@ -524,14 +524,14 @@ def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         yield f"{'; '.join(ways)}."
 
 
-def _way(question: Question, way: PayLess, has_rent: bool) -> str:
+def _way(question: Question, cell: CellRecord, way: PayLess, has_rent: bool) -> str:
     """A way in a line, or without what is rented in fewest words; very many machines are always named."""
     n_instances, further = way.n_instances or 0, way.further
     is_named = has_rent or n_instances > question.reference.assumption("many_instances")
     amount = amounts_of(question.settings)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else WAYS[way.kind].short.fill(),
+        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell.answer.chance),
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",
@@ -541,9 +541,9 @@ def _way(question: Question, way: PayLess, has_rent: bool) -> str:
     return str(sentence)
 
 
-def way_words(question: Question, way: PayLess) -> str:
+def way_words(question: Question, cell: CellRecord, way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
-    return str(_GIVES_UP.fill(way=_way(question, way, has_rent=True), gives_up=way.gives_up))
+    return str(_GIVES_UP.fill(way=_way(question, cell, way, has_rent=True), gives_up=way.gives_up))
 
 
 def _longer(question: Question, cell: CellRecord) -> Iterator[str]:

@@ -19,7 +19,7 @@ from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
 from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
-from sheetgen.report.pay_less_words import TERMS
+from sheetgen.report.pay_less_words import TERMS, is_below
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
@@ -116,6 +116,8 @@ SENTENCES: dict[str, Template] = {
     "excluded": template(f"Not in the price: {_EXCLUDED}."),
 }  # fmt: skip
 _UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
+OF_CERTAINTY = ("less_sure", "provider")  # whose own words say how sure they are
+_LESS_SURE = template("{gives_up}[less_sure?; {few} sure]", less_sure=q.is_less_sure == 1)
 SOME_QUALITY = template("quality: test it first")
 # By kind: what is changed, and what we give up, in as few words as a table has room for.
 WAYS: dict[str, tuple[Template, Template]] = {
@@ -127,7 +129,11 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "term": (template("a {term} term"), template("pays off in {months:tenths} months")),
     "provider": (
         template("{what} instead"),
-        template("nothing, if allowed[cheaper_still?; {further}: {further_usd}]", cheaper_still=is_text(q.further)),
+        template(
+            "[less_sure?certainty: {few}, not {many}|nothing, if allowed][cheaper_still?; {further}: {further_usd}]",
+            less_sure=q.is_less_sure == 1,
+            cheaper_still=is_text(q.further),
+        ),
     ),
     "own": (template("owning the machines"), template("cash up front, staff, space")),
     "hosted": (
@@ -425,9 +431,12 @@ def _ways(cell: CellRecord) -> Iterator[PayLess]:
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     change, gives_up = WAYS[way.kind]
+    own, answer = (cell.answer.chance if way.chance is None else way.chance), cell.answer.chance
     values = {
-        "what": way.what.removesuffix(", not requested").replace(" only", ""),
-        "less": sure(way.chance or 0),
+        "what": way.what.removesuffix(f", {sure(own)}").removesuffix(", not requested").replace(" only", ""),
+        "less": sure(own),
+        **{name: _percent(chance) for name, chance in (("few", own), ("many", answer))},
+        "is_less_sure": int(is_below(own, answer)),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",
@@ -438,12 +447,15 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     if way.kind == "hosted":
         rented = priced_for(question, cell)
     commits = full_money(way.commits_usd) if way.commits_usd else "nothing"
+    given_up = str(gives_up.fill(**values))
+    if way.kind not in OF_CERTAINTY:
+        given_up = str(_LESS_SURE.fill(gives_up=given_up, **values))
     return WayRow(
         str(change.fill(**values)),
         rented,
         full_money(way.monthly_usd),
         commits,
-        str(gives_up.fill(**values)),
+        given_up,
         kind=way.kind,
         is_best=way in cell.pay_less,
     )

@@ -11,7 +11,7 @@ from sheetgen.answer.confidences import EVEN
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
-from sheetgen.report.pay_less_words import way_words
+from sheetgen.report.pay_less_words import short_words
 from sheetgen.report.wording import money, plural, rent, rented_gpus
 from sheetgen.units import USD_CENTS
 
@@ -162,7 +162,7 @@ def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
 
 
 def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    *_, short = way_words(way, question, cell.answer.chance)
+    short = short_words(way, question, cell.answer.chance)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE

@@ -39,7 +39,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "fp8_weights": (
         template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
-        template("FP8 weights"),
+        template(f"FP8 weights{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "kv_fp8": (
         template(f"an FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
@@ -49,7 +49,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "four_bits": (
         template(f"weights in 4 bits[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
-        template("4 bits"),
+        template(f"4 bits{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "hours": (
         template(
@@ -119,7 +119,7 @@ def board_of(gpu: Gpu) -> tuple[int, str]:
     return (min(sizes), f"a {board} has {' or '.join(map(str, sizes))}") if sizes else (1, "")
 
 
-def _is_below(chance: float, other: float) -> bool:
+def is_below(chance: float, other: float) -> bool:
     """Whether a chance is below another by what is shown of both."""
     return chance < other and str(sure(chance)) != str(sure(other))
 
@@ -131,19 +131,19 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
-    is_short = _is_below(answer_chance, asked)
+    is_short = is_below(answer_chance, asked)
 
     def told(chance: float | None) -> str:
         if chance is None:
             return ""
-        is_told = way.kind == "less_sure" or is_short or _is_below(chance, max(asked, answer_chance))
+        is_told = way.kind == "less_sure" or is_short or is_below(chance, max(asked, answer_chance))
         return str(sure(chance)) if is_told else ""
 
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
         "sure": told(way.chance),
-        "is_less_sure": int(way.chance is not None and _is_below(way.chance, answer_chance)),
+        "is_less_sure": int(way.chance is not None and is_below(way.chance, answer_chance)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
@@ -160,6 +160,12 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
     }
     what, gives_up, short = (sentence.fill(**slots) for sentence in WAYS[way.kind])
     return what, gives_up, short
+
+
+def short_words(way: PayLess, question: Question, answer_chance: float) -> Cell:
+    """What a way is in fewest words."""
+    _, _, short = way_words(way, question, answer_chance)
+    return short
 
 
 def _worded(way: PayLess, question: Question, answer_chance: float) -> PayLess:

@@ -350,7 +350,6 @@ function readAddress() {
 // A field that finds a model by any parts of its names ---------------------------------------------------------------
 
 const MOST_LISTED = 60;
-const partsOf = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
 const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
 
 // The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
