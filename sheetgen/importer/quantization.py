@@ -53,7 +53,6 @@ class Stored:
 
 
 FP8 = Stored("fp8", 8)
-NVFP4 = Stored("nvfp4", 4, FP4_GROUP, scale_bytes=1)
 MXFP4 = Stored("mxfp4", 4, MXFP4_GROUP, scale_bytes=1)
 
 

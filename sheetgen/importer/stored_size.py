@@ -15,11 +15,9 @@ ELEMENT_BYTES = 2  # of what is not quantized
 
 @dataclass(frozen=True)
 class StoredSize:
-    """Bytes of all files; those of them that wait for speculative decoding; the body's elements that its matrices leave
-    in 16 bits; and the elements by precision."""
+    """Bytes of all files; the body's elements that its matrices leave in 16 bits; and the elements by precision."""
 
     files_bytes: int
-    waiting_bytes: int
     left_in_16_bits: int
     elements: Counter[str]
 
@@ -97,7 +95,7 @@ def measure_checkpoint(decoder: Decoder, recipe: Recipe, hidden: int, beside: in
         waiting += walk.layer_bytes(layer, list(_mtp_names(walk, n, i)), (i, n + i))
     waiting += walk.matrices_bytes(decoder.joining.matrices, ("mtp", "mtp.0"), (0, n))
     waiting += decoder.joining.unquantized * ELEMENT_BYTES
-    return StoredSize(size + waiting, waiting, left, elements)
+    return StoredSize(size + waiting, left, elements)
 
 
 def _rest_bytes(walk: _Walk, rest: Tally) -> int:

@@ -32,11 +32,6 @@ class Rate:
     requests_per_day: float = 0.0
     tokens_per_day: float = 0.0
 
-    @property
-    def is_by_day(self) -> bool:
-        """Whether it was stated by the day, or by people, who ask so many times a day."""
-        return any(getattr(self, name) > 0 for name in BY_DAY)
-
     def per_day(self, workload: Workload) -> float:
         """Requests of a day; 0 where they were stated by the second."""
         return float(people.day_requests.of({**vars(self), **dict(workload)}))

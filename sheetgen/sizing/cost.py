@@ -432,21 +432,12 @@ def owned_running_usd(owned_energy_usd: Quantity, owned_site_usd: Quantity) -> A
     return number_where(both(is_number(owned_energy_usd), is_number(owned_site_usd)), owned_energy_usd + owned_site_usd)
 
 
-@formula("Cash in the month, $", USD)
-def cash_in_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Quantity) -> Any:
-    """What is paid out in a month, in US dollars; months count from 1, and the first has what is paid up front.
-
-    Source: definition; today's prices, nothing is discounted.
-    """
-    known = both(is_number(up_front_usd), is_number(each_month_usd))
-    return number_where(known, each_month_usd + where(month == 1, up_front_usd, 0))
-
-
 @formula("Paid to date, $", USD)
 def cash_to_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Quantity) -> Any:
     """What is paid out up to a month, in US dollars; months count from 1.
 
-    Source: the sum of cash_in_month_usd. Check: of 36 months owning has paid its cash of three years.
+    Source: definition; today's prices, nothing is discounted. Check: of 36 months owning has paid its cash of three
+    years.
     """
     known = both(is_number(up_front_usd), is_number(each_month_usd))
     return number_where(known, up_front_usd + month * each_month_usd)

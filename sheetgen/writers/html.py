@@ -92,7 +92,7 @@ def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: B
     width, height = PAPERS[paper]
     content = width - 2 * MARGIN_X
     return {
-        "css": style(templates, "one_page.css"),
+        "css": Markup((templates / "one_page.css").read_text(encoding="utf-8")),
         "brand": brand,
         "faces": [(weight, Markup(f"asset:{name}")) for weight, name in FONTS.items()],
         "family": Markup(layout.FAMILY),
@@ -206,11 +206,6 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
 
     options: dict[str, Any] = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, **more}
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
-
-
-def style(templates: Path, name: str) -> Any:
-    """A page's style sheet, after the inks that all pages share."""
-    return Markup("".join((templates / part).read_text(encoding="utf-8") for part in ("inks.css", name)))
 
 
 def breakable(text: str, after: str = "_") -> Any:
