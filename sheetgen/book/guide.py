@@ -10,7 +10,7 @@ from sheetgen.book.sheets import BESIDE, Sheet
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
 from sheetgen.report import sentences
 from sheetgen.report.notes import first_link
-from sheetgen.report.page import Page
+from sheetgen.report.page import NOT_SURE_OF, Page
 from sheetgen.units import TEXT
 
 NOTE_COLUMNS = 6  # that a note takes, before its link
@@ -84,7 +84,7 @@ WORDS = (
     ("PP", "pipeline stages: instances that each hold some layers of a replica; slower, and they need a fast network"),
     ("DP", "data parallelism: ranks of one replica that each serve requests of their own and share the experts"),
     ("sure", "the chance that what is rented is fast enough for the load and holds it, by the errors of predictions "
-     "of measured runs; not that the load is right, nor that no machine fails"),
+     f"of measured runs; {NOT_SURE_OF}"),
     ("near tie", "offers that cost nearly the same as the cheapest (Inputs): the one of fewer machines is taken"),
     ("class", "how it is paid: on demand by the hour, on a term of 1 or 3 years, spot (may be taken away), or a block "
      "of capacity that is booked ahead"),

@@ -38,7 +38,7 @@ from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
 from sheetgen.report import sentences
-from sheetgen.report.page import Page
+from sheetgen.report.page import NOT_SURE_OF, Page
 from sheetgen.report.wording import instance_name
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, ONE_DECIMAL, PLAIN, SMALL_UNITS, TEXT, UNIT_NAMES, USD, WHOLE
@@ -51,7 +51,7 @@ LABEL_WIDTH, KV_WIDTH, USD_WIDTHS = 18.0, 10.0, (13.0, 20.0)
 ONE_PAGE = 5  # models, up to which the sheet is printed on one
 N_DEATHS = 5
 NOTES = (
-    "Sure: that these machines are fast enough for this load; not that the load is right, nor that no machine fails.",
+    f"Sure: that these machines are fast enough for this load; {NOT_SURE_OF}.",
     "Prices without tax, storage, network, staff and a spare machine. More than 8 machines: ask the provider first.",
 )
 

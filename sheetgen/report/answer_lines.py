@@ -20,6 +20,7 @@ from sheetgen.report.host_words import busy_share, hosted_facts
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
+from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
@@ -75,8 +76,8 @@ _MONTH = template(
     bound=is_text(q.binds),
 )
 _SURE = template(
-    "{chance} that these machines are [short?large and ]fast enough for this load; not that the load is right, nor "
-    "that no machine fails. Least sure: {doubt}.[enough?| [measured?{reason}|[margin?{level}: {month} a "
+    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}. "
+    "Least sure: {doubt}.[enough?| [measured?{reason}|[margin?{level}: {month} a "
     "month.|Nothing is {level}.]]]",
     short=q.is_short == 1,
     enough=q.chance == q.level,
@@ -155,14 +156,8 @@ _HOSTED = template(
     "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
     shared=is_number(q.share),
 )
-_DECLINED_REASONS = {
-    "not_held": template("nothing sold so holds the load"),
-    "even_chance": template("{month} a month for an even chance, on which nobody binds money"),
-    "no_saving": template("{month} a month, no less than on demand"),
-}
-_DECLINED = template(
-    "{term} was requested and is no answer: {reason}; {unpriced} of {instances} types lack that price.",
-)
+_DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
+_DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
 
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 from sheetgen.formula import Formula, is_text
 from sheetgen.report import approval, pay_less_words, sentences
+from sheetgen.report.page import SURE_OF
 from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
 
+DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
 PARTS = {"weights": "weights", "kv": "KV cache", "other": "other", "free": "free"}  # of memory
 SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
@@ -27,12 +29,8 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "declined": first_of(
         (q.reason == "unsold", "{term} was requested, and no machine is sold so: this is on demand."),
-        (q.reason == "not_held", "{term} was requested and is no answer: nothing sold so holds the load."),
-        (
-            q.reason == "even_chance",
-            "{term} was requested and is no answer: {month} a month for an even chance, on which nobody binds money.",
-        ),
-        otherwise="{term} was requested and is no answer: {month} a month, no less than on demand.",
+        *((q.reason == kind, f"{sentences.DECLINED}{reason}.") for kind, reason in DECLINED_REASONS[:-1]),
+        otherwise=f"{sentences.DECLINED}{DECLINED_REASONS[-1][1]}.",
     ),
     "load": template(
         "[arriving?{per_hour} requests an hour at the peak: ]{at_once} at once"
@@ -42,8 +40,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "fast_enough": template("{sure} to be fast enough"),
     "margin": template(
-        "[held?{sure}: {month} a month on {rent}.|Nothing is {sure}.] Sure that these machines are fast enough for "
-        "this load; not that the load is right, nor that no machine fails.",
+        f"[held?{{sure}}: {{month}} a month on {{rent}}.|Nothing is {{sure}}.] {SURE_OF.format('')}.",
         held=is_text(q.month),
     ),
     "measure_price": template("Or measure first, {usd} once on {rent}: {test}"),

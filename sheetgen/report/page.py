@@ -45,9 +45,8 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-SURE_OF = (
-    "Sure that these machines are {}fast enough for this load; not that the load is right, nor that no machine fails"
-)
+NOT_SURE_OF = "not that the load is right, nor that no machine fails"
+SURE_OF = f"Sure that these machines are {{}}fast enough for this load; {NOT_SURE_OF}"
 COMMON_DEATHS = (
     "startup_weights_do_not_fit",
     "startup_kv_pool_too_small",

@@ -200,6 +200,15 @@ runner_up_words = template(
     "the next cheapest on Workings.",
 )
 
+# Of a class that was requested and is no answer ----------------------------------------------------------------------
+
+DECLINED = "{term} was requested and is no answer: "
+DECLINED_REASONS = {
+    "not_held": "nothing sold so holds the load",
+    "even_chance": "{month} a month for an even chance, on which nobody binds money",
+    "no_saving": "{month} a month, no less than on demand",
+}
+
 # Precision of the weights -------------------------------------------------------------------------------------------
 
 checkpoint_words = template(
