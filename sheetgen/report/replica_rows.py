@@ -14,7 +14,7 @@ from sheetgen.report.wording import milliseconds, seconds, size, three_digits, w
 from sheetgen.units import PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
 
 
-def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float], stack: str) -> ReplicaRow:
+def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float]) -> ReplicaRow:
     """The row of an answer's fullest replica, by every quantity of it as it is started."""
     chosen, units = cell.answer, question.settings.units
     candidate = question.instances[chosen.instance]
@@ -47,7 +47,6 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
         first_token=_band(cell, "ttft", seconds, 1),
         breaks=sentences.replica_breaks.fill(requests=chosen.requests_per_replica, in_target=most, held=held),
         lengths=words("{} of {}", whole(cell.context_tokens), whole(min(longest, limit))),
-        stack=stack,
     )
 
 
