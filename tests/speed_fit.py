@@ -282,7 +282,8 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
         before, slope, trust = cost, slopes(own, known, error), weight**2 * _trust(error)
         steep = slope * numpy.sqrt(trust)  # by errors that count as they do now, as Gauss takes it
         square = numpy.array([_square(steep[:, :, c].reshape(n_names, -1)) for c in of_cell])
-        down = numpy.array([(slope * trust * error)[:, :, c].sum((1, 2)) for c in of_cell])
+        pulls = slope * trust * error
+        down = numpy.array([pulls[:, :, c].sum((1, 2)) for c in of_cell])
         ends = -down - firm * (own - common), (firm * (own - common)).sum(0) - firm_common * (common - starts)
         free = (own < limits) | (ends[0] < 0)
         while damping < MOST_DAMPING:

@@ -60,7 +60,7 @@ def _every_way(
     answer = cell.answer
     if less_sure is not None:
         yield _rented("less_sure", less_sure)
-    yield from _lower_precisions(cell.levers, checkpoints, cell.weight_dtype)
+    yield from _lower_precisions(cell.levers, checkpoints)
     usual = _on_demand(cell)
     if usual is not None:
         usd = usual.monthly_usd * judged["working_hours_per_month"] / judged["hours_per_month"]
@@ -126,9 +126,7 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     )
 
 
-def _lower_precisions(
-    levers: Iterable[LeverRecord], checkpoints: Mapping[str, str], weight_dtype: str
-) -> Iterator[PayLess]:
+def _lower_precisions(levers: Iterable[LeverRecord], checkpoints: Mapping[str, str]) -> Iterator[PayLess]:
     """FP8 weights, an FP8 KV cache, and weights in 4 bits where the catalog knows such a checkpoint."""
     by_kind = {OF_LEVERS[lever.lever]: lever for lever in levers if lever.lever in OF_LEVERS and not lever.further}
     for kind in OF_LEVERS.values():

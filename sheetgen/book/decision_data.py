@@ -29,7 +29,6 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
 from sheetgen.formula import Expr, count_where, either, formula, is_text, largest, smallest, where
 from sheetgen.question.inputs import ASKS
-from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
@@ -140,7 +139,7 @@ def dtype_or_auto(dtype: Any, known: Any) -> Any:
     return where(known == 1, dtype, AUTO)
 
 
-def build_data(question: Question, picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
+def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     """The sheet. picked: the page's choices by name. of: the workbook's wiring; wiring: Decision's, filled here."""
     sheet = titled("Decision data", "Decision data", "What the choices on Decision stand for.", freeze=(HEAD_ROWS, 2))
     sheet.widths = {0: 34, 1: 20}

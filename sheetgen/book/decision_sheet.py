@@ -109,7 +109,7 @@ class DecisionSheets:
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, one, of)
         self.picked = self._choices()
-        self.data = build_data(solved.question, self.picked, of, self.wiring)
+        self.data = build_data(self.picked, of, self.wiring)
         self._load()
         self._cases()
         for sheet in (self.data, self.sheet):

@@ -139,18 +139,13 @@ class FingerprintFile(Entry):
 
 
 class Assumption(Entry):
-    """One judgement: its value, its unit, why, and where it is from.
-
-    `sentence` says it on the page, with {value} for the value in use, {price} for the kind of prices and {draft} for
-    the draft model; none where the page need not say it. `flags` are what the engines call it.
-    """
+    """One judgement: its value, its unit, why, and where it is from. `flags` are what the engines call it."""
 
     id: Id
     value: float | int | Label | Many[int]
     unit: Label
     reason: Text
     source: Text
-    sentence: Text | None = None
     flags: EngineFlags = Field(default_factory=dict)
 
 

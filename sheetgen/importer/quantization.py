@@ -139,9 +139,6 @@ def _expert_format(text: Fields, recipe: Recipe) -> Stored | None:
     return {"fp4": MXFP4, "fp8": recipe.linears}.get(kind)
 
 
-_LISTS = ("ignore", "exclude_modules")
-
-
 def _joined(config: Fields | None, beside: Fields | None) -> Fields:
     """What both files say, as one: config.json holds, and the other says what it leaves out. Either may have all of it
     inside `quantization`."""

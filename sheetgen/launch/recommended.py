@@ -90,8 +90,8 @@ def _launch(
 def with_launch_rows(
     page: Page, answer: Record, question: Question, launched: Mapping[int, Launch], catalog: Catalog
 ) -> Page:
-    """`page` with how each answer is launched under the sheet's engine, what its log then says, and the stack that
-    suits it, and why. Nothing where a model or GPU of a workbook is not in the catalogs any more."""
+    """`page` with how each answer is launched under the sheet's engine, and what its log then says. Nothing where a
+    model or GPU of a workbook is not in the catalogs any more."""
     engine = question.engine.engine
     own = (engine,) if engine in WRITERS else ()
     if any(one not in launch.flags for launch in launched.values() for one in own) or not launched:
@@ -102,9 +102,7 @@ def with_launch_rows(
     if not launched:
         return page
     cells = {row: answer.cells[row] for row in launched}
-    rows = tuple(
-        replica_row(question, cells[row], launch.started, _stack(question, launch)) for row, launch in launched.items()
-    )
+    rows = tuple(replica_row(question, cells[row], launch.started) for row, launch in launched.items())
     models = [
         Started(row.model, engine, flags.written, cell.answer, question.instances[cell.answer.instance])
         for row, cell, launch in zip(rows, cells.values(), launched.values(), strict=True)
@@ -127,13 +125,6 @@ def _deaths(
     numbers = bills_as_started(answer.of_replica, launched[subject].started)
     prints = fingerprints_of(replace(answer, of_replica=numbers), question)
     return tuple(one.on_page(named=False) for one in prints)
-
-
-def _stack(question: Question, launch: Launch) -> str:
-    stack = launch.advice.line
-    if launch.advice.engine not in (None, question.engine.engine):
-        return f"The command is of {question.engine.name}, as the sheet is. By its pool: {stack}"
-    return stack
 
 
 def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:

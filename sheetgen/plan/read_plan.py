@@ -104,7 +104,7 @@ class _Reading:
         services = self._services()
         assert head is None or isinstance(head, Head)
         self.problems += _across(head, services, budget, self.data)
-        resolved = _resolved(services, self.data)
+        resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
         gpus, types = self._names(stated, self._region(resolved, stated or Supply()))
         as_of = (head and head.as_of) or as_of_date(None)
@@ -311,7 +311,7 @@ def _term_faults(one: Committed, at: Loc) -> Iterator[Problem]:
         yield (*at, "until"), f"until {one.until} is before from {one.starts}."
 
 
-def _resolved(services: Mapping[int, Service], data: Mapping[str, Any]) -> dict[int, Service]:
+def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
     """The services with what they take from the one that each is like; as they are where that cannot be found."""
     by_id = {one.id: one for one in services.values()}
 
@@ -338,7 +338,7 @@ def _across(
             yield ("services", i, "id"), f"service {shown(name)} stands twice. Give each its own id."
     yield from _likeness(raw)
     for i, one in services.items():
-        yield from _of_service(one, ("services", i), head, raw[i])
+        yield from _of_service(one, ("services", i), head)
     if head is not None and head.currency != DOLLARS and "fx_rate" not in head.model_fields_set:
         what = "but no fx_rate is given. Add one, such as 0.92: how many of it one USD is."
         yield ("plan", "currency"), f"currency is {head.currency!r}, {what}"
@@ -385,7 +385,7 @@ def _word(one: Mapping[str, Any], key: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _of_service(one: Service, at: Loc, head: Head | None, raw: Mapping[str, Any]) -> Iterator[Problem]:
+def _of_service(one: Service, at: Loc, head: Head | None) -> Iterator[Problem]:
     models = one.model or ()
     starts = [served.starts for served in models]
     for j, quarter in enumerate(starts):

@@ -540,3 +540,7 @@ def _basis(question: Question, rented: Sequence[str], cards: Sequence[Card], ask
         exchange=exchange,
         exchanged=bool(exchange),
     )
+
+
+def _percent(chance: float) -> str:
+    return str(sure(chance)).removesuffix(" sure")

@@ -408,7 +408,6 @@ class ReplicaRow:
     first_token: Band  # seconds
     breaks: Text  # "16; too slow from 26, memory for 42"
     lengths: Text  # "16,384 of 43,120"
-    stack: str  # which one suits, and why
 
 
 class Start(NamedTuple):

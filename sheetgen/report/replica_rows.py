@@ -14,7 +14,7 @@ from sheetgen.report.wording import milliseconds, seconds, size, three_digits, w
 from sheetgen.units import PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
 
 
-def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float], stack: str) -> ReplicaRow:
+def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float]) -> ReplicaRow:
     """The row of an answer's fullest replica, by every quantity of it as it is started."""
     chosen, units = cell.answer, question.settings.units
     candidate = question.instances[chosen.instance]
@@ -49,7 +49,6 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
             requests=chosen.requests_per_replica, in_target=most, counted=chosen.sequences_per_replica, held=held
         ),
         lengths=words("{} of {}", whole(cell.context_tokens), whole(min(longest, limit))),
-        stack=stack,
     )
 
 

@@ -42,7 +42,7 @@ _OPTIONS: dict[str, Kind] = {
     "fx_rate": Kind(low=1e-6, high=10_000_000),
     **{name: Kind(low=low, high=high) for name, (low, high) in TERMS.items()},
 }
-_CONTEXT, _TIER = Kind("whole", 1, 100_000_000), Kind("whole", 1, 1_000_000)
+_CONTEXT = Kind("whole", 1, 100_000_000)
 _TARGET = Kind(low=0.01, high=3_600_000, blank=True)
 _CONTEXTS = (1, 2, 100, 512, 1500, 4096, 4097, 8192, 33_000, 65_536, 131_072, 131_073, 500_000, 2_000_000, 100_000_000)
 _TIERS = (1, 2, 5, 16, 65, 100, 256, 1000, 5000, 100_000, 1_000_000)

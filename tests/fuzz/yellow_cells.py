@@ -14,7 +14,6 @@ from sheetgen.units import DTYPES
 
 Key = tuple[Any, ...]  # ("inputs", name) or (table, row, column); a spare row is a number
 Place = tuple[str, str]
-KEY_COLUMNS = {"models": "model_id", "gpus": "gpu", "instances": "instance", "precisions": "dtype"}
 MODEL_NAME = "model"  # the column of a spare model's name has no defined name: Decision alone reads it
 
 

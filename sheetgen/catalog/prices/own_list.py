@@ -163,7 +163,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     by_gpu = n_gpus is None and bool(gpu) and name in ("", gpu)
     if n_gpus is not None and is_for_gpu:
         prices = {purchase: round(usd * n_gpus, 6) for purchase, usd in prices.items()}
-    wrong += _contradictions(reader, line, prices, n_gpus)
+    wrong += _contradictions(reader, line, n_gpus)
     rate = reader.stated.usd_per.get(currency)
     memory = re.search(r"[0-9]+(\.[0-9]+)?", line[of["gpu_memory"]]) if "gpu_memory" in of else None
     offer = Offer(
@@ -219,9 +219,7 @@ def _number(reader: _Reader, line: Mapping[str, str], role: str, wrong: list[str
     return amount.value if amount and 0 < amount.value < 1e9 else None
 
 
-def _contradictions(
-    reader: _Reader, line: Mapping[str, str], prices: Mapping[str, float], n_gpus: float | None
-) -> Iterator[str]:
+def _contradictions(reader: _Reader, line: Mapping[str, str], n_gpus: float | None) -> Iterator[str]:
     """What is wrong with a line whose other columns of prices differ from those that are read, where they are of one
     currency or its rate is known."""
     for other in reader.columns.others:
