@@ -233,6 +233,7 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
     if not follows.any():
         evaluate_deployments(grid, longest)
         return grid, None
+    grid.put(ROW, {"closed_loop": (~follows).astype(float)})
     whole = asked.copy()
     whole[follows] = requests_at_rate(grid.restricted({"row": numpy.flatnonzero(follows)}))
     grid.put(ROW, {"concurrent_requests": whole})

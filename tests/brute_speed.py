@@ -203,7 +203,10 @@ def tpot(part: dict[str, float], batch: float) -> float:
 def ttft(part: dict[str, float], batch: float) -> float:
     """Seconds to the first token of a request whose turn has come."""
     in_the_way = (part["beside"] + part["steps"] * step(part, batch)) * (1 - 1 / (batch * part["ranks"]))
-    others = part["prompt"] * part["before"] * (batch - part["own"])
+    if part["answer"] == 1:
+        in_the_way = 0  # nobody decodes
+    waited = max(part["before"], 1 / part["answer"])  # of requests at once
+    others = part["prompt"] * waited * (batch - part["own"])
     return part["ttft_left"] * (part["base"] + in_the_way + part["first"] + others)
 
 

@@ -69,6 +69,8 @@ NOT_IN_CELLS = {
     "cells.log.kv_pool_bytes_per_gpu": "what the engine prints of one replica: tests/test_precision.py",
     "cells.pay_less.what": "words of a way, whose money is held",
     "cells.pay_less.gives_up": "words of what a way commits to, of terms and list prices",
+    "cells.other_terms.what": "the same",
+    "cells.other_terms.gives_up": "the same",
     "cells.why_not": "each candidate's month stands on Candidates, its distance from the cheapest nowhere",
     "fingerprints.log_lines": "words of an engine's log, quoted",
     "fingerprints.numbers.activation_bytes_at_fewer_tokens": "said on the page alone, and only where it is less",

@@ -138,9 +138,10 @@ LOAD = {"context": "16k", "concurrent_requests": 32}
 @pytest.mark.some(2)
 @pytest.mark.parametrize("model", BY_HAND)
 def test_the_answer_prices_the_tokens_that_the_load_has(model: str) -> None:
-    """The month's tokens from the answer's own speed, and each host's bill from its own prices."""
+    """The month's tokens of the people whom it is enough for, and each host's bill from its own prices."""
     cell = asked(model=model, **LOAD)
-    answers = cell["output_tokens_per_second"] * 3600 * 730 * 0.7 / 1e6
+    assert cell["users"] == 460
+    answers = 460 * 20 * 1024 * 730 / 24 / 1e6
     prompts = answers * (16384 - 1024) / 1024
     assert len(cell["hosted"]) == 3
     for one in cell["hosted"]:
@@ -149,7 +150,23 @@ def test_the_answer_prices_the_tokens_that_the_load_has(model: str) -> None:
     assert [one["monthly_usd"] for one in cell["hosted"]] == sorted(one["monthly_usd"] for one in cell["hosted"])
 
 
+def test_a_host_takes_the_same_of_so_many_people_however_the_load_is_stated() -> None:
+    """32 at once are enough for 460 people, whose month costs $673 at Nebius; busy 70% of all hours it was $3,460."""
+    at_once, of_people = asked(model="70b", **LOAD), asked(model="70b", context="16k", users=460)
+    for cell in (at_once, of_people):
+        assert cell["hosted"][0]["monthly_usd"] == pytest.approx(673.39, abs=0.01)
+        assert next(way for way in cell["pay_less"] if way["kind"] == "hosted")["monthly_usd"] == pytest.approx(
+            673.39, abs=0.01
+        )
+    for use in (0.2, 1.0):
+        hosts = asked(model="70b", **LOAD, utilization=use)["hosted"]
+        assert [one["monthly_usd"] for one in hosts] == [one["monthly_usd"] for one in at_once["hosted"]]
+
+
+# Without targets nobody knows how many people a load is: a host is paid for the utilization.
 DEAR = {
+    "tpot_ms": "off",
+    "ttft_ms": "off",
     "model": "nvidia-nemotron-nano-12b-v2",
     "context": "16k",
     "concurrent_requests": 256,
@@ -172,14 +189,14 @@ def test_asked_at_the_break_even_both_cost_the_same(options: dict[str, Any]) -> 
 
 
 def test_below_its_break_even_a_class_costs_more_than_the_host_and_above_it_less() -> None:
-    above = asked(**DEAR)["hosted"][0]["cheaper_above"]["on-demand"]
+    above = asked(**DEAR)["hosted"][0]["cheaper_above"]["reserved-1yr"]
     for utilization, is_cheaper in ((above * 0.99, False), (above * 1.01, True)):
         cell = asked(**DEAR, utilization=utilization)
-        assert (cell["by_purchase"]["on-demand"]["monthly_usd"] < cell["hosted"][0]["monthly_usd"]) is is_cheaper
+        assert (cell["by_purchase"]["reserved-1yr"]["monthly_usd"] < cell["hosted"][0]["monthly_usd"]) is is_cheaper
 
 
 def test_where_renting_is_never_cheaper_there_is_no_utilization() -> None:
-    cell = asked(model="70b", **LOAD, utilization=1.0)
+    cell = asked(model="70b", **LOAD, tpot_ms="off", ttft_ms="off", utilization=1.0)
     for one in cell["hosted"]:
         for purchase, above in one["cheaper_above"].items():
             rent = cell["by_purchase"][purchase]["monthly_usd"]
@@ -190,8 +207,8 @@ def test_where_renting_is_never_cheaper_there_is_no_utilization() -> None:
 @pytest.mark.some(1)
 @pytest.mark.parametrize("utilization", [0.2, 0.7, 1.0])
 def test_a_break_even_does_not_depend_on_the_utilization_asked_at(utilization: float) -> None:
-    found = asked(**DEAR, utilization=utilization)["hosted"][0]["cheaper_above"]["on-demand"]
-    assert found == pytest.approx(asked(**DEAR)["hosted"][0]["cheaper_above"]["on-demand"], rel=1e-12)
+    found = asked(**DEAR, utilization=utilization)["hosted"][0]["cheaper_above"]["reserved-1yr"]
+    assert found == pytest.approx(asked(**DEAR)["hosted"][0]["cheaper_above"]["reserved-1yr"], rel=1e-12)
 
 
 def test_a_model_that_nobody_hosts_says_so() -> None:
@@ -335,6 +352,8 @@ def test_the_bill_grows_with_the_tokens_and_the_rent_does_not(
             cost.hosted_monthly_usd(millions * share, answers * share, 100, hit, prompt, prompt / 2, answer, math.nan)
         )
 
-    even = float(cost.hosted_break_even_utilization(rent, bill(utilization), utilization))
-    assert bill(even) == pytest.approx(rent, rel=1e-9)
+    for used in (utilization, utilization / 3):  # the tokens of the people are any part of those of the hardware
+        tokens = answers * used, answers * utilization
+        even = float(cost.hosted_break_even_utilization(rent, bill(used), utilization, *tokens))
+        assert bill(even) == pytest.approx(rent, rel=1e-9)
     assert math.isnan(float(cost.hosted_monthly_usd(millions, answers, 100, hit, prompt, math.nan, answer, 99)))

@@ -23,6 +23,7 @@ from sheetgen.launch.recommended import launches
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.question.precision import has_deployed, recommended_weights
 from sheetgen.question.sheet_question import ask
+from sheetgen.report.wording import weights_name
 from sheetgen.units import DEFAULT_WEIGHTS
 
 # Models of 16 bits with an FP8 checkpoint, of all families that the catalogs have; and some that have none.
@@ -253,3 +254,54 @@ def test_what_fails_as_published_is_said(asked: dict[str, Any], words: str) -> N
     gpu, count = ("l40s", 4) if "gpus" in asked else ("h100", 8)
     fits = sheetgen.size(model=asked["model"], gpu=gpu, tensor_parallel_size=count, context_tokens=16384)["fits"]
     assert fits == words.startswith("memory") and words in recommend_text(solved)
+
+
+@pytest.mark.parametrize(
+    ("model", "weight_dtype", "ways"),
+    [
+        ("qwen3-32b", "int4", "quantize it yourself"),
+        ("olmo-2-1124-13b", "fp8", "the engine's own FP8"),
+        ("kimi-k2", "nvfp4", "quantize it yourself"),
+        ("deepseek-v3", "bf16", "convert it"),
+        ("qwen3-8b", "int4", None),  # an AWQ checkpoint is known
+        ("8b", "recommended", None),
+        ("8b", "fp16", None),  # of 16 bits, which engines read as any
+        ("100b", "int4", None),  # no real model
+    ],
+)
+def test_the_question_says_where_no_checkpoint_of_a_precision_is_known(
+    model: str, weight_dtype: str, ways: str | None
+) -> None:
+    asked = {"model": model, "concurrent_requests": 2, "weight_dtype": weight_dtype, "as_of": "2026-11-20"}
+    found = recommended(asked, catalog())
+    [question, *_] = recommend_text(found).split("\n")
+    [cell] = record_of(found).cells
+    assert ("no checkpoint is known" in question) == (ways is not None) and (ways or "") in question
+    if ways:
+        assert cell.checkpoint is None
+
+
+@pytest.mark.parametrize(
+    ("model", "weight_dtype", "name"),
+    [
+        ("deepseek-v4-flash", "fp8", "FP4 experts, FP8 rest"),
+        ("deepseek-v4-pro", "fp8", "FP4 experts, FP8 rest"),
+        ("gpt-oss-120b", "mxfp4", "MXFP4 experts, BF16 rest"),
+        ("gpt-oss-120b", "fp8", "FP8"),  # of which no checkpoint mixes two
+        ("kimi-k2.5", "int4", "INT4 experts, BF16 rest"),
+        ("deepseek-v3", "fp8", "FP8"),
+    ],
+)
+def test_a_checkpoint_that_mixes_precisions_is_called_by_both(model: str, weight_dtype: str, name: str) -> None:
+    entry = catalog().model(model)
+    assert weights_name(entry, weight_dtype) == name
+    asked = {"model": model, "concurrent_requests": 2, "weight_dtype": weight_dtype, "as_of": "2026-11-20"}
+    [question, *_] = recommend_text(recommended(asked, catalog())).split("\n")
+    assert name in question
+
+
+def test_every_published_checkpoint_with_experts_of_their_own_precision_states_the_mix() -> None:
+    """By its format in words, of which no name is made."""
+    listed = [known for entry in catalog().models() for known in entry.checkpoints]
+    assert len([known for known in listed if known.mix]) >= 9
+    assert [known.hf_id for known in listed if "experts" in known.format and not known.mix] == []

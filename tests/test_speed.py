@@ -347,6 +347,42 @@ def test_ranks_and_stages_are_as_in_plain_python(model: str, tp: int, dp: int, s
     assert seen["service_ttft_seconds"] == pytest.approx(ttft(part, batch), rel=1e-9)
 
 
+ONE_TOKEN = {"model": "qwen3-embedding-8b", "input_tokens": 4096, "output_tokens": 1}
+
+
+@pytest.mark.parametrize("n", (1, 2, 10, 64))
+def test_requests_at_once_for_one_token_wait_for_all_prompts_of_the_others(n: int) -> None:
+    """In a closed loop each of n prompts is read once a round: the first token is n prompts away."""
+    deployed = {**ONE_TOKEN, "gpu": "h100", "context_tokens": 4097}
+    answer = sheetgen.size(**deployed, concurrent_requests=n)
+    gpu, loaded = "nvidia-h100-sxm5-80gb", float(answer["weights_bytes"])
+    part = parts(ONE_TOKEN["model"], gpu, 1, "bf16", "bf16", 4096, 1, loaded, BYTES)
+    assert answer["ttft_seconds"] == pytest.approx(ttft(part, n), rel=1e-9)
+    assert ttft(part, n) - ttft(part, 1) == pytest.approx((n - 1) * part["ttft_left"] * part["first"], rel=1e-9)
+
+
+def test_what_one_token_answers_serve_at_once_is_where_the_round_meets_the_target() -> None:
+    load = {**ONE_TOKEN, "instances": "aws/p5.4xlarge", "confidence": 0.5, "ttft_ms": 1500}
+    most = int(sheetgen.recommend(**load, concurrent_requests=8)["served_at_target"])
+    deployed = {**ONE_TOKEN, "gpu": "h100", "context_tokens": 4097}
+    times = [sheetgen.size(**deployed, concurrent_requests=n)["ttft_seconds"] for n in (most, most + 1)]
+    assert times[0] <= 1.5 < times[1]
+    a_second = sheetgen.recommend(**load, requests_per_second=most / 1.5)
+    assert a_second["sized_by"] == "prefill" and a_second["ttft_seconds"] < times[0]
+
+
+def test_a_round_of_short_answers_is_as_long_as_its_prompts() -> None:
+    """But for the share that the fit lets wait, 6 % on this GPU."""
+    for tokens in (2, 3, 8):
+        load = {"model": "8b", "gpu": "h100", "input_tokens": 4000, "output_tokens": tokens, "context_tokens": 4096}
+        lone, full = (sheetgen.size(**load, concurrent_requests=n) for n in (1, 40))
+        turn = full["ttft_seconds"] + (tokens - 1) * full["tpot_seconds"]
+        loaded = float(full["weights_bytes"])
+        part = parts("llama-3.1-8b", "nvidia-h100-sxm5-80gb", 1, "bf16", "bf16", 4000, tokens, loaded, BYTES)
+        least = min(part["ttft_left"], part["tpot_left"])
+        assert turn > 0.94 * 40 * part["first"] * least and lone["ttft_seconds"] < full["ttft_seconds"]
+
+
 def test_stages_cost_their_way_over_the_network() -> None:
     """405B: 16,384 x 2 bytes a token and hop at 50 GB/s, and 35 microseconds a hop; times what is left."""
     size = {"model": "llama-3.1-405b", "gpu": "h100", "tensor_parallel_size": 8, "context_tokens": 4096}

@@ -155,6 +155,8 @@ def equal_plans(plans: pandas.DataFrame, sized: pandas.DataFrame) -> Any:
 def compare(catalog: Catalog) -> Compared:
     plans = engine_plans()
     sized = sized_plans(plans, catalog)
+    # A base model's longer contexts are asked by its own name: its config states them, that of Instruct does not.
+    plans["model"] = plans["model"].map({name: catalog.model(name).id for name in plans["model"].unique()})
     equal = equal_plans(plans, sized)
     names = pandas.Series("", plans.index)
     for rule in read_rules().values():

@@ -86,11 +86,12 @@ def limit_of(chance_of: Mapping[str, float], chance: float) -> str:
 
 @dataclass(frozen=True)
 class RentalRecord:
-    """What is rented, and $ a month."""
+    """What is rented, and $ a month. chance: how sure it is, where a way to pay less says so."""
 
     instance: str
     n_instances: int
     monthly_usd: float
+    chance: float | None = field(default=None, compare=False, metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class MeasureRecord:
 @dataclass(frozen=True)
 class NotAskedRecord:
     """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
-    part by default, another provider or a gpu that was not requested; chance: how sure it is."""
+    part by default, another provider or a gpu that was not requested; chance: how sure it is; gpu_name: in short."""
 
     instance: str
     vendor: str
@@ -233,6 +234,7 @@ class NotAskedRecord:
     monthly_usd: float
     measured: bool
     chance: float = field(metadata=UNPRINTED)
+    gpu_name: str = field(metadata=UNPRINTED)
 
 
 @dataclass(frozen=True)
@@ -409,6 +411,7 @@ class LeverRecord:
     family: str = field(metadata=UNPRINTED)
     is_near_tie: bool = field(metadata=UNPRINTED)
     is_even_chance: bool = field(metadata=UNPRINTED)
+    chance: float | None = field(default=None, metadata=UNPRINTED)  # of a lower precision
 
     @property
     def now_fits(self) -> bool:
@@ -418,9 +421,9 @@ class LeverRecord:
 
 @dataclass(frozen=True)
 class PayLess:
-    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: where it
-    differs from the answer's own. detail: the checkpoint, class, vendor, GPUs or host that words name. further: what is
-    cheaper still at a provider that takes no part by default."""
+    """A way to pay less for the same load. what, gives_up: filled in by report, which has their words. chance: how sure
+    what is rented is. detail: the checkpoint, class, GPUs, host or kind that words name. other: what nobody requested;
+    further: what is cheaper still at a provider that takes no part by default."""
 
     kind: str
     monthly_usd: float
@@ -432,6 +435,7 @@ class PayLess:
     gives_up: str = ""
     chance: float | None = None
     detail: str = field(default="", metadata=UNPRINTED)
+    other: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
     further: NotAskedRecord | None = field(default=None, metadata=UNPRINTED)
 
 
@@ -439,7 +443,8 @@ class PayLess:
 class MoveRecord:
     """An input that moves the month: two values of it, and the month at each; None where nothing holds the load then.
 
-    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices.
+    input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices; of
+    several together load_and_context, whose ends are factors of both, and everything.
     """
 
     input: str
@@ -539,6 +544,7 @@ class CellRecord:
     cheaper_longer: LongerContext | None
     left_out: tuple[LeftOut, ...]
     pay_less: tuple[PayLess, ...]
+    other_terms: tuple[PayLess, ...]  # commitments that save less than the best, which is in pay_less
     host_memory: Mapping[str, float | str] | None
     # Flags and stack, which `launch` fills in on request.
     launch: Mapping[str, Any] = field(default_factory=dict, metadata={"flat": dict})

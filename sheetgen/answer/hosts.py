@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from sheetgen.answer.answer_record import HostedRecord
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.ways_to_pay import unit_costs
+from sheetgen.answer.ways_to_pay import hosted_tokens, unit_costs
 from sheetgen.catalog.hosted import HostedPrice
 from sheetgen.sizing import cost
 
@@ -16,12 +16,12 @@ SHOWN_HOSTS = 3
 
 def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
     """The three cheapest live hosts for a load; none where there is none of the model, or nothing holds the load: how
-    many tokens it has in a month follows from the answer's speed."""
-    question, units = solved.question, unit_costs(solved, row)
+    many tokens it has in a month follows from its people."""
+    question, tokens = solved.question, hosted_tokens(solved, row)
     best = by_host(
         question.live_hosts(solved.model_of(row).model),
-        units["million_input_tokens_per_month"],
-        units["million_output_tokens_per_month"],
+        tokens["hosted_million_input_tokens"],
+        tokens["hosted_million_output_tokens"],
         question.loads[row].input_tokens,
         float(solved.at(row)["cached_fraction"][0]),
     )
@@ -81,9 +81,14 @@ def _number(value: float | None) -> float:
 
 
 def _break_even(solved: Solution, row: int, usd: float) -> dict[str, float]:
-    utilization = solved.question.settings.utilization
+    known = {
+        **unit_costs(solved, row),
+        **hosted_tokens(solved, row),
+        "utilization": solved.question.settings.utilization,
+        "hosted_monthly_usd": usd,
+    }
     return {
-        purchase: float(cost.hosted_break_even_utilization(rental.monthly_usd, usd, utilization))
+        purchase: float(cost.hosted_break_even_utilization.of({**known, "monthly_usd": rental.monthly_usd}))
         for purchase, of in solved.by_purchase.items()
         if (rental := of[row])
     }

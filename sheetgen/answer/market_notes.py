@@ -62,13 +62,13 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     for i, kind in enumerate(BEYOND):
         of_kind = allowed & (group == i)
         every = pick(others.grid, of_kind)
-        is_many = any(picked is not None and picked[0].n_instances > most[row] for row, picked in enumerate(every))
-        few = pick(others.grid, of_kind & is_few) if is_many else every
+        is_many = [picked is not None and picked[0].n_instances > most[row] for row, picked in enumerate(every)]
+        few = pick(others.grid, of_kind & is_few) if any(is_many) else every
         for row, picks in enumerate(zip(few, every, strict=True)):
             choice, is_over = solved.choices[row], question.loads[row].over_limit
             saving = (
                 picked[0]
-                for picked in picks
+                for picked in (picks if is_many[row] else picks[1:])
                 if picked is not None
                 and not is_over
                 and (choice.offer is None or picked[0].usd < clearly * choice.monthly_usd)
@@ -79,7 +79,16 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     for (row, kind, best), (measured, chance) in zip(cheaper, sureness, strict=True):
         machine = others.candidate(best.offer)
         found[row].append(
-            NotAskedRecord(machine.instance, machine.gpu.vendor, kind, best.n_instances, best.usd, measured, chance)
+            NotAskedRecord(
+                machine.instance,
+                machine.gpu.vendor,
+                kind,
+                best.n_instances,
+                best.usd,
+                measured,
+                chance,
+                machine.gpu.short_name,
+            )
         )
     return tuple(map(tuple, found))
 

@@ -1,16 +1,20 @@
-"""What moves the month of a headline: half and twice its people, half and twice its context, speed, and list prices."""
+"""What moves the month of a headline: half and twice its people, half and twice its context, speed, and list prices;
+people and context together, and all of them together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sheetgen.answer.answer_record import CellRecord, MoveRecord
+from sheetgen.answer.confidences import EVEN, SURE
 from sheetgen.answer.levers.changes import with_context
 from sheetgen.answer.levers.lever import Change, Loads
 from sheetgen.answer.solution import Solution
 from sheetgen.question.sheet_question import with_stated
 
+LOAD_AND_CONTEXT, EVERYTHING = "load_and_context", "everything"  # moves of several inputs together
 LOAD_FACTORS = ("move_load_low_factor", "move_load_high_factor")  # judgements, in assumptions.yaml
 PRICE_FACTORS = ("move_price_low_factor", "move_price_high_factor")
 
@@ -42,6 +46,9 @@ def _moves(solved: Solution, cell: CellRecord, loads: Loads) -> Iterator[MoveRec
     changes += [Change(row, workload=shape) for shape in shapes]
     answers = loads.ask(changes)
     fewer, more, shorter, longer = (answer.monthly_usd if answer else None for answer in answers)
+    together = [
+        Change(row, requests=requests, workload=shape) for requests, shape in zip((few, many), shapes, strict=True)
+    ]
     name = "requests_per_second" if load.requests_per_second else "concurrent_requests"
     yield MoveRecord(name, few, many, fewer, more)
     yield MoveRecord("context_tokens", contexts[0], contexts[1], shorter, longer)
@@ -52,3 +59,14 @@ def _moves(solved: Solution, cell: CellRecord, loads: Loads) -> Iterator[MoveRec
         )
     cheap, dear = (assumption(name) for name in PRICE_FACTORS)
     yield MoveRecord("price_factor", cheap, dear, cheap * cell.answer.monthly_usd, dear * cell.answer.monthly_usd)
+    both = [answer.monthly_usd if answer else None for answer in loads.ask(together)]
+    yield MoveRecord(LOAD_AND_CONTEXT, low, high, *both)
+    surely = [
+        replace(change, settings=replace(question.settings, confidence=level))
+        for change, level in zip(together, (EVEN, SURE), strict=True)
+    ]
+    every = [
+        factor * answer.monthly_usd if answer and not answer.is_even_chance else None
+        for factor, answer in zip((cheap, dear), loads.ask(surely), strict=True)
+    ]
+    yield MoveRecord(EVERYTHING, low, high, *every)

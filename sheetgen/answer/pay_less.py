@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from sheetgen.answer.answer_record import AtConfidence, CellRecord, LeverRecord, NotAskedRecord, PayLess, RentalRecord
+from sheetgen.answer.answer_record import (
+    AtConfidence,
+    CellRecord,
+    ChosenRecord,
+    LeverRecord,
+    NotAskedRecord,
+    PayLess,
+    RentalRecord,
+)
 from sheetgen.units import DTYPES, ON_DEMAND
 
 # By lever the kind of way that it is; of weights both where the published ones have 16 bits.
@@ -51,18 +59,15 @@ def _every_way(
 ) -> Iterator[PayLess]:
     answer = cell.answer
     if less_sure is not None:
-        yield _rented("less_sure", less_sure, chance=less_sure.chance)
+        yield _rented("less_sure", less_sure)
     yield from _lower_precisions(cell.levers, checkpoints)
-    usual = answer if answer.purchase == ON_DEMAND else cell.by_purchase.get(ON_DEMAND)
+    usual = _on_demand(cell)
     if usual is not None:
         usd = usual.monthly_usd * judged["working_hours_per_month"] / judged["hours_per_month"]
         other_class = "" if usual is answer else ON_DEMAND
-        yield PayLess("hours", usd, usual.instance, usual.n_instances, detail=other_class)
-    terms = [(purchase, rental) for purchase, rental in cell.by_purchase.items() if rental and purchase in MONTHS]
-    if terms:
-        purchase, rental = min(terms, key=lambda term: term[1].monthly_usd)
-        commits_usd = committed_usd(purchase, rental.monthly_usd)
-        yield _rented("term", rental, commits_usd, commits_usd / (usual or answer).monthly_usd, detail=purchase)
+        yield PayLess("hours", usd, usual.instance, usual.n_instances, chance=usual.chance, detail=other_class)
+    if terms := tuple(_terms(cell)):
+        yield min(terms, key=lambda term: term.monthly_usd)
     if cell.not_asked:
         yield _elsewhere(cell.not_asked)
     if cell.owned is not None:
@@ -73,6 +78,28 @@ def _every_way(
         )
     if cell.hosted:
         yield PayLess("hosted", cell.hosted[0].monthly_usd, detail=cell.hosted[0].host)
+
+
+def _on_demand(cell: CellRecord) -> ChosenRecord | RentalRecord | None:
+    """What is rented on demand: the answer, or its like in that class."""
+    return cell.answer if cell.answer.purchase == ON_DEMAND else cell.by_purchase.get(ON_DEMAND)
+
+
+def _terms(cell: CellRecord) -> Iterator[PayLess]:
+    """The load in every class that binds for months, the shortest first: what it commits to, and the months on demand
+    that cost as much."""
+    usual = _on_demand(cell) or cell.answer
+    for purchase in MONTHS:
+        if rental := cell.by_purchase.get(purchase):
+            commits_usd = committed_usd(purchase, rental.monthly_usd)
+            yield _rented("term", rental, commits_usd, commits_usd / usual.monthly_usd, detail=purchase)
+
+
+def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str, float]) -> tuple[PayLess, ...]:
+    """Beside the best term, where that is a way to pay less, those that cost enough less than the answer, too."""
+    most = (1 - judged["least_saving_fraction"]) * cell.answer.monthly_usd
+    best = [way.detail for way in ways if way.kind == "term"]
+    return tuple(term for term in _terms(cell) if best and term.detail not in best and term.monthly_usd <= most)
 
 
 def committed_usd(purchase: str, monthly_usd: float) -> float:
@@ -86,7 +113,6 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
     near = [one for one in not_asked if one.kind in NEAR]
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
-    of = other.vendor if other.kind == "vendor" else other.kind
     further = None if other is cheapest else cheapest
     return PayLess(
         "provider",
@@ -94,7 +120,8 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
         other.instance,
         other.n_instances,
         chance=other.chance,
-        detail=of,
+        detail=other.kind,
+        other=other,
         further=further,
     )
 
@@ -114,7 +141,9 @@ def _lower_precisions(levers: Iterable[LeverRecord], checkpoints: Mapping[str, s
             if not held:
                 continue
             checkpoint = checkpoints[held[0]]
-        yield PayLess(kind, lever.monthly_usd, lever.instance, lever.n_instances, detail=checkpoint)
+        yield PayLess(
+            kind, lever.monthly_usd, lever.instance, lever.n_instances, chance=lever.chance, detail=checkpoint
+        )
 
 
 def _rented(
@@ -122,7 +151,6 @@ def _rented(
     rental: RentalRecord | AtConfidence,
     commits_usd: float | None = None,
     pays_after_months: float | None = None,
-    chance: float | None = None,
     detail: str = "",
 ) -> PayLess:
     """The way that rents something else."""
@@ -133,6 +161,6 @@ def _rented(
         rental.n_instances,
         commits_usd,
         pays_after_months,
-        chance=chance,
+        chance=rental.chance,
         detail=detail,
     )

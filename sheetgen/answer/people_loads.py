@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import AllAtOnceRecord, AskingRecord
 from sheetgen.answer.picks import Picks, picks_of, with_other_requests
 from sheetgen.answer.solution import Solution
+from sheetgen.program.grid import Grid
+from sheetgen.program.sheet_program import AGAIN
 
 MOST_AT_ONCE = 500  # people: of more nobody believes that all ask at the same moment
 TIMES_AS_OFTEN = (0.5, 2)  # of what a person asks a day, which is a judgement
@@ -29,23 +32,34 @@ def asking_otherwise(solved: Solution) -> list[Otherwise]:
         if load.users and load.requests_per_second
     ]
     at_once = [row for row, load in enumerate(loads) if load.users and load.users <= MOST_AT_ONCE]
-    rows = [*(row for row, _ in often), *at_once]
-    if not rows:
-        return [Otherwise()] * len(loads)
-    requests = [*(0.0 for _ in often), *(float(loads[row].users or 0) for row in at_once)]
-    arriving = [*(loads[row].requests_per_second * times for row, times in often), *(0.0 for _ in at_once)]
-    picks = picks_of(with_other_requests(solved.grid, rows, requests, arriving), "chosen")
     asking: dict[int, list[AskingRecord]] = {}
-    for (row, times), rented in zip(often, _rented(solved, picks[: len(often)]), strict=True):
+    arriving = [loads[row].requests_per_second * times for row, times in often]
+    picks = _picks(solved.grid, [row for row, _ in often], [0.0] * len(often), arriving)
+    for (row, times), rented in zip(often, _rented(solved, picks), strict=True):
         if rented and not loads[row].over_limit:
             asks = solved.workload_of(row).requests_per_user_per_day * times
             asking.setdefault(row, []).append(AskingRecord(asks, *rented))
+    people = [float(loads[row].users or 0) for row in at_once]
+    picks = _picks(in_closed_loop(solved), at_once, people, [0.0] * len(at_once)) if at_once else []
     found = {
         row: AllAtOnceRecord(int(loads[row].users or 0), *rented)
-        for row, rented in zip(at_once, _rented(solved, picks[len(often) :]), strict=True)
+        for row, rented in zip(at_once, _rented(solved, picks), strict=True)
         if rented and not loads[row].over_limit
     }
     return [Otherwise(found.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
+
+
+def in_closed_loop(solved: Solution) -> Grid:
+    """The grid with the times of requests at once, which differ from those of a rate where answers are short."""
+    grid = solved.grid
+    if grid.read("closed_loop", ()) == 1:
+        return grid
+    return grid.again({"closed_loop": 1.0}).read_again(AGAIN.again("at_levels"), AGAIN)
+
+
+def _picks(grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float]) -> Picks:
+    """The choice for loads, by their rows, with other requests."""
+    return picks_of(with_other_requests(grid, rows, at_once, arriving), "chosen") if rows else []
 
 
 def _rented(solved: Solution, picks: Picks) -> list[tuple[str, int, float] | None]:

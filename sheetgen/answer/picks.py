@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy
 
+from sheetgen.program.declared import Again
 from sheetgen.program.grid import Grid
-from sheetgen.program.sheet_program import AGAIN, CHOICE, RATE
+from sheetgen.program.sheet_program import AGAIN, CHOICE, CHOSEN, RATE
 
 Picks = list[tuple["Pick", "Pick"] | None]
 
@@ -56,3 +59,25 @@ def picks_of(chosen: Grid, loads: str = "load") -> Picks:
         least = Pick(first, round(float(cheapest_usd[row]) / float(months[first])), float(cheapest_usd[row]))
         picks[row] = Pick(int(positions[row]) - 1, int(instances[row]), float(usd[row])), least
     return picks
+
+
+class Chances:
+    """How sure it is that what was picked serves its load, worked out for all loads when one is first asked for.
+
+    grid: as `with_other_requests` gives it.
+    """
+
+    def __init__(self, grid: Grid, picks: Picks) -> None:
+        self._grid, self._picks = grid, picks
+
+    def of(self, place: int) -> float:
+        """Of the load in this place, of which something was picked."""
+        return self._by_place[place]
+
+    @cached_property
+    def _by_place(self) -> dict[int, float]:
+        offers = {place: one[0].offer for place, one in enumerate(self._picks) if one is not None}
+        picked = self._grid.along("picked", {"chosen": list(offers), "offer": list(offers.values())})
+        tables = (table for table in CHOSEN.tables if not isinstance(table, Again))
+        picked.work_out(*(replace(table, axes=("picked",)) for table in tables))
+        return dict(zip(offers, map(float, picked.spread("chance", ("picked",))), strict=True))

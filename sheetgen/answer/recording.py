@@ -41,7 +41,7 @@ from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, as_recommended, kv_bytes_by_dtype, model_records
-from sheetgen.answer.pay_less import JUDGED, ways_to_pay_less
+from sheetgen.answer.pay_less import JUDGED, OF_LEVERS, other_terms, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import passed_over, why_not
@@ -244,6 +244,7 @@ def _cell(
         cheaper_longer=None,
         left_out=tuple(LeftOut(*reason) for reason in question.left_out),
         pay_less=(),
+        other_terms=(),
         row=row,
     )
     if chosen is None or not levers:
@@ -252,7 +253,8 @@ def _cell(
     judged = {name: reference.assumption(name) for name in JUDGED}
     judged["hours_per_month"] = question.settings.hours_per_month
     checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.own_checkpoints) if one.hf_id}
-    return replace(cell, pay_less=ways_to_pay_less(cell, cheaper, checkpoints, judged))
+    ways = ways_to_pay_less(cell, cheaper, checkpoints, judged)
+    return replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
 
 
 def _as_sure_as(level: AtConfidence, surer: AtConfidence | None) -> AtConfidence:
@@ -430,6 +432,7 @@ def _lever(lever: Lever) -> LeverRecord:
         instance=lever.after.candidate.instance,
         **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd", "is_even_chance"),
         **_fields(lever, *names),
+        chance=lever.after.chance if lever.id in OF_LEVERS and not lever.further else None,
     )
 
 

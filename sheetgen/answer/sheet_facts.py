@@ -112,6 +112,11 @@ def settings_of(question: Question) -> Columns:
     return {**cost.CONSTANTS, **settings, "is_committed": question.settings.is_committed}
 
 
+def closed_loop(question: Question) -> int:
+    """1 where some load is of requests at once, 0 where all are rates."""
+    return int(not all(load.requests_per_second for load in question.loads))
+
+
 def _put_inputs(grid: Grid, question: Question) -> None:
     """What holds for the whole sheet: settings, constants and what was typed."""
     inputs: Columns = {
@@ -124,6 +129,7 @@ def _put_inputs(grid: Grid, question: Question) -> None:
         **{name: float(value) for name, value in deployment.DEFINITIONS.items()},
         **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE),
+        "closed_loop": closed_loop(question),
         "among": True,  # of which offers the choice is: all, but for other questions
         "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),

@@ -271,9 +271,10 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
 def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:
     """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
     answers: list[RentalRecord | None] = [None] * len(solved.question.loads)
-    for row, one in chosen.items():
+    chances = chances_of(solved, list(chosen), [one.offer for one in chosen.values()])
+    for (row, one), chance in zip(chosen.items(), chances, strict=True):
         instance = candidates[solved.offers[one.offer].candidate].instance
-        answers[row] = RentalRecord(instance, one.n_instances, one.usd)
+        answers[row] = RentalRecord(instance, one.n_instances, one.usd, chance)
     return answers
 
 

@@ -32,6 +32,7 @@ UNIT_COSTS = (
     cost.usd_per_million_output_tokens,
     cost.usd_per_million_tokens,
 )
+HOSTED_TOKENS = (cost.hosted_million_output_tokens, cost.hosted_million_input_tokens)
 OF_CLASS = (
     cost.paid_hours_per_month,
     cost.hourly_usd,
@@ -81,6 +82,21 @@ def unit_costs(solved: Solution, row: int) -> dict[str, float]:
             **{name: math.nan if choice.offer is None else getattr(choice, name) for name in of_choice},
         },
     )
+
+
+def hosted_tokens(solved: Solution, row: int) -> dict[str, float]:
+    """Tokens of a month that a host would be paid for, in millions; NaN where nothing holds the load."""
+    load = solved.question.loads[row]
+    known = {
+        **_inputs(solved),
+        **unit_costs(solved, row),
+        "requests_per_second": float(load.requests_per_second),
+        "users": float(solved.loads["users"][row]),
+        "requests_per_user_per_day": float(solved.workload_of(row).requests_per_user_per_day),
+        "input_tokens": float(load.input_tokens),
+        "output_tokens": float(solved.workload_of(row).output_tokens),
+    }
+    return _evaluated(HOSTED_TOKENS, known)
 
 
 def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sheetgen import units
-from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE, measured_columns
+from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE, closed_loop, measured_columns
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
 from sheetgen.book.lookups import ZERO, entry_of, position_or_after
@@ -41,6 +41,7 @@ OF_MONEY = (
     ("months_in_three_years", "Months in three years", "months", ""),
     ("decimal_base", "Ten", "", "People are rounded down to two figures."),
     ("seconds_in_an_hour", "Seconds in an hour", "seconds", ""),
+    ("hours_in_a_day", "Hours in a day", "hours", ""),
     ("tokens_in_a_million", "Tokens in a million", "tokens", ""),
     ("watts_in_a_kilowatt", "Watts in a kilowatt", "watts", ""),
     ("cents_in_a_dollar", "Cents in a dollar", "cents", ""),
@@ -197,6 +198,7 @@ def _speed(page: InputsSheet) -> None:
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
         ("chance_step", "Chances are said to", CHANCE_STEP, FACTOR, "", "They are known no better."),
+        ("closed_loop", "A request follows each answer", closed_loop(page.solved.question), PLAIN, "", "0: at a rate."),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),
         ("no_limit_seconds", "A target that is off", NO_LIMIT_SECONDS, WHOLE, "seconds", "Longer than anything takes."),
         (

@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sheetgen.answer.sheet_facts import settings_of
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import formula, is_number, largest, power, ratio, round_up, smallest, where
-from sheetgen.question.sheet_question import Question
+from sheetgen.question.inputs import HISTORY
+from sheetgen.question.sheet_question import TARGETS, Question
+from sheetgen.sizing.rates import z_of
 from sheetgen.units import DTYPE_CHOICES, PURCHASES, WEIGHT_CHOICES
 
 AUTO, ANY = "auto", "any"
@@ -108,11 +111,12 @@ def requests_of_choice(
 @dataclass(frozen=True)
 class Choices:
     """picked: the page's choices by name; factors: of the ends of users, context and price; models: what the dropdown
-    offers beside the workbook's own."""
+    offers beside the workbook's own; follows: the targets that nobody states, which follow the tokens."""
 
     picked: Mapping[str, Any]
     factors: Mapping[str, tuple[float, ...]]
     models: tuple[Model, ...]
+    follows: frozenset[str]
 
 
 def decision(solved: Solution) -> Choices:
@@ -123,7 +127,7 @@ def decision(solved: Solution) -> Choices:
     workload, settings = question.workloads[w], question.settings
     usual = {
         "model": question.models[m].model.name,
-        "users": None,
+        "users": _people(solved, row),
         "requests_per_user_per_day": workload.requests_per_user_per_day,
         "concurrent_requests": question.loads[row].requests,
         "context_tokens": workload.context_tokens,
@@ -153,7 +157,29 @@ def decision(solved: Solution) -> Choices:
     lists = offered(question, models)
     spelled = {name: {str(known).lower(): known for known in reversed(of)} for name, of in lists.items()}
     picked = {name: spelled.get(name, {}).get(str(value).lower(), value) for name, value in picked.items()}
-    return Choices(picked, factors, models)
+    has_history = bool(getattr(workload, HISTORY))  # which Decision does not ask for
+    stated = {name for name in TARGETS if workload.id in question.stated[name]}
+    typed = {name for name in TARGETS if f"decision_{name}" in question.overrides.inputs}
+    follows = frozenset() if has_history else frozenset(TARGETS) - stated - typed
+    return Choices(picked, factors, models, follows)
+
+
+def _people(solved: Solution, row: int) -> int | None:
+    """The people that a load is stated as, or those whom its requests at once are enough for, where these people are
+    as many requests at once again; none of another load."""
+    question, load = solved.question, solved.question.loads[row]
+    if load.users or load.requests_per_second:
+        return int(load.users or 0) or None
+    users, workload = float(solved.loads["users"][row]), question.workloads[load.workload]
+    known = {
+        **settings_of(question),
+        **dict(workload),
+        "users": users,
+        "wait_z": z_of(question.settings.max_wait_fraction),
+        "turn_seconds": float(solved.at(row)["target_turn_seconds"][0]),
+        "concurrent_requests": load.requests,
+    }
+    return int(users) if users >= 1 and requests_of_choice.of(known) == load.requests else None
 
 
 def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[Any]]:

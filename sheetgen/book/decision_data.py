@@ -28,6 +28,7 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
 from sheetgen.formula import Expr, count_where, either, formula, is_text, largest, smallest, where
+from sheetgen.question.inputs import ASKS
 from sheetgen.report import sentences
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
@@ -224,7 +225,8 @@ def _model(
         table.looked_up(name, OF_MODELS[name], [found] * n_rows, FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(sentences.model_lacks, listed, name="facts")
-    of_load = ("users", "concurrent_requests", "context_tokens", "answer_tokens", "tpot_ms", "ttft_ms", "confidence")
+    lengths = "context_tokens", "answer_tokens"
+    of_load = ("users", ASKS, "concurrent_requests", *lengths, "tpot_ms", "ttft_ms", "confidence")
     choices = {name: picked[name] for name in (*CHOICES, *of_load)}
     table.computed(
         sentences.choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.decision_choices import (
@@ -33,14 +35,27 @@ from sheetgen.book.decision_choices import (
 from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
 from sheetgen.book.lookups import NO_VALUE, ZERO, constant, entry_of, position_or_after
 from sheetgen.book.money_block import above_zero, entry
-from sheetgen.book.sheets import Cell, Chart, Lookup, Range, Ref, Sheet, Source, Validation, derived, held_where
+from sheetgen.book.sheets import (
+    Cell,
+    Chart,
+    Lookup,
+    Range,
+    Ref,
+    Sheet,
+    Source,
+    Validation,
+    derived,
+    held_where,
+    worked_out,
+)
 from sheetgen.book.speed_sheet import build_latency
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
 from sheetgen.formula import Formula, is_number, is_text, where
-from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.inputs import ASKS, BY_NAME
+from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
-from sheetgen.sizing import certainty, cost, parallelism, people, rates
+from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
@@ -48,12 +63,14 @@ WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 17.5}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
+_FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: no target."
 # Choices: name, label, display; what the cell says, and what bounds it.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("model", "Model", TEXT, "A model of Catalog, or one that you typed on Models.", {}),
     ("users", "People", WHOLE, "They ask over the day as stated below. Blank: the requests at once below count.", {}),
-    ("requests_per_user_per_day", "Questions a day, each", FACTOR, "Of one person, on a working day.", {}),
-    ("concurrent_requests", "or requests at once", WHOLE, "A whole number from 1; counts where People is blank.", {}),
+    ("requests_per_user_per_day", "Questions a day, each", FACTOR,
+     "Of one person, on a working day; counts only with people.", {}),
+    ("concurrent_requests", "or requests at once", WHOLE, "A whole number from 1; counts only without people.", {}),
     ("context_tokens", "Tokens of each", WHOLE,
      "Prompt and answer together, a whole number from 1; not below the answer.",
      {"at_least": "in_decision_answer_tokens"}),
@@ -65,8 +82,8 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("provider", "Provider", TEXT, "any, or one of Prices and hardware.", {}),
     ("region", "Region", TEXT, "any, or one of Prices and hardware.", {}),
     ("confidence", "Sure to be fast enough", PERCENT, "A share from 1% to 99%; 50% is the central prediction.", {}),
-    ("tpot_ms", "Time per token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
-    ("ttft_ms", "First token, ms", WHOLE, "Milliseconds; blank: no target.", {}),
+    ("tpot_ms", "Time per token, ms", WHOLE, _FOLLOWS, {}),
+    ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Requests at once multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 GIVES_UP_QUALITY = "quality: test"
@@ -128,12 +145,36 @@ class DecisionSheets:
             kind = None if name in LISTS else BY_NAME[f"decision_{name}"].kind
             validation = Validation(label, message, source=LISTS.get(name), kind=kind, **more)
             cell = Cell(self.one.picked[name], "input", display, validation=validation)
+            if name in self.one.follows:
+                usual = self._target(name, picked["context_tokens"], picked["answer_tokens"])
+                cell = replace(cell, value=usual.value, formula=usual.expr(sheet.name))
             sheet.text(row, CHOICE - 1, label, "plain")
             picked[name] = sheet.put(row, CHOICE, cell, f"in_decision_{name}")
             sheet.heights[row] = 17
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
         self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
         return picked
+
+    def _target(self, name: str, context: Source, answer: Source) -> Lookup:
+        """The target that follows a context and its answer."""
+        inputs, default = self.of.inputs, dict(zip(TARGETS, targets.DEFAULTS, strict=True))[name]
+        env: dict[str, Source] = {**inputs, "context_tokens": context, "answer_tokens": answer}
+        env["input_tokens"] = worked_out(*figures.prompt_of(inputs, context, answer))
+        env["cached_fraction"] = inputs["prefix_cache_hit_fraction"]
+        return worked_out(figures.followed(default), env)
+
+    def _target_of_case(self, name: str, context: Source, answer: Source, *, is_base: bool) -> Source:
+        """The target of a case: as the page says, or, where that one follows its tokens, as those of the case do."""
+        target = self.picked[name]
+        if is_base or name not in self.one.follows:
+            return target
+        usual = self._target(name, self.picked["context_tokens"], answer)
+        env: dict[str, Source] = {
+            "target_ms": target,
+            "followed_ms": usual,
+            "case_followed_ms": self._target(name, context, answer),
+        }
+        return worked_out(figures.case_target_ms, env)
 
     def _put(self, name: str, label: str, one: Formula, env: Mapping[str, Source]) -> Ref:
         """A line of Decision data, read under that name."""
@@ -178,8 +219,12 @@ class DecisionSheets:
         }
         answer = {"output_tokens": picked["answer_tokens"]}
         turn = self._put(
-            "own_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
+            "own_target_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
         )
+        inputs["own_users"] = self._put("own_users", "People stated; 0: none", figures.people_or_none, picked)
+        inputs["own_cached_fraction"] = inputs["prefix_cache_hit_fraction"]
+        inputs["wait_z"] = z
+        inputs[ASKS] = picked[ASKS]
         env = {**picked, "turn_seconds": turn, "wait_z": z}
         self.at_once = self._put("own_requests", requests_of_choice.label, requests_of_choice, env)
 
@@ -220,14 +265,20 @@ class DecisionSheets:
         ]
         lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(contexts))}
         answer = self.picked["answer_tokens"]
-        lines: tuple[tuple[str, str, Source], ...] = (
-            ("answers", "Answer, tokens", answer),
-            ("tpot_targets", "Target: time per token, ms", self.picked["tpot_ms"]),
-            ("ttft_targets", "Target: first token, ms", self.picked["ttft_ms"]),
+        of_cases = {
+            name: [self._target_of_case(name, context, answer, is_base=k == 0) for k, context in enumerate(contexts)]
+            for name in TARGETS
+        }
+        lines: tuple[tuple[str, str, Sequence[Source]], ...] = (
+            ("answers", "Answer, tokens", [answer] * len(CASES)),
+            ("tpot_targets", "Target: time per token, ms", of_cases["tpot_ms"]),
+            ("ttft_targets", "Target: first token, ms", of_cases["ttft_ms"]),
         )
-        for at, (name, label, what) in enumerate(lines, row + 4):
+        for at, (name, label, read) in enumerate(lines, row + 4):
             data.text(at, 0, label, "label")
-            cells = (data.formula(at, 1 + k, what.value or 0, what.expr(data.name), WHOLE) for k in range(len(CASES)))
+            cells = (
+                data.formula(at, 1 + k, found.value or 0, found.expr(data.name), WHOLE) for k, found in enumerate(read)
+            )
             lists[name] = Range(tuple(cells))
         at = row + 4 + len(lines)
         data.text(at, 0, "Prompt, tokens", "label")
@@ -421,7 +472,7 @@ class DecisionSheets:
             "own_working_usd", "In working hours", figures.working_usd, {"monthly_usd": usd, "is_by_hour": is_by_hour}
         )
         rent, term = sentences.cheapest_words, sentences.term_gives_up
-        ways: list[tuple[str, Formula, Mapping[str, Source], str | Formula]] = [
+        ways: list[tuple[str | Formula, Formula, Mapping[str, Source], str | Formula]] = [
             ("An even chance to be fast enough", rent, self._beside(EVEN), "certainty"),
             (
                 "Working hours only",
@@ -441,10 +492,14 @@ class DecisionSheets:
                 for purchase, way in self.terms.items()
             ),
             ("Owning the GPUs, at the base price", sentences.owned_words, self._owning(), "staff and space"),
-            ("The cheapest live host", sentences.cheapest_host, self._hosted(), "data leaves"),
+            (sentences.host_for, sentences.cheapest_host, self._hosted(), "data leaves"),
         ]
+        people = derived(lambda users: where(is_number(users), users, 0), self._in_force("users"))
         for at, (label, words, way, gives_up) in enumerate(ways, self.row + 1):
-            sheet.text(at, 0, label, "plain_last")
+            if isinstance(label, str):
+                sheet.text(at, 0, label, "plain_last")
+            else:
+                sheet.compute(at, 0, label, {**inputs, "users": people}, role="plain_last")
             sheet.texts(at, 1, ("", ""), "plain_last")
             env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
             env["instance"] = way.get("type", NO_VALUE)
@@ -503,9 +558,11 @@ class DecisionSheets:
             "output_tokens_per_second": self._in_force("output_tokens_per_second"),
             "input_tokens": self._in_force("input_tokens"),
             "output_tokens": picked["answer_tokens"],
+            "users": self._in_force("users"),
+            "requests_per_second": ZERO,
             "cached_fraction": self.wiring.inputs["prefix_cache_hit_fraction"],
         }
-        for quantity in (cost.million_output_tokens_per_month, cost.million_input_tokens_per_month):
+        for quantity in (cost.million_output_tokens_per_month, *HOSTED_TOKENS):
             env[quantity.name] = self._put(f"own_{quantity.name}", quantity.label, quantity, env)
         hosts.computed(cost.hosted_monthly_usd, env, name="usd_on_decision", label="$ per month on Decision", width=14)
         rows = {"hosted": hosts.range("usd_on_decision"), "model_rows": hosts.range("model_row")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sheetgen.book.sheets import Source
@@ -77,6 +79,25 @@ def prompt_of(inputs: Mapping[str, Source], context: Source, answer: Source) -> 
     return (prompt_tokens, env) if stated is None else (stated_prompt_tokens, env | {"prompt_tokens": stated})
 
 
+def followed(default: Formula) -> Formula:
+    """A default target as Decision has it: none where the tokens typed there are no numbers."""
+
+    @functools.wraps(default.function)
+    def read(context_tokens: Any, answer_tokens: Any, *values: Any) -> Any:
+        return number_where(both(is_number(context_tokens), is_number(answer_tokens)), default.function(*values))
+
+    return replace(default, inputs=("context_tokens", "answer_tokens", *default.inputs), function=read)
+
+
+@formula("Target of the case, ms", WHOLE)
+def case_target_ms(target_ms: Any, followed_ms: Any, case_followed_ms: Any) -> Any:
+    """The target of a case: that of its own tokens, where nobody typed over the one that follows the tokens.
+
+    Source: INTERFACE (targets).
+    """
+    return where(target_ms == followed_ms, case_followed_ms, target_ms)
+
+
 @formula("Stated at once")
 def stated_requests(tier: Any) -> Any:
     """Requests at once that were stated; 0 where the load is a rate.
@@ -93,6 +114,15 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
     Source: Inputs.
     """
     return where(is_number(tier), 0, peak_requests_per_second)
+
+
+@formula("People, stated")
+def people_or_none(users: Any) -> Any:
+    """People as they were typed; 0 where there are none.
+
+    Source: Decision.
+    """
+    return where(is_number(users), users, 0)
 
 
 @formula("People, stated")

@@ -56,7 +56,7 @@ def build_hosts(solved: Solution, wiring: Wiring) -> Sheet:
         note="Tokens; blank where the host states none.",
     )
     loads, at = wiring.tables["loads"], wiring.lists["headline_rows"].refs
-    of_load = ("million_input_tokens_per_month", "million_output_tokens_per_month", "input_tokens", "cached_fraction")
+    of_load = ("hosted_million_input_tokens", "hosted_million_output_tokens", "input_tokens", "cached_fraction")
     table.computed(
         cost.hosted_monthly_usd,
         {name: [lookup(loads.range(name), at[m]) for m, _ in found] for name in of_load},

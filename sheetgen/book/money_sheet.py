@@ -32,8 +32,8 @@ from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_
 LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
 NOT_GIVEN = (
-    "For the same tokens; over 100 %: the host is cheaper at any use. A host does not give weights of your own or data "
-    "that stay at home. Each class is the hardware above, rented in it."
+    "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use. A host does not give "
+    "weights of your own or data that stay at home. Each class is the hardware above, rented in it."
 )
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
@@ -358,6 +358,11 @@ def _hosted(block: Block) -> None:
     renting = (f"Renting cheaper above, {units.PURCHASES[one].words}" for one in block.paid)
     block.head("Hosted instead", prompt[1], "$ per month", "$ per year", "$ in 3 years", *renting, cached[1], answer[1])
     model = block.wiring.ref("calc_money_model")._replace(name="calc_money_model")
+    amounts = ("hosted_million_output_tokens", "million_output_tokens_per_month")
+    tokens: dict[str, Source] = {
+        "utilization": block.wiring.inputs["utilization"],
+        **{name: block.of(name) for name in amounts},
+    }
     for rank in range(1, SHOWN_HOSTS + 1 if hosts.n_rows else 1):
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
         number = block.sheet.put(block.row, FOUND + 1, Cell(rank, "off_page", PLAIN))
@@ -366,7 +371,7 @@ def _hosted(block: Block) -> None:
         usd = block.show(MONTHLY, entry(hosts.range("hosted_monthly_usd"), place, is_number), USD)
         block.sums_of(usd)
         for column, monthly in enumerate(block.paid.values(), 5):
-            env = {"monthly_usd": monthly, "hosted_monthly_usd": usd}
+            env = {**tokens, "monthly_usd": monthly, "hosted_monthly_usd": usd}
             block.compute(column, cost.hosted_break_even_utilization, env)
         after = 5 + len(block.paid)
         for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):

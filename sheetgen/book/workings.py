@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any
 
 from sheetgen.answer.solution import Solution, headline_rows
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
@@ -53,6 +54,7 @@ UNIT_COSTS = (
     cost.usd_per_million_input_tokens,
     cost.usd_per_million_output_tokens,
     cost.usd_per_million_tokens,
+    *HOSTED_TOKENS,
 )
 
 
@@ -286,7 +288,7 @@ def add_choices(wiring: Wiring, *, alone: bool = False) -> None:
     if not alone:
         _add_kv(table)
         for one in UNIT_COSTS:
-            table.computed(one, width=14)
+            table.computed(one, {} if "requests_per_second" in columns else {"requests_per_second": ZERO}, width=14)
 
 
 # The columns of the steps of the choice; and of those of the load itself.
@@ -452,8 +454,7 @@ def _add_speed(table: Table) -> None:
     _add_program(table, TIMES, OF_SPEED)
     if "requests_per_second" in columns:
         table.computed(figures.in_flight, name="concurrent_requests")
-    if not table.wiring.prefix:
-        _add_people(table)
+    _add_people(table)
     columns["output_tokens_per_second"] = columns["load_tokens_per_second"]
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
@@ -464,8 +465,11 @@ def _add_speed(table: Table) -> None:
 
 def _add_people(table: Table) -> None:
     """Each load as a rate and as people: as stated, or by its targets."""
-    columns, has_rate = table.columns, "stated_requests" in table.columns
+    columns, has_rate, inputs = table.columns, "stated_requests" in table.columns, table.wiring.inputs
     for one in (speed.cached_fraction, people.target_turn_seconds):
+        if table.wiring.prefix:  # Decision has them once
+            columns[one.name] = [inputs[f"own_{one.name}"]] * table.n_rows
+            continue
         of_paces = table.wiring.tables["contexts"].range(one.name)
         table.picked(one.name, one.label, of_paces, "pace_row", one.display)
     at_once = people.at_once_per_second
@@ -473,10 +477,10 @@ def _add_people(table: Table) -> None:
     columns["load_requests_per_second"] = columns["at_once_per_second"]
     if has_rate:
         table.computed(people.rate_or_at_once, name="load_requests_per_second")
-        table.computed(figures.stated_people, {"users": table.wiring.inputs["stated_users"]}, name="stated_users")
+        table.computed(figures.stated_people, {"users": inputs["stated_users"]}, name="stated_users")
     _add_program(table, (READ,), {one for one, _ in by_name(READ.quantities)} - set(columns))
     for name, one in by_name(PEOPLE_READ.quantities):
-        table.computed(one, {} if has_rate else {"stated_users": ZERO}, name=name)
+        table.computed(one, {} if has_rate else {"stated_users": inputs.get("own_users", ZERO)}, name=name)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:

@@ -283,15 +283,14 @@ class Catalog:
         is_entry = key in (model.id, (model.hf_id or "").lower())
         dtype = None if own is None or (is_entry and own.weight_dtype == model.weight_dtype) else own.weight_dtype
         weights = own.of.lower() if own and own.of else key
-        names = (weights, stem(weights))
-        context = next((n for other, n in model.max_context_of.items() if other.lower() == weights), None)
-        if context is None and key != model.id and key not in model.aliases:
-            context = next((n for other, n in model.max_context_of.items() if stem(other) in names), None)
+        context = None if key in (model.id, *model.aliases) else model.context_of(weights)
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
         changes: dict[str, object] = {name: value for name, value in stated.items() if value}
         if own is not None and dtype is not None:  # its own size, whichever other checkpoint is listed
             others = (c for c in model.checkpoints if c.weight_dtype != dtype)
             changes["checkpoints"] = (own.model_copy(update={"of": None}), *others)
+        if base := model.base_named(key):
+            changes |= {"hf_id": base, "checkpoints": ()}
         other = model.weights_named(key)
         model = model.model_copy(update=changes) if changes else model
         return (model.derivative(other) if other else model), dtype

@@ -195,10 +195,19 @@ NO_ENCODER = dict.fromkeys(
 )
 
 
+class Mix(Entry):
+    """The precisions of a checkpoint that keeps its experts in another than the rest: of bits, where the kind of a
+    4-bit float is not stated."""
+
+    experts: DtypeName | Literal["fp4"]
+    rest: DtypeName
+
+
 class Checkpoint(Entry):
     """`of`: the weights that were quantized, where they are not the entry's own but others of its architecture.
     `kv_cache_dtype`: what its config says that the KV cache is kept in, where it says so. `license`: its own, where it
-    is known.
+    is known. `mix`: the precisions of its experts and of the rest, where these differ; `weight_dtype` is the one by
+    which it is requested.
     """
 
     hf_id: Label | None = None
@@ -207,6 +216,7 @@ class Checkpoint(Entry):
     weight_dtype: DtypeName
     kv_cache_dtype: DtypeName | None = None
     format: Label
+    mix: Mix | None = None
     size_bytes: Count
     source: Text
 
@@ -284,6 +294,10 @@ _TRAINED = re.compile(
 _GGUF = re.compile(r"([-_.:](gguf|(ud-)?i?q[1-8](_[0-9a-z]+)*))+$", re.IGNORECASE)
 
 
+# Whose config a source names: Qwen--Qwen2.5-72B_config.json, huggingface.co/Qwen/Qwen2.5-72B/blob/main/config.json.
+_CONFIG_OF = re.compile(r"([\w.-]+?)--([\w.-]+?)_config\.json|huggingface\.co/([\w.-]+)/([\w.-]+)/blob/")
+
+
 def pasted(name: str) -> str:
     """A model's name without what logs, caches and registries put around it: `models--Qwen--Qwen3-8B/snapshots/a09a` is
     `Qwen/Qwen3-8B`, `Llama 3.1 8B@main` is `Llama-3.1-8B`."""
@@ -352,6 +366,7 @@ class Model(Entry):
     n_heads: Count
     vocab_size: Count
     max_context_tokens: Count | None
+    context_source: Text | None = None
     weight_dtype: DtypeName
     kv_cache_dtype: DtypeName
     parallel_hybrid: bool = False
@@ -437,9 +452,32 @@ class Model(Entry):
         return other.model_copy(update={"source": f"sized as {self.id}, {shape}; {self.source}"})
 
     @property
+    def _config_of_another(self) -> str | None:
+        """The checkpoint whose config the source names, where none that it names is hf_id, a copy of it, or that in
+        other bits: a base model's is not its Instruct checkpoint's."""
+        named = ["/".join(filter(None, found.groups())) for found in _CONFIG_OF.finditer(self.source)]
+        own = (self.hf_id or "").rsplit("/", 1)[-1].lower().removesuffix("-bf16")
+        is_own = any(name.rsplit("/", 1)[-1].lower().startswith(own) for name in named)
+        return None if is_own or not own else next(iter(named), None)
+
+    @property
     def is_listed(self) -> bool:
         """Whether its weights are known to be of the shape that it is sized as; not, where only its name says so."""
         return self.sized_as is None or self.hf_id in self.same_architecture
+
+    def context_of(self, weights: str) -> int | None:
+        """The context of other weights of its architecture by their name, in lower case; None where it is its own, or
+        not known. A base model, whose name differs from hf_id's by -Instruct alone, is meant by its whole name."""
+        stated, own = {name.lower(): n for name, n in self.max_context_of.items()}, stem(self.hf_id or self.id)
+        whole = {name.rsplit("/", 1)[-1]: n for name, n in stated.items()}
+        by_stem = {stem(name): n for name, n in stated.items() if stem(name) != own}
+        return stated.get(weights) or whole.get(weights) or by_stem.get(weights) or by_stem.get(stem(weights))
+
+    def base_named(self, name: str) -> str | None:
+        """The base model that a whole Hugging Face id means, where its context is not that of hf_id; its checkpoints
+        in fewer bits are not those of hf_id either."""
+        own = stem(self.hf_id or self.id)
+        return next((one for one in self.max_context_of if one.lower() == name and stem(one) == own), None)
 
     def problems(self) -> Iterator[Problem]:
         if self.sized_as is not None:
@@ -447,6 +485,12 @@ class Model(Entry):
         known = {name for name in (self.hf_id, *self.same_architecture) if name}
         if self.max_context_tokens is None and self.kind != "draft":
             yield ("max_context_tokens",), "max_context_tokens is missing; only a draft may do without"
+        if (other := self._config_of_another) and self.context_source is None:
+            yield (
+                ("max_context_tokens",),
+                f"source is the config of {other}, and hf_id is {self.hf_id}, which may state another context. Say in "
+                "context_source where that of hf_id was read",
+            )
         for name in self.max_context_of:
             if name not in known:
                 yield ("max_context_of", name), f"{name} is neither hf_id nor in same_architecture"

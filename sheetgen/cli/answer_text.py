@@ -10,11 +10,11 @@ from sheetgen.answer.levers import best
 from sheetgen.cli.output import folded, table
 from sheetgen.launch.flags import Advice
 from sheetgen.program.sheet_program import OF_CHANCE
-from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.answer_lines import SHOWN_WAYS, Shown, answer_lines, answer_words, question_words, way_words
 from sheetgen.report.build_page import facts_of
 from sheetgen.report.host_words import hosted_facts, hosted_rate
+from sheetgen.report.pay_less_words import other_words
 from sheetgen.report.precision_words import checkpoint_words, is_passed_over, published_words, sized_as_words
 from sheetgen.report.sentences import not_deployed
 from sheetgen.report.wording import (
@@ -24,21 +24,20 @@ from sheetgen.report.wording import (
     sure,
     throughput,
     took_part,
+    weights_name,
 )
 from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
-# What is shown as far as there is room, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(n_ways=0, **{name: False for name in Shown._fields if name != "n_ways"})
+# What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
+LEAST_SHOWN = Shown(1, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
-    {"n_ways": 1},
-    {"has_habits": True},
-    {"has_target": True},
-    {"has_published": True},
-    {"has_hosted": True},
+    {"has_doubt": True},
     {"has_near_tie": True},
-    {"has_measure": True},
+    {"has_run": True},
+    {"has_target": True},
     *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
+    {"has_routing": True},
     {"has_gap": True},
     {"has_rent": True},
     {"has_known": True},
@@ -71,8 +70,8 @@ def recommendation(
             rows = table([*answer_lines(question, cell, shown), *more])
             return [*asked, *([""] if shown.has_gap else []), answer_words(question, cell), rows]
 
-        shown = LEAST_SHOWN
-        for also in ALSO_SHOWN:
+        shown = LEAST_SHOWN if more else Shown()
+        for also in ALSO_SHOWN if more else ():
             fuller = shown._replace(**also)
             shown = fuller if n_lines(drawn(fuller)) <= MOST_LINES else shown
         said = drawn(shown)
@@ -187,11 +186,12 @@ def _helps(lever: LeverRecord) -> str:
 
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
     """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
+    model = question.model_of(cell.row).model
     if (one := cell.as_published) is not None:
-        yield f"{cell.weight_dtype}: {checkpoint_words(question, cell)}"
-        yield f"as published in {one.weight_dtype}: {as_published_words(cell)}"
+        yield f"{weights_name(model, cell.weight_dtype)}: {checkpoint_words(question, cell)}"
+        yield f"as published in {weights_name(model, one.weight_dtype)}: {as_published_words(cell)}"
     elif is_passed_over(question, cell):
-        yield f"{cell.weight_dtype} as published: {not_deployed.fill()}"
+        yield f"{weights_name(model, cell.weight_dtype)} as published: {not_deployed.fill()}"
 
 
 def as_published_words(cell: CellRecord) -> str:
@@ -277,7 +277,7 @@ def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
 def _not_asked(cell: CellRecord) -> Iterator[str]:
     """What was not requested and is clearly cheaper, or holds what nothing else does."""
     for one in cell.not_asked:
-        yield f"{vendor_name(one.vendor)}: {_rented(one)}{'' if one.measured else f', {NEVER_MEASURED}'}"
+        yield f"{other_words(one)}: {_rented(one)}{'' if one.measured else f', {NEVER_MEASURED}'}"
 
 
 def _took_part(question: Question) -> str:

@@ -15,7 +15,7 @@ from sheetgen.question.measurements import Measurements
 from sheetgen.question.stated_load import load_words
 from sheetgen.report.measured_words import measured_lines
 from sheetgen.report.precision_words import sized_as_words
-from sheetgen.report.wording import sure
+from sheetgen.report.wording import sure, weights_name
 from sheetgen.units import GIB, MIB, Layout, count, rate_places
 
 DOCS = "docs/speed.md"
@@ -62,7 +62,7 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             f"{names.model.name} on {n_gpus}x {names.gpu.name} ({shape}), {names.engine.name} "
             f"{answer['engine_version']}",
             *([sized_as_words(names.model)] if names.model.sized_as else []),
-            f"weights {names.weight_dtype}, KV cache {names.kv_cache_dtype}",
+            f"weights {weights_name(names.model, names.weight_dtype)}, KV cache {names.kv_cache_dtype}",
             f"{load_words({**answer, 'concurrent_follows': follows})}, at {answer['context_tokens']:,} tokens "
             f"({answer['input_tokens']:,} in + {answer['output_tokens']:,} out)",
             "",

@@ -27,10 +27,16 @@ const CONSTANTS = Object.fromEntries(
 const MARKET = FACTS.market;
 const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
 
-class QuestionError extends Error {}
+// Why a question is none; of: the input that is wrong, "" where no single one is.
+class QuestionError extends Error {
+  constructor(message, of) {
+    super(message);
+    this.of = of;
+  }
+}
 
-const refuse = (name, values) => {
-  throw new QuestionError(say(name, values));
+const refuse = (name, values, of = "") => {
+  throw new QuestionError(say(name, values), of);
 };
 
 // Models by every name, in lower case -------------------------------------------------------------------------------
@@ -57,7 +63,7 @@ function modelOf(name) {
     .filter(shared)
     .sort((one, other) => shared(other) - shared(one))
     .slice(0, 5);
-  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") });
+  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") }, "model");
 }
 
 // Tables of one load alone: what a program makes of quantities by name.
@@ -77,8 +83,10 @@ function completed(asked) {
   const input = asked.input_tokens,
     output = asked.output_tokens,
     context = asked.context_tokens ?? input + output;
-  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) });
-  if (context > model.limit) refuse("over", { model: model.name, limit: count(model.limit), context: count(context) });
+  const lengths = asked.context_tokens === undefined ? "input_tokens" : "context_tokens";
+  if (context < input + output) refuse("short", { context: count(context), both: count(input + output) }, lengths);
+  if (context > model.limit)
+    refuse("over", { model: model.name, limit: count(model.limit), context: count(context) }, lengths);
   const asks = asked.requests_per_user_per_day ?? FACTS.asks;
   const workload = {
     context_tokens: context,
@@ -220,6 +228,7 @@ function gridOf(question, offers) {
     confidence: question.confidence,
     utilization: question.users ? FACTS.mean_over_peak : FACTS.utilization,
     is_committed: FACTS.purchases[question.purchase].is_committed,
+    closed_loop: isRate ? 0 : 1,
   };
   for (const [name, value] of Object.entries(settings)) grid.put([], name, [value]);
   for (const [name, value] of Object.entries(workload)) grid.put(["workload"], name, [value]);
@@ -365,7 +374,7 @@ function byPurchase({ question, grid, best }) {
   const asked = grid.isEven ? atLevel(known, levelZ(question.confidence)) : known;
   const rented = Object.fromEntries(
     byClass.map(([purchase, others]) => {
-      if (purchase === question.purchase) return [purchase, best && rentalOnly(best)];
+      if (purchase === question.purchase) return [purchase, surelyRented(grid, best)];
       if (!others.length) return [purchase, null];
       const priced = withOffers(
         (FACTS.purchases[purchase].binds ? asked : known).again(),
@@ -374,8 +383,8 @@ function byPurchase({ question, grid, best }) {
         others,
       );
       priced.put([], "is_committed", [FACTS.purchases[purchase].is_committed]);
-      const rental = picked(readAgain(priced, "at_other_prices"));
-      return [purchase, rental && rentalOnly(rental)];
+      const there = readAgain(priced, "at_other_prices");
+      return [purchase, surelyRented(there, picked(there))];
     }),
   );
   const usual = grid.isEven ? null : rented[ON_DEMAND];
@@ -472,16 +481,25 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
   return even;
 }
 
+// A level's answer with the chance of the same machines in a surer layout, where one was looked for.
+function asSureAs(level, surer) {
+  const isSame = surer?.instance === level.instance && surer.n_instances === level.n_instances;
+  return isSame ? { ...level, chance: Math.max(level.chance, surer.chance) } : level;
+}
+
 function verdictWithout({ grid }) {
   const isSlow = grid.values("n_instances", ["load", "offer"]).some((n) => n === 0);
   return isSlow ? FACTS.verdicts.slow : FACTS.verdicts.none;
 }
 
-// What would be rented in other precisions, at the confidence in force there.
+// What would be rented in other precisions, at the confidence in force there, and how sure it is.
 function inPrecision({ question }, precisions) {
-  const offers = offersIn(question, question.purchase);
-  return pick(tablesOf({ ...question, ...precisions }, offers));
+  const grid = tablesOf({ ...question, ...precisions }, offersIn(question, question.purchase));
+  return surelyRented(grid, pick(grid));
 }
+
+const surelyRented = (grid, rental) =>
+  rental && { ...rentalOnly(rental), chance: paced(grid, rental.position)("chance") };
 
 // The whole answer but what is rented otherwise: see `waysToPayLess`.
 function answer(asked) {
@@ -599,22 +617,21 @@ function notAsked(record) {
   return Object.keys(groups).flatMap((kind, i) => {
     const isIn = ({ instance }) => instance >= firsts[i] && instance < firsts[i] + starts[i];
     const clearly = (1 - FACTS.judged.clearly_cheaper_fraction) * monthly_usd;
+    const pickOf = (n_machines) =>
+      pick(
+        others,
+        others.offers.map((one, k) => Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines)),
+      );
+    const every = pickOf(Infinity);
     // Of very many machines only where fewer save nothing.
-    const best = [most, Infinity]
-      .map((n_machines) =>
-        pick(
-          others,
-          others.offers.map((one, k) =>
-            Number(isIn(one) && (maySpan || stages[k] === 1) && counts[k] <= n_machines),
-          ),
-        ),
-      )
-      .find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
+    const picks = every?.n_instances > most ? [pickOf(most), every] : [every];
+    const best = picks.find((picked) => picked && (monthly_usd === undefined || picked.monthly_usd < clearly));
     return best
       ? [
           {
             kind,
             vendor: FACTS.gpus[machineOf(best.offer)[GPU]].vendor,
+            gpu_name: FACTS.gpus[machineOf(best.offer)[GPU]].name,
             ...rentalOnly(best),
             chance: paced(others, best.position)("chance"),
           },
@@ -640,13 +657,19 @@ function owned({ solved, chosen, n_gpus }) {
 }
 
 // The hosts of the model that accept the prompt, each at its lowest price for a month's tokens, the cheapest first.
-function hostsOf({ solved, units }) {
+function hostsOf({ solved, units, users }) {
   const { question } = solved,
     best = new Map();
+  const tokens = workOutCase(PROGRAMS.hostedTokens, {
+    ...question.workload,
+    requests_per_second: question.isRate ? question.rate : 0,
+    users,
+    million_output_tokens_per_month: units("million_output_tokens_per_month"),
+  });
   for (const [host, name, input, cached, output, limit, precision, readOn] of question.model.hosts) {
     const read = workOutCase(PROGRAMS.hosted, {
-      million_input_tokens_per_month: units("million_input_tokens_per_month"),
-      million_output_tokens_per_month: units("million_output_tokens_per_month"),
+      hosted_million_input_tokens: tokens("hosted_million_input_tokens"),
+      hosted_million_output_tokens: tokens("hosted_million_output_tokens"),
       input_tokens: question.workload.input_tokens,
       cached_fraction: question.cached_fraction,
       input_usd_per_million: input,
@@ -670,19 +693,15 @@ function* lowerPrecisions(record) {
     { checkpoints } = question.model;
   const bytesOf = (name, dtype) => COLUMNS.find((column) => column.name === name).data[precisions.indexOf(dtype)];
   const isFewer = (name, used, dtype) => bytesOf(name, dtype) < bytesOf(name, used);
-  const rental = (precision) => {
-    const found = inPrecision(solved, precision);
-    return found && rentalOnly(found);
-  };
   const weightsIn = (dtype) =>
     lower.weights.includes(dtype) && isFewer("linear_bytes", question.weights, dtype)
-      ? rental({ weights: dtype })
+      ? inPrecision(solved, { weights: dtype })
       : null;
   const atFp8 = weightsIn(lower.fp8);
   if (atFp8) yield { kind: "fp8_weights", ...atFp8, detail: checkpoints[lower.fp8] ?? "" };
   const kept =
     lower.kv.includes(lower.fp8) && isFewer("kv_dtype_bytes", question.kv, lower.fp8)
-      ? rental({ kv: lower.fp8 })
+      ? inPrecision(solved, { kv: lower.fp8 })
       : null;
   if (kept) yield { kind: "kv_fp8", ...kept, detail: "" };
   const held = Object.keys(checkpoints).find((dtype) => bytesOf("linear_bytes", dtype) < 1);
@@ -699,12 +718,14 @@ function* everyWay(record) {
   const { solved, purchase } = record,
     { judged, purchases } = FACTS;
   const less = lessSure(record);
+  record.by_confidence = record.by_confidence.map((level) => level && asSureAs(level, less));
   if (less) yield { kind: "less_sure", ...less, detail: "" };
   yield* lowerPrecisions(record);
-  const { offer, instance, n_instances } = record.chosen;
+  const { offer, instance, n_instances } = record.chosen,
+    { chance } = record;
   const classes = byPurchase(solved),
     isUsual = purchase === ON_DEMAND;
-  const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd } : classes[ON_DEMAND];
+  const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd, chance } : classes[ON_DEMAND];
   if (usual)
     yield {
       kind: "hours",
@@ -727,7 +748,8 @@ function* everyWay(record) {
     yield {
       ...other,
       kind: "provider",
-      detail: other.kind === "vendor" ? other.vendor : other.kind,
+      detail: other.kind,
+      other,
       further: other === least ? null : least,
     };
   }
@@ -739,7 +761,7 @@ function* everyWay(record) {
     detail: `${record.n_gpus} ${record.gpu}`,
   };
   const [host] = hostsOf(record);
-  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on };
 }
 
 // Those that save, none that rents the same as another.
@@ -797,24 +819,36 @@ const rentWords = ({ instance, n_instances }) =>
   say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
 const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
 
+// A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest.
+const weightsName = (model, dtype) => model.weights_names[dtype] ?? dtype.toUpperCase();
+
+// What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure.
+const otherWords = ({ kind, vendor, gpu_name, instance }) =>
+  say("other", { vendor: kind === "vendor" ? FACTS.vendors[vendor] : "", gpu_name, provider: providerOf(instance) });
+
 // A way to pay less: what it is, and what it gives up.
 function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
-  // Where the answer is as sure as was asked for, what is as sure does not say how sure.
-  const isTold = way.kind === "less_sure" || record.chance < confidence || way.chance < confidence;
-  const provider = providerOf(way.instance ?? "");
+  const isBelow = (chance, other) => chance < other && sureWords(chance) !== sureWords(other);
+  // Where the answer is as sure as was asked for, what is as sure as it does not say how sure.
+  const told = (chance) =>
+    way.kind === "less_sure" || isBelow(chance, Math.max(confidence, record.chance)) || isBelow(record.chance, confidence)
+      ? sureWords(chance)
+      : "";
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
-    sure: way.chance !== undefined && isTold ? sureWords(way.chance) : "",
+    sure: way.chance === undefined ? "" : told(way.chance),
+    is_less_sure: Number(isBelow(way.chance, record.chance)),
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
     term: FACTS.terms[way.detail] ?? "",
     other_class: way.kind === "hours" ? way.detail : "",
-    other: way.detail === "gpu" ? say("other_gpu", { provider }) : FACTS.vendors[way.detail] ? `${FACTS.vendors[way.detail]} GPUs` : provider,
-    further: way.further ? providerOf(way.further.instance) : "",
+    other: way.other ? otherWords(way.other) : "",
+    further: way.further ? otherWords(way.further) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
+    further_sure: way.further ? told(way.further.chance) : "",
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),
@@ -913,7 +947,7 @@ function answerWords(record) {
         data_parallel_size: record.data_parallel_size,
         pipeline_stages: record.pipeline_parallel_size,
       }),
-      weights: record.weight_dtype.toUpperCase(),
+      weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
     }),
@@ -922,11 +956,11 @@ function answerWords(record) {
 }
 
 // The answer for the published weights in words; nothing where these are in use.
-function publishedWords(published) {
+function publishedWords(published, model) {
   if (!published) return "";
   const { weight_dtype, monthly_usd } = published;
   return say("published", {
-    dtype: weight_dtype.toUpperCase(),
+    dtype: weightsName(model, weight_dtype),
     month: monthly_usd === null ? "" : dollars(monthly_usd),
     rent: monthly_usd === null ? "" : rentWords(published),
   });

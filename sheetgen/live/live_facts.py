@@ -45,14 +45,14 @@ from sheetgen.question.market import (
     vendor_name,
 )
 from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
-from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named
+from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named, one_workload
 from sheetgen.question.stated_load import A_LOAD, mean_over_peak
 from sheetgen.report.fingerprints import fingerprints_with
 from sheetgen.report.live_words import PARTS
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
-from sheetgen.report.wording import prefix_of, provider_name, sign_of
+from sheetgen.report.wording import prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES
 
@@ -145,6 +145,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
     workloads = [one for one in catalog.workloads() if one.is_default] if is_own else plain.workloads
     sources = dict.fromkeys(map(_source_of, models))
     has_people = plain.rate is not None and plain.rate.users > 0
+    [usual] = one_workload(catalog, {})
     return {
         "as_of": plain.as_of.isoformat(),
         "first": next((one.model.id for one in models if one.model.id == FIRST), models[0].model.id),
@@ -206,6 +207,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "tiers": [one.requests for one in catalog.tiers()] if is_own else [one for one in plain.tiers if one],
         "gib": GIB,
         "inputs": {name: _limits(name) for name in TYPED},
+        "usual": {"input_tokens": usual.input_tokens, "output_tokens": usual.output_tokens},
         "workloads": [
             {
                 "id": one.id,
@@ -224,7 +226,13 @@ def _limits(name: str) -> Json:
     """What an input may be, and in words."""
     kind = BY_NAME[name].kind
     least = 1 if kind.what == "tokens" else kind.low
-    return {"low": least, "high": kind.high, "is_whole": int(kind.what in ("whole", "tokens")), "words": str(kind)}
+    return {
+        "low": least,
+        "high": kind.high,
+        "is_whole": int(kind.what in ("whole", "tokens")),
+        "is_share": int(kind.what == "share"),
+        "words": str(kind),
+    }
 
 
 def as_text(facts: Json) -> str:
@@ -358,6 +366,9 @@ def _model(one: SheetModel, plain: Question) -> Json:
         **({"is_reference": 1} if model.is_reference_shape else {}),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
+        "weights_names": {
+            dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
+        },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
         "served": {
             dtype: known.hf_id

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sheetgen.answer.replica_bills import PRINTED
-from sheetgen.answer.ways_to_pay import OF_OWNING, UNIT_COSTS
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING, UNIT_COSTS
 from sheetgen.explain import spaced
 from sheetgen.formula import Formula
 from sheetgen.program.declared import Program, Table, by_name
@@ -44,6 +44,7 @@ PROGRAMS: Mapping[str, Program] = {
     "units": _of_case("units", *UNIT_COSTS),
     "level": _of_case("level", certainty.confidence_z),
     "owning": _of_case("owning", *OF_OWNING),
+    "hostedTokens": _of_case("hosted_tokens", *HOSTED_TOKENS),
     "hosted": _of_case("hosted", cost.hosted_monthly_usd, cost.hosted_monthly_cents),
 }
 

@@ -14,7 +14,8 @@ function atLoads({ question, grid }, amounts, kind = loadName(question)) {
     kind === "concurrent_requests" ? 0 : peakOf({ ...question.workload, ...none, [kind]: amount }),
   );
   const places = amounts.map(() => 0);
-  const wide = Object.assign(grid.along("load", amounts.length, { pace: places }), { offers: grid.offers });
+  const timed = kind === "concurrent_requests" ? inClosedLoop(grid) : grid;
+  const wide = Object.assign(timed.along("load", amounts.length, { pace: places }), { offers: grid.offers });
   const isKind = (name) => amounts.map((amount) => (kind === name ? amount : 0));
   wide.put(["load"], "concurrent_requests", isKind("concurrent_requests"));
   wide.put(["load"], "stated_users", isKind("users"));
@@ -25,6 +26,14 @@ function atLoads({ question, grid }, amounts, kind = loadName(question)) {
   const read = (name) => wide.values(name, ["load"]);
   const [usd, positions, n_instances] = ["chosen_usd", "chosen_position", "fewest_instances"].map(read);
   return amounts.map((_, i) => (usd[i] === usd[i] ? rentalOnly(rentalOf(wide, positions[i] - 1, n_instances[i], usd[i])) : null));
+}
+
+// The grid with the times of requests at once, which differ from those of a rate where answers are short.
+function inClosedLoop(grid) {
+  if (grid.values("closed_loop", [])[0] === 1) return grid;
+  const other = Object.assign(grid.again(), { gpus: grid.gpus, layouts: grid.layouts, offers: grid.offers });
+  other.put([], "closed_loop", [1]);
+  return readAgain(other, "at_levels");
 }
 
 const WIDER = 4; // times the load: how far the curve goes
@@ -54,6 +63,43 @@ function stepsOf({ solved, chosen }) {
     if (k !== 0) low = k < 0 ? tried.at(-1) : tried[k - 1];
   }
   return { amount, points, upTo: low, next };
+}
+
+const MOST_TRIED = 600; // amounts that the list of steps is sought with
+const MOST_STEPS = POINTS / 2; // of the curve: where there are more, the list has the points as they are
+
+// Every step up to four times the load: up to which amount each month holds, nothing where no machine does; is_exact:
+// whether it changes with the next person or request, or to a thousandth of a rate.
+function everyStep({ solved, chosen }) {
+  const { points } = stepsOf({ solved, chosen }),
+    isWhole = loadName(solved.question) !== "requests_per_second";
+  const least = isWhole ? 1 : points[0].amount / POINTS,
+    isFar = (low, high) => (isWhole ? high - low > 1 : high - low > low / 1000);
+  const monthAt = new Map(points.map(({ amount, monthly_usd }) => [amount, monthly_usd]));
+  let left = MOST_TRIED,
+    tried = monthAt.has(least) ? [] : [least];
+  const isFine = points.filter(({ monthly_usd }, i) => monthly_usd !== points[i - 1]?.monthly_usd).length > MOST_STEPS;
+  const between = () => {
+    const amounts = [...monthAt.keys()].sort((one, other) => one - other);
+    return amounts.slice(1).flatMap((high, i) => {
+      const low = amounts[i];
+      if (monthAt.get(low) === monthAt.get(high) || !isFar(low, high)) return [];
+      const parts = Array.from({ length: 3 }, (_, k) => low + ((high - low) * (k + 1)) / 4);
+      return parts.map((x) => (isWhole ? Math.round(x) : x)).filter((x) => x > low && x < high);
+    });
+  };
+  do {
+    const rented = tried.length ? atLoads(solved, tried) : [];
+    tried.forEach((x, i) => monthAt.set(x, rented[i]?.monthly_usd ?? null));
+    left -= tried.length;
+    tried = isFine ? [] : [...new Set(between())];
+  } while (tried.length && tried.length <= left);
+  const steps = [...monthAt].sort(([one], [other]) => one - other).map(([amount, monthly_usd]) => ({ amount, monthly_usd }));
+  return steps.flatMap((step, i) => {
+    const next = steps[i + 1];
+    if (next && next.monthly_usd === step.monthly_usd) return [];
+    return [{ ...step, is_exact: !next || !isFar(step.amount, next.amount) }];
+  });
 }
 
 // The months of the usual workloads at the usual numbers of requests at once: rows by workload.

@@ -52,13 +52,18 @@ function* optionsOf(record, margin, isSure, measure) {
 
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
-  const run = measure.decider ?? measure;
+  const run = measure.decider ?? measure,
+    even = record.by_confidence.find((level) => level?.confidence === FACTS.levels.even);
   return say("request_test", {
     machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
     requests: requestsWord(record.question),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
+    chance: sureWords(measure.decider && even ? even.chance : record.chance),
+    month: lessOf(record.monthly_usd),
+    higher: margin ? lessOf(margin.monthly_usd) : "",
+    level: sureWords(FACTS.levels.sure),
     rises: Number(Boolean(margin) && !isSure),
-    settled: Number(Boolean(margin) && isSure),
+    settled: Number(!measure.decider && Boolean(margin) && isSure),
   });
 }
 
@@ -127,13 +132,26 @@ function requestWords(record) {
   };
 }
 
+const COMPARED_HEADS = ["Model and weights", "A month", "Rent", "How fast"];
+
+// The answer for a model and weights beside others, in the words under these heads; what is refused with why.
+function comparedWords({ record, model, weights, message }) {
+  if (!record) return [`${model}, ${weights}: ${message}`, "", "", ""];
+  const words = answerWords(record);
+  const head = say("compared", { model: record.question.model.name, weights: weightsName(record.question.model, record.weight_dtype) });
+  const rented = record.chosen
+    ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) })
+    : "";
+  return [head, words.month, rented, words.wait ?? ""];
+}
+
 // Text on one line of Markdown that shows just that.
 const plainMarkdown = (text) => text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
 const markdownTable = (heads, rows) =>
   [heads, heads.map(() => "---"), ...rows.map((row) => row.map(plainMarkdown))].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 // The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
-function asMarkdown(record, words, ways, link) {
+function asMarkdown(record, words, ways, link, compared = []) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, facts }) => [name, price, facts.join(" "), rent]);
   const paid = ways.map((way) => {
@@ -145,20 +163,47 @@ function asMarkdown(record, words, ways, link) {
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
     plainMarkdown(words.margin),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "What we give up"], paid) : "",
+    compared.length ? markdownTable(COMPARED_HEADS, [{ record }, ...compared].map(comparedWords)) : "",
     [...request.serves, ...request.risks].map((text) => `- ${plainMarkdown(text)}`).join("\n"),
-    plainMarkdown(aboutWords()),
+    plainMarkdown(aboutWords(record, ways)),
     `<${link}>`,
   ];
   return parts.filter(Boolean).join("\n\n") + "\n";
 }
 
-const aboutWords = () =>
-  say("about", {
+const DAY = 86_400_000; // milliseconds
+
+// Where and of which days the prices of these rentals and hosts are, and the oldest day; "" where none has a day.
+function priceLists(rentals, hosts) {
+  const days = new Map();
+  const put = (place, day) => days.set(place, [...(days.get(place) ?? []), day || ""]);
+  for (const { offer } of rentals) {
+    const [, , region, readOn] = MARKET.offers[offer];
+    put(`${providerOf(machineOf(offer)[INSTANCE])} ${region}`.trim(), readOn);
+  }
+  for (const { host, read_on: readOn } of hosts) put(host, readOn);
+  const lists = [...days].map(([place, all]) => {
+    const [oldest = "", newest = ""] = [...new Set(all.filter(Boolean))].sort().filter((_, i, sorted) => i === 0 || i === sorted.length - 1);
+    return say("price_list", { place, oldest, newest });
+  });
+  const [oldest = ""] = [...days.values()].flat().filter(Boolean).sort();
+  return { lists: lists.join(", "), oldest };
+}
+
+// What the answer, what is surer, and the ways to pay less rest on: the engine, and the days of their prices.
+function aboutWords(record, ways) {
+  const { margin } = marginOf(record);
+  const rentals = [record.chosen, margin, ...ways, ...ways.map(({ further }) => further)].filter((one) => one?.offer !== undefined);
+  const { lists, oldest } = priceLists(rentals, ways.filter(({ host }) => host));
+  return say("about", {
     engine: FACTS.engine,
     version: FACTS.engine_version,
     day: FACTS.as_of,
+    lists,
+    age: oldest && String(Math.round((Date.parse(FACTS.as_of) - Date.parse(oldest)) / DAY)),
     hours: String(CONSTANTS.hours_per_month),
   });
+}
 
 // What a spreadsheet reads as a formula is text to it behind an apostrophe.
 const csvField = (value) => {
@@ -172,8 +217,8 @@ const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "c
   "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "annual_usd", "chance",
   "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
 
-// The answer as a line of CSV, and each way to pay less as one.
-function asCsv(record, ways) {
+// The answer as a line of CSV, and each way to pay less and each answer beside it as one.
+function asCsv(record, ways, compared = []) {
   const { workload } = record.question;
   const names = ["way", "context_tokens", "input_tokens", "output_tokens", ...OF_CSV];
   const values = [workload.context_tokens, workload.input_tokens, workload.output_tokens];
@@ -182,5 +227,7 @@ function asCsv(record, ways) {
     const rented = { instance: way.instance, n_instances: way.n_instances, monthly_usd: way.monthly_usd, annual_usd: 12 * way.monthly_usd, chance: way.chance };
     return csvLine([way.kind, ...values, ...OF_CSV.map((name) => ({ ...own, ...rented })[name])]);
   });
-  return csvLine(names) + csvLine(["", ...values, ...OF_CSV.map((name) => record[name])]) + lines.join("");
+  const lineOf = (way, answered) => csvLine([way, ...values, ...OF_CSV.map((name) => answered[name])]);
+  const beside = compared.filter((one) => one.record).map((one) => lineOf("compared", one.record));
+  return csvLine(names) + lineOf("", record) + [...lines, ...beside].join("");
 }

@@ -180,7 +180,9 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     if asked.subject and asked.options:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
-    ways = joined("; ", [_way(one) for i, one in enumerate(asked.ways, 1) if i in (1, len(asked.ways)) or one.binds])
+    ends = (1, len(asked.ways))
+    shown = [one for i, one in enumerate(asked.ways, 1) if i in ends or (one.binds and one.is_best)]
+    ways = joined("; ", [_way(one) for one in shown])
     excluded = words("{} and {}.", asked.excluded, asked.spare) if asked.spare else words("{}.", asked.excluded)
     points = (
         ("To pay less", words("{}.", ways) if ways else NONE),

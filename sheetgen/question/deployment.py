@@ -614,6 +614,7 @@ class Points:
 NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | None]]
 # What rows have beside what they give: constants of the formulas.
 CONSTANTS = {
+    "closed_loop": 1,  # 0 in rows that have a rate alone
     "seconds_in_an_hour": SECONDS_PER_HOUR,
     "bytes_per_gigabit": GBPS,
     **UNMEASURED,

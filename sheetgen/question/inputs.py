@@ -1089,8 +1089,8 @@ INPUTS: tuple[Input, ...] = (
             *((f"decision_{name}", Kind("text")) for name in ("model", "weight_dtype", "kv_cache_dtype")),
             *((f"decision_{name}", Kind("text")) for name in ("purchase", "provider", "region")),
             ("decision_users", Kind("whole", 0, COUNT.high, blank=True)),
-            (f"decision_{ASKS}", Kind(low=0.001, high=1e6)),
-            ("decision_concurrent_requests", COUNT),
+            (f"decision_{ASKS}", Kind(low=0.001, high=1e6, blank=True)),  # it counts with people
+            ("decision_concurrent_requests", replace(COUNT, blank=True)),  # it counts without people
             ("decision_context_tokens", Kind("whole", 1, TOKENS.high)),
             ("decision_answer_tokens", Kind("whole", 0, TOKENS.high)),
             ("decision_confidence", Kind("share", 0.01, 0.99)),

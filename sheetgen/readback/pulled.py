@@ -33,7 +33,15 @@ from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
 from sheetgen.readback.file_cells import is_number
 from sheetgen.readback.package import Place, naming
-from sheetgen.readback.read_book import Snapshot, Table, read_every_cell, read_workbook, target_that_follows, unlike
+from sheetgen.readback.read_book import (
+    OF_DECISION,
+    Snapshot,
+    Table,
+    read_every_cell,
+    read_workbook,
+    target_that_follows,
+    unlike,
+)
 from sheetgen.report.build_page import build_page
 from sheetgen.sizing import targets
 from sheetgen.units import DTYPE_ALIASES, DTYPES, PLAIN_LAYOUTS, PURCHASES
@@ -61,6 +69,7 @@ class Built:
     book: Book
     inputs: Mapping[str, Any]
     fixed: frozenset[str]  # inputs that no reader is meant to change
+    worked_out: frozenset[str]  # inputs whose cells hold a formula until somebody types over it
     tables: Mapping[str, Mapping[str, BuiltRow]]  # rows by what they are called
     n_rows: Mapping[str, int]  # of each table, the blank ones too
     results: Mapping[str, Any]
@@ -80,9 +89,10 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     record = record_of(solved, no_levers)
     page = build_page(record, solved.question)
     book = build_book(solved, record, page, no_levers, decision(solved), baseline)
-    roles = {(sheet.name, *at): cell.role for sheet in book.sheets for at, cell in sheet.cells.items()}
     inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
-    fixed = (n for n, r in inputs.items() if roles.get((r.sheet, r.row, r.column)) != "input")
+    of_sheet = {sheet.name: sheet.cells for sheet in book.sheets}
+    cells = {name: of_sheet[ref.sheet].get((ref.row, ref.column)) for name, ref in inputs.items()}
+    yellow = {name: cell for name, cell in cells.items() if cell is not None and cell.role == "input"}
     columns = {name: _named(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
@@ -90,7 +100,8 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
         record,
         book,
         {n: r.value for n, r in inputs.items()},
-        frozenset(fixed),
+        frozenset(inputs.keys() - yellow.keys()),
+        frozenset(name for name, cell in yellow.items() if cell.formula is not None),
         {name: _rows(name, columns[name], keys[name]) for name in KEY_COLUMNS},
         {name: len(columns[name][KEY_COLUMNS[name]].refs) for name in KEY_COLUMNS},
         {n: r.value for n, r in results.items()},
@@ -410,10 +421,14 @@ def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
     inputs, reference = found.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     names: set[str] = set()
-    for option, workload in itertools.product(TARGETS, before.question.workloads):
-        name = f"{option}_{name_part(workload.id)}"
+    of_workloads = itertools.product(TARGETS, before.question.workloads)
+    follow = [f"{option}_{name_part(workload.id)}" for option, workload in of_workloads]
+    for name in (*follow, *(f"{OF_DECISION}{option}" for option in TARGETS)):
+        cell = found.cells.get(f"in_{name}")
+        if cell is None or not cell.is_formula:
+            continue
         held = target_that_follows(name, {**inputs, **assumed}), before.inputs[name]
-        if found.cells[f"in_{name}"].is_formula and any(_same(value, inputs[name]) for value in held):
+        if any(_same(value, inputs[name]) for value in held):
             names.add(name)
     return frozenset(names)
 
@@ -540,6 +555,11 @@ def ask_anew(found: Snapshot, catalog: Catalog, models: str | None = None) -> Pu
         follows = _targets_that_follow(before, found)
         stated = {f"{name}_{name_part(one)}" for name in TARGETS for one in before.question.stated[name]}
         differ = [one for one in _changes(before, found) if one.name not in follows - stated]
+
+        def still(built: Built) -> Set[str]:
+            """The targets that follow in the workbook, and, those on Decision, in what is built of it too."""
+            return follows - ({f"{OF_DECISION}{name}" for name in TARGETS} - built.worked_out)
+
         # A workbook of another catalog was built with values that nobody has any more.
         baseline = values_as_built(before.book) if same_catalog else None
         carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
@@ -548,7 +568,7 @@ def ask_anew(found: Snapshot, catalog: Catalog, models: str | None = None) -> Pu
                 break
             carried = _carry(carried, after, found, rest, follows)
             after = _build(catalog, carried, start, baseline)
-            left = (one for one in _changes(after, found) if not one.is_fixed and one.name not in follows)
+            left = (one for one in _changes(after, found) if not one.is_fixed and one.name not in still(after))
             rest = [one for one in left if one.part == "inputs" or one.row]
         if problems := list(_not_listed(before, after, found)):
             raise ScenarioError(*problems)

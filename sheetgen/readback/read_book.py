@@ -118,7 +118,9 @@ class Snapshot:
         return self.record.answer.inputs.catalog_sha256
 
 
-FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_")  # inputs that hold a formula until somebody types over it
+OF_DECISION = "decision_"
+# Inputs that hold a formula until somebody types over it.
+FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_", f"in_{OF_DECISION}tpot_ms", f"in_{OF_DECISION}ttft_ms")
 OF_EACH_WORKLOAD = ("context", "output", *BY_WORKLOAD)
 REQUIRED = (
     "tier_1",
@@ -268,15 +270,24 @@ def _is_unknown_target(name: str, value: Any, is_formula: bool) -> bool:
 
 
 def target_that_follows(name: str, inputs: Mapping[str, Any]) -> float:
-    """The target of an input's name that nobody states, such as tpot_ms_chat: what its workload's lengths give."""
-    option = next(one for one in STATED_TARGETS if name.startswith(f"{one}_"))
-    part = name.removeprefix(f"{option}_")
-    context, prompt = inputs[f"context_{part}"], inputs.get(f"prompt_{part}")
+    """The target of an input's name that nobody states, such as tpot_ms_chat or decision_tpot_ms: what the lengths of
+    its workload, or those on Decision, give."""
+    if name.startswith(OF_DECISION):
+        option, history = name.removeprefix(OF_DECISION), 0.0
+        context, answer = inputs[f"{OF_DECISION}context_tokens"], inputs[f"{OF_DECISION}answer_tokens"]
+        stated = inputs.get("prompt_asked")
+        prompt = max(0, context - answer) if stated is None else min(stated, max(0, context - answer))
+    else:
+        option = next(one for one in STATED_TARGETS if name.startswith(f"{one}_"))
+        part = name.removeprefix(f"{option}_")
+        context, prompt = inputs[f"context_{part}"], inputs.get(f"prompt_{part}")
+        prompt = context - inputs[f"output_{part}"] if prompt is None else prompt
+        history = inputs[f"{HISTORY}_{part}"]
     quantities = {
         **inputs,
         "context_tokens": context,
-        "input_tokens": context - inputs[f"output_{part}"] if prompt is None else prompt,
-        "cached_fraction": cached_fraction.of({**inputs, HISTORY: inputs[f"{HISTORY}_{part}"]}),
+        "input_tokens": prompt,
+        "cached_fraction": cached_fraction.of({**inputs, HISTORY: history}),
     }
     return float(dict(zip(STATED_TARGETS, targets.DEFAULTS, strict=True))[option].of(quantities))
 

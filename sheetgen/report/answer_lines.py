@@ -9,19 +9,20 @@ from typing import NamedTuple, Protocol
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_number, is_text
+from sheetgen.formula import is_text
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import people_words, stated_words
 from sheetgen.report import sentences, wording
-from sheetgen.report.host_words import busy_share, hosted_facts
+from sheetgen.report.host_words import hosted_facts, priced_for
 from sheetgen.report.in_currency import amount_in, amounts_of
 from sheetgen.report.near_ties import near_tie_words
 from sheetgen.report.notes import doubt, is_old, own_list
 from sheetgen.report.page import NOT_SURE_OF
-from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS
+from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, WAYS, other_words
+from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY
 from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
@@ -29,7 +30,7 @@ from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 SHOWN_WAYS = 3
 STALE = "stale_after_days"
 IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
-SURE_IMPOSSIBLE = "sure_impossible"  # nothing serves the load at 0.9
+OF_MARGIN = {"sure_impossible", "sure_dear"}  # of these reasons: they say what 0.9 costs, or that nothing is so sure
 IMPOSSIBLE = "impossible"  # of the reasons to measure first: nothing serves the load at the confidence requested
 # Of what is requested beside the load, in the order in which it is said.
 _FILTERS = {
@@ -56,9 +57,11 @@ _TYPED = {
 }
 
 _QUESTION = template(
-    "{model} in {weights} for {load}, of {context} tokens ({prompt} + {answer}), at least {asked}"
-    "[narrowed?, {filters}]:",
+    "{model} [mixed?({weights})|in {weights}][unknown? ({checkpoint})] for {load}, of {context} tokens ({prompt} + "
+    "{answer}), at least {asked}[narrowed?, {filters}]:",
     narrowed=is_text(q.filters),
+    unknown=is_text(q.checkpoint),
+    mixed=q.is_mixed == 1,
 )
 _AT_ONCE = template(
     "[is_stated?{stated}, ]{at_once} at once[many?, enough for at least {people}]",
@@ -76,13 +79,15 @@ _MONTH = template(
     bound=is_text(q.binds),
 )
 _SURE = template(
-    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}. "
-    "Least sure: {doubt}.[enough?| [measured?{reason}|[margin?{level}: {month} a "
-    "month.|Nothing is {level}.]]]",
+    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}."
+    "[doubted? Least sure: {doubt}.][measured? {reason}]"
+    "[priced? {level} costs {month}[elsewhere?, {rent}].][nothing? Nothing is {level}.]",
     short=q.is_short == 1,
-    enough=q.chance == q.level,
+    doubted=is_text(q.doubt),
     measured=is_text(q.reason),
-    margin=is_text(q.month),
+    priced=is_text(q.month),
+    elsewhere=is_text(q.rent),
+    nothing=q.is_nothing == 1,
 )
 _STEP = template("{chance}: {month}.")
 _SERVES = template(
@@ -90,13 +95,18 @@ _SERVES = template(
     routed=q.is_routed,
     alone=q.is_alone == 1,
 )
+_HISTORY = template(
+    "GPU memory keeps one for {kept}, and a person asks again after {asked} on average: by then it is read anew, or "
+    "comes from a KV store."
+)
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
-    "[paced? (target {pace_target})]][mean? on average].",
+    "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy].",
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
+    some=q.is_some == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
 )
@@ -144,18 +154,17 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times} times[first? a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
-    "unless {holds}, [rises?{higher} a month|nothing is {level}]]|no money hangs on it].",
+    "[named?{rent} for a day, |a day for ]{usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, "
+    "[named?now {sure}, ]{cheaper} a month|unless {holds}, [rises?{higher} a month|nothing is {level}]]|"
+    "no money hangs on it].",
+    named=q.is_named == 1,
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
     bound=is_text(q.sold_as),
     holds=template("[short?its start-up log shows that the load fits|it meets the targets]", short=q.limit == MEMORY),
 )
-_HOSTED = template(
-    "{usd} a month[shared? at {share:percent} of the hours] by {host}, {precision}, {day}.",
-    shared=is_number(q.share),
-)
+_HOSTED = template("{usd} a month {load} by {host}, {precision}, {day}.")
 _DECLINED_REASONS = {kind: template(reason) for kind, reason in sentences.DECLINED_REASONS.items()}
 _DECLINED = template(f"{sentences.DECLINED}{{reason}}; {{unpriced}} of {{instances}} types lack that price.")
 _UNSOLD = template("{term} was requested: none of {instances} machines has a price of that class. This is on demand.")
@@ -185,15 +194,22 @@ def rented(rental: Rental) -> str:
 def question_words(question: Question, cell: CellRecord) -> str:
     """The question as it was understood, in people, a rate and requests at once."""
     model, workload = question.model_of(cell.row), question.workload_of(cell.row)
+    checkpoint = unknown_checkpoint_words(question, cell)
+    weights = wording.weights_name(model.model, model.weight_dtype)
     sentence = _QUESTION.fill(
         model=model.model.name,
-        weights=model.weight_dtype.upper(),
+        weights=weights,
+        mixed=weights != model.weight_dtype.upper(),
+        unknown=bool(checkpoint),
+        checkpoint=checkpoint,
         load=load_of(question, cell),
         context=f"{cell.context_tokens:,}",
         prompt=f"{workload.input_tokens:,}",
         answer=f"{workload.output_tokens:,}",
         asked=str(wording.sure(EVEN if IMPOSSIBLE in cell.measure_first else question.settings.confidence)),
-        filters=", ".join(filter(None, (*_typed(question, cell), filters_of(question)))),
+        filters=", ".join(
+            filter(None, (*_typed(question, cell), filters_of(question), *_unmet_survival(question, cell)))
+        ),
     )
     return str(sentence)
 
@@ -206,10 +222,19 @@ def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
             yield str(words.fill(value=values[name]))
 
 
+def _unmet_survival(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What loss is to be survived, of a load that nothing serves: else the line of what is served says it."""
+    if cell.chosen is None and question.settings.survive:
+        yield f"after the loss of a {wording.lost(question)}"
+
+
 def filters_of(question: Question) -> str:
-    """What was requested of the hardware beside the load and its class; nothing where it is all by default."""
+    """What was requested of the hardware beside the load and its class; nothing where it is all by default. Vendors
+    count only where no GPU and no instance is named."""
     options = question.options
     requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
+    if not requested.keys().isdisjoint(("gpus", "instances")):
+        requested.pop("vendors", None)
     return ", ".join(words.format(_stated(options[name])) for name, words in requested.items())
 
 
@@ -260,65 +285,67 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: the answer as published, other habits of the same people, so
-    many ways to pay less, what a measurement decides, an empty line below the question, what each way rents, what is
-    known of people, the cheapest host, that none is to be named, what is cheaper within the near tie, which
-    target sets the price."""
+    """What an answer shows beside what it always says: so many ways to pay less, what is cheaper within the near tie,
+    what it is least sure of, what is measured on which machines, which target sets the price, that replicas share what
+    arrives and times are averages, an empty line below the question, what each way rents, what is known of people, that
+    no host is to be named."""
 
-    has_published: bool = True
-    has_habits: bool = True
     n_ways: int = SHOWN_WAYS
-    has_measure: bool = True
+    has_near_tie: bool = True
+    has_doubt: bool = True
+    has_run: bool = True
+    has_target: bool = True
+    has_routing: bool = True
     has_gap: bool = True
     has_rent: bool = True
     has_known: bool = True
-    has_hosted: bool = True
     has_no_host: bool = True
-    has_near_tie: bool = True
-    has_target: bool = True
 
 
 def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator[Line]:
     """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published,
     what a measurement decides, the cheapest hosted API."""
     for label, texts in (
-        ("sure", _sure(question, cell)),
-        ("serves", _serves(question, cell)),
+        ("sure", _sure(question, cell, shown.has_doubt)),
+        ("serves", _serves(question, cell, shown.has_routing)),
+        ("history", _history(question, cell)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
         ("target", _target(question, cell) if shown.has_target else ()),
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
-        ("published", _published(question, cell) if shown.has_published else ()),
-        ("if", _other_loads(question, cell, shown.has_known) if shown.has_habits else ()),
-        ("measure", _measure(question, cell) if shown.has_measure else ()),
-        ("hosted", _hosted(question, cell) if (shown.has_hosted if cell.hosted else shown.has_no_host) else ()),
+        ("published", _published(question, cell)),
+        ("if", _other_loads(question, cell, shown.has_known)),
+        ("measure", _measure(question, cell, shown.has_run)),
+        ("hosted", _hosted(question, cell) if cell.hosted or shown.has_no_host else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
 
-def _sure(question: Question, cell: CellRecord) -> Iterator[str]:
-    """How sure the answer is, with what 0.9 costs, or why to measure first."""
-    margin = cell.at_level(MARGIN)
-    chance = str(wording.sure(cell.answer.chance))
-    costs_no_more = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT  # in another layout
-    settings = question.settings
+def _sure(question: Question, cell: CellRecord, has_doubt: bool) -> Iterator[str]:
+    """How sure the answer is, why to measure first, and what 0.9 costs."""
+    answer, margin, settings = cell.answer, cell.at_level(MARGIN), question.settings
     reasons = [
         str(amount_in(words, settings.currency, settings.fx_rate)).replace(" × ", "x ")
         for words in wording.measure_words(cell, settings.confidence, _day_beside(question, cell))
     ]
-    nothing_surer = f"Nothing is {wording.sure(MARGIN)}." if SURE_IMPOSSIBLE in cell.measure_first[1:] else ""
+    is_open = answer.chance < MARGIN and OF_MARGIN.isdisjoint(cell.measure_first[:1])
+    costs_no_more = margin is not None and margin.monthly_usd <= answer.monthly_usd * ABOUT
+    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell))))
     sentence = _SURE.fill(
-        chance=chance,
-        short=cell.answer.limit == MEMORY,
+        chance=str(wording.sure(answer.chance)),
+        short=answer.limit == MEMORY,
+        doubted=has_doubt,
         doubt=_doubt(cell),
-        enough=not reasons and (cell.answer.chance >= MARGIN or costs_no_more),
+        measured=bool(reason),
+        reason=reason,
         level=str(wording.sure(MARGIN)),
+        priced=is_open and margin is not None,
         month=amounts_of(settings)(margin.monthly_usd) if margin else "",
-        margin=margin is not None,
-        measured=bool(reasons),
-        reason=" ".join(filter(None, (*reasons[:1], _step(question, cell), nothing_surer))),
+        elsewhere=costs_no_more,
+        rent=rented(margin) if margin else "",
+        nothing=is_open and margin is None,
     )
     yield str(sentence)
 
@@ -331,7 +358,7 @@ def _doubt(cell: CellRecord) -> str:
     return f"{OF_CHANCE[limit]} at full load" if cell.is_rate and limit != MEMORY else OF_CHANCE[limit]
 
 
-def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
+def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator[str]:
     answer, workload = cell.answer, question.workload_of(cell.row)
     settings = question.settings
     most = (
@@ -347,13 +374,13 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
         _SERVES.fill(
             most=most,
             memory=f"{answer.memory_holds:,}",
-            is_routed=cell.is_rate and answer.n_replicas > 1,
+            is_routed=has_routing and cell.is_rate and answer.n_replicas > 1,
             is_alone=int(cell.is_rate and cell.n_places == answer.n_replicas),
         )
     )
     first, pace = workload.ttft_target_ms, workload.tpot_target_ms
     wait = _WAIT.fill(
-        is_mean=int(cell.is_rate),
+        mean=has_routing and cell.is_rate,
         output_tokens=workload.output_tokens,
         first=f"{answer.ttft_seconds:.1f}",
         first_target=f"{(first or 0) / 1000:.1f}",
@@ -361,8 +388,21 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[str]:
         pace_target=f"{1000 / pace:.0f}" if pace else "",
         aimed=bool(first and settings.speed_targets),
         paced=bool(pace and settings.speed_targets),
+        some=answer.replicas_held > answer.n_replicas,
+        needed=answer.n_replicas,
+        held=answer.replicas_held,
     )
     yield f"{capacity} {wait}"
+
+
+def _history(question: Question, cell: CellRecord) -> Iterator[str]:
+    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone."""
+    if not (cell.is_rate and question.loads[cell.row].users and question.workload_of(cell.row).history_hit_fraction):
+        return
+    spare = max(0.0, cell.answer.memory_holds - (cell.concurrent_requests or 0))
+    kept_seconds, asks_again_seconds = (held / cell.requests_per_second for held in (spare, cell.users))
+    if kept_seconds < asks_again_seconds:
+        yield str(_HISTORY.fill(kept=wording.span(kept_seconds), asked=wording.span(asks_again_seconds)))
 
 
 def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
@@ -455,7 +495,7 @@ def _step(question: Question, cell: CellRecord) -> str:
 def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
     with what is rented, or all in one."""
-    decider = cell.measure.decider if cell.measure and shown.has_measure else None
+    decider = cell.measure.decider if cell.measure else None
     is_said = _is_said_beside(cell) or any(  # beside the certainty, or where it is measured
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
         for way in cell.pay_less
@@ -486,7 +526,7 @@ def _way(question: Question, way: PayLess, has_rent: bool) -> str:
         what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else WAYS[way.kind].short.fill(),
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
-        further=wording.provider_of(further.instance) if further else "",
+        further=other_words(further) if further else "",
         further_month=amount(further.monthly_usd) if further else "",
         cheaper_still=further is not None,
     )
@@ -524,7 +564,7 @@ def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
     """What the recommended weights cost, where others were named and these are cheaper or surer."""
     if other := cell.as_recommended:
         chance, month = str(wording.sure(other.chance)), amounts_of(question.settings)(other.monthly_usd)
-        dtype = other.weight_dtype.upper()
+        dtype = wording.weights_name(question.model_of(cell.row).model, other.weight_dtype)
         yield str(_RECOMMENDED.fill(dtype=dtype, chance=chance, month=month, rent=rented(other)))
 
 
@@ -536,7 +576,7 @@ def _published(question: Question, cell: CellRecord) -> Iterator[str]:
         is_same = (published.instance, published.n_instances) == (answer.instance, answer.n_instances)
         as_asked = (chance >= confidence) == (answer.chance >= confidence)
         sentence = _PUBLISHED.fill(
-            dtype=published.weight_dtype.upper(),
+            dtype=wording.weights_name(question.model_of(cell.row).model, published.weight_dtype),
             month=amounts_of(question.settings)(published.monthly_usd or 0),
             is_same=int(is_same),
             sure="" if as_asked else str(wording.sure(chance)),
@@ -582,14 +622,14 @@ def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
         precision=host.precision or "precision unknown",
         usd=amounts_of(settings)(host.monthly_usd),
         day=host.read_on,
-        share=busy_share(question),
+        load=priced_for(question, cell),
     )
     yield str(sentence)
 
 
-def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
+def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[str]:
     """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
-    rented; nothing where that stands beside the certainty."""
+    rented; nothing where that stands beside the certainty. has_run: whether the machines are named."""
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
@@ -597,6 +637,7 @@ def _measure(question: Question, cell: CellRecord) -> Iterator[str]:
     amount = amounts_of(question.settings)
     higher = amount(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
+        named=has_run,
         rent=rented(run),
         usd=amount(run.usd),
         sold_as=run.purchase,

@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
-from sheetgen.answer.confidences import ABOUT
-from sheetgen.answer.pay_less import committed_usd
-from sheetgen.formula import is_number, is_text
+from sheetgen.answer.confidences import ABOUT, EVEN
+from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
+from sheetgen.answer.pay_less import MONTHS, committed_usd
+from sheetgen.formula import is_text, same_money
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
-from sheetgen.report.host_words import busy_share
+from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
 from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
-from sheetgen.units import ON_DEMAND, PERCENT, SPOT
+from sheetgen.units import ON_DEMAND, PERCENT, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 
@@ -49,8 +50,9 @@ _SURE = template("{sure} to be [short?large and ]fast enough.", short=q.is_short
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
-    "{machines} for a day, our own {requests}. [falls?If fast enough: {cheaper} a month.|[rises?Then we know whether "
-    "we need the margin.|[settled?Little money hangs on it.|Then we know whether this is enough.]]]",
+    "{machines} for a day, our own {requests}. [settled?Little money hangs on it.|{chance} [falls?to save: {cheaper} a "
+    "month, else {month}[rises? or {higher}]|that this is enough, else [rises?{higher} a month|nothing that we can "
+    "rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
@@ -64,6 +66,13 @@ _FINDING = template(
     several=q.several == 1,
     open=q.is_open == 1,
     saved=q.is_saved == 1,
+)
+_SHARED = template("{names} each move the cost by up to {usd}")
+_TOGETHER = template(
+    "{first}, {second} each: [served?{load} a month|nothing serves it]; all of the above together: "
+    "[carried?{every}|nothing serves it].",
+    served=q.served == 1,
+    carried=q.carried == 1,
 )
 _ASKING = template(
     "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour, "
@@ -122,14 +131,14 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "kv_fp8": (template("conversations in 8 bits"), SOME_QUALITY),
     "four_bits": (template("the model in 4 bits"), template("more quality: test it first")),
     "hours": (template("{what}"), template("answers at night")),
-    "term": (template("a {term} term"), template("cancelling; pays off in {months:whole} months")),
+    "term": (template("a {term} term"), template("cancelling; pays off in {months:tenths} months")),
     "provider": (
         template("{what} instead"),
         template("nothing, if allowed[cheaper_still?; {further}: {further_usd}]", cheaper_still=is_text(q.further)),
     ),
     "own": (template("owning the machines"), template("cash up front, staff, space")),
     "hosted": (
-        template("hosted by {host}[shared?, {share:percent} busy]", shared=is_number(q.share)),
+        template("hosted by {host}"),
         template("data in house"),
     ),
 }
@@ -163,7 +172,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         margin=full_money(margin.monthly_usd) if margin else NONE,
         finding=_finding(cell, movers) if movers else NONE,
         movers=movers,
-        ways=tuple(_way(question, cell, way) for way in cell.pay_less),
+        together=_moved_together(cell, movers) if movers else NONE,
+        ways=tuple(_way(question, cell, way) for way in _ways(cell)),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
         excluded=_EXCLUDED,
@@ -264,7 +274,7 @@ def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
 
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     """The boxes to tick: as sized, with a margin where that is more, measure first."""
-    answer, margin = cell.answer, cell.at_level(MARGIN)
+    answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
     year = cell.units.annual_usd
     yield _rental(question, answer, "Approve as sized", "approved", wording.is_short(answer), year)
     if margin is None:
@@ -278,9 +288,13 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             machines="One machine" if run.n_instances == 1 else plural(run.n_instances, "machine"),
             requests=_requests(question, cell),
             cheaper=full_money(cheaper.monthly_usd) if cheaper else NONE,
+            chance=str(sure(even.chance if cheaper and even else answer.chance)),
+            month=full_money(answer.monthly_usd),
+            higher=full_money(margin.monthly_usd) if margin else NONE,
+            level=str(sure(MARGIN)),
             falls=cheaper is not None,
             rises=margin is not None and not _is_sure(cell, margin),
-            settled=margin is not None and _is_sure(cell, margin),
+            settled=cheaper is None and margin is not None and _is_sure(cell, margin),
         )
         rented = _place(run.n_instances, run.instance)
         is_advised = "impossible" in cell.measure_first
@@ -314,6 +328,8 @@ def _place(n_instances: int, instance: str) -> Cell:
 def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
     """What moves the month, each from what to what."""
     for move in cell.moves:
+        if move.input not in _MOVES:
+            continue
         name, span, ends = _MOVES[move.input](question, cell, move)
         yield Mover(name, span, full_money(move.low_usd), full_money(move.high_usd), ends)
 
@@ -363,6 +379,24 @@ _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
 }
 
 
+def _moved_together(cell: CellRecord, movers: Sequence[Mover]) -> Text:
+    """What the load's high ends take together, and all high ends at once."""
+    by_input = {move.input: move for move in cell.moves}
+    load, everything = (by_input.get(name) for name in (LOAD_AND_CONTEXT, EVERYTHING))
+    if load is None or everything is None:
+        return NONE
+    (_, first), (_, second) = (mover.ends for mover in movers[:2])
+    months = [full_money(move.high_usd) if move.high_usd is not None else NONE for move in (load, everything)]
+    return _TOGETHER.fill(
+        first=first,
+        second=second,
+        load=months[0],
+        every=months[1],
+        served=load.high_usd is not None,
+        carried=everything.high_usd is not None,
+    )
+
+
 def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
     """What moves the month most: the widest bar, and what its longer half is."""
     usd, open_end = cell.answer.monthly_usd, math.inf
@@ -375,6 +409,12 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
 
     widest = max(movers, key=lambda mover: sum(halves(mover)))
     saved, added = halves(widest)
+    as_wide = [mover for mover in movers if same_money(sum(halves(mover)), saved + added)]
+    if len(as_wide) > 1 and saved + added > 0 and math.isfinite(added):
+        names = [_UNIT.split(mover.name)[0] for mover in as_wide]
+        names[1:] = [name[:1].lower() + name[1:] for name in names[1:]]
+        most = max(end for mover in as_wide for end in halves(mover))
+        return _SHARED.fill(names=listed(names), usd=full_money(most))
     return _FINDING.fill(
         name=_UNIT.split(widest.name)[0],
         end=widest.ends[0 if saved > added else 1],
@@ -386,23 +426,37 @@ def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
     )
 
 
+def _ways(cell: CellRecord) -> Iterator[PayLess]:
+    """The ways to pay less, and beside the best term the others that save, the shortest first."""
+    for way in cell.pay_less:
+        terms = [way, *cell.other_terms] if way.kind == "term" else [way]
+        yield from sorted(terms, key=lambda term: MONTHS.get(term.detail, 0))
+
+
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
     change, gives_up = WAYS[way.kind]
     values = {
         "what": way.what.removesuffix(", not requested").replace(" only", ""),
         "less": sure(way.chance or 0),
         **{name: _percent(chance) for name, chance in (("few", way.chance or 0), ("many", cell.answer.chance))},
-        "share": busy_share(question),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",
         "term": TERMS.get(way.detail, way.detail),
-        "months": math.ceil(way.pays_after_months or 0),
+        "months": way.pays_after_months or 0,
     }
-    rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
+    rented: Text = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
+    if way.kind == "hosted":
+        rented = priced_for(question, cell)
     commits = full_money(way.commits_usd) if way.commits_usd else "nothing"
     return WayRow(
-        str(change.fill(**values)), rented, full_money(way.monthly_usd), commits, str(gives_up.fill(**values))
+        str(change.fill(**values)),
+        rented,
+        full_money(way.monthly_usd),
+        commits,
+        str(gives_up.fill(**values)),
+        kind=way.kind,
+        is_best=way in cell.pay_less,
     )
 
 

@@ -61,7 +61,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         engine=question.engine.name,
         weights_in_short=headline_table.weights_in_short(record, question),
         load_note=headline_table.load_note(record, question),
-        published_dtype=headline_table.published_dtype(record),
+        published_dtype=headline_table.published_dtype(record, question),
         as_of=question.as_of.isoformat(),
         price_banner=notes.price_banner(question, stale_after),
         version=notes.own_version(),
@@ -145,7 +145,7 @@ def _question(question: Question) -> str:
 
 def _precision(question: Question) -> tuple[str, ...]:
     settings, engine = question.settings, question.engine
-    weights = "/".join(dict.fromkeys(m.weight_dtype for m in question.models))
+    weights = "/".join(dict.fromkeys(wording.weights_name(m.model, m.weight_dtype) for m in question.models))
     kv = "/".join(dict.fromkeys(m.kv_cache_dtype for m in question.models))
     return (
         f"weights {weights}" + (" (the checkpoint's own)" if settings.weight_dtype == PUBLISHED else ""),

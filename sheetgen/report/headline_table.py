@@ -92,9 +92,13 @@ def as_published(cell: CellRecord) -> tuple[Cell, Text]:
     return wording.full_money(published.monthly_usd), rent(published.n_instances, published.instance)
 
 
-def published_dtype(record: Record) -> str:
+def published_dtype(record: Record, question: Question) -> str:
     """The precision of the published weights, of all models that use others; "" where these differ."""
-    dtypes = {cell.as_published.weight_dtype.upper() for cell in record.headline_cells if cell.as_published}
+    dtypes = {
+        wording.weights_name(question.model_of(cell.row).model, cell.as_published.weight_dtype)
+        for cell in record.headline_cells
+        if cell.as_published
+    }
     return dtypes.pop() if len(dtypes) == 1 else ""
 
 
@@ -130,7 +134,9 @@ def weights_in_short(record: Record, question: Question) -> Text:
         named = cell.as_published is not None and cell.checkpoint
         publisher = cell.checkpoint.split("/")[0] if cell.checkpoint and named else ""
         license_name = (model.license_of(checkpoint) if checkpoint and named else None) or ""
-        groups.setdefault((cell.weight_dtype.upper(), publisher, license_name), []).append(model.name)
+        groups.setdefault((wording.weights_name(model, cell.weight_dtype), publisher, license_name), []).append(
+            model.name
+        )
     if len(groups) == 1 and not next(iter(groups))[1]:
         return ""
     most = max(groups.values(), key=len)
@@ -152,11 +158,11 @@ def weights_in_short(record: Record, question: Question) -> Text:
 
 def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
     """The ways to pay less, mildest first."""
-    return tuple(_way_row(question, way) for way in cell.pay_less)
+    return tuple(_way_row(question, cell, way) for way in cell.pay_less)
 
 
-def _way_row(question: Question, way: PayLess) -> WayRow:
-    *_, short = way_words(way, question)
+def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
+    *_, short = way_words(way, question, cell.answer.chance)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE

@@ -6,11 +6,17 @@ from __future__ import annotations
 from sheetgen.answer.answer_record import CellRecord, HostedRecord
 from sheetgen.errors import shown
 from sheetgen.question.sheet_question import Question
-from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, HostedFacts, joined, words
-from sheetgen.report.wording import dollars, share
+from sheetgen.report.templates import q, template
+from sheetgen.report.wording import dollars
 from sheetgen.units import ON_DEMAND, ONE_DECIMAL, PERCENT, PURCHASES, TWO_DECIMALS
+
+_PRICED_FOR = template(
+    "[counted?for {users:grouped} {users:person|people}|[rated?at this rate|at {share:percent} of the hours]]",
+    counted=q.counted == 1,
+    rated=q.rated == 1,
+)
 
 
 def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
@@ -41,9 +47,9 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     first = cell.hosted[0]
     return HostedFacts(
         hosts=words(
-            "{} a month for the same tokens at {} utilization; prices read {} from {}",
+            "{} a month {}; prices read {} from {}",
             at,
-            share(question.settings.utilization),
+            priced_for(question, cell),
             min(one.read_on for one in cell.hosted),
             file.origin,
         ),
@@ -52,11 +58,16 @@ def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
     )
 
 
-def busy_share(question: Question) -> float | None:
-    """The share of all hours in which a host is taken to serve the load; None where requests are counted by the day."""
-    settings = question.settings
-    by_day = settings.utilization == mean_over_peak(settings.peak_hour_share, settings.burst_factor)
-    return None if by_day else settings.utilization
+def priced_for(question: Question, cell: CellRecord) -> Cell:
+    """Whose requests a host is paid for: the people's that the answer is enough for, those of a rate, or, where neither
+    is known, those of the share of all hours in which the hardware does its load."""
+    load, users = question.loads[cell.row], cell.users
+    return _PRICED_FOR.fill(
+        users=int(users) if users >= 1 else 0,
+        counted=bool(users >= 1 and (load.users or not cell.is_rate)),
+        rated=cell.is_rate,
+        share=question.settings.utilization,
+    )
 
 
 def _host(name: str, one: HostedRecord) -> Cell:

@@ -57,7 +57,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         held=is_text(q.month),
     ),
     "no_ways": template("None that saves more than 2 %."),
-    "other_gpu": pay_less_words.ANOTHER_GPU,
+    "other": pay_less_words.OTHER,
     "steps": template(
         "{month} a month carries [stepped?up to {up_to}|{most}] {unit}[more?; the next step is {next}|[stepped?; "
         "nothing carries more at this confidence| and more]]",
@@ -65,8 +65,10 @@ SENTENCES: Mapping[str, Template | Formula] = {
         more=is_text(q.next),
     ),
     "given": template("{name} = {value}: given by the question, the engine or the catalogs."),
-    "step": template("{month} a month up to {up_to} {unit}"),
-    "no_step": template("nothing from {up_to} {unit} on"),
+    "step": template(
+        "{month} a month up to [last?at least ][rough?about ]{up_to} {unit}", last=q.is_last == 1, rough=q.is_rough == 1
+    ),
+    "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
         "The log should say: Available KV cache memory: {pool} GiB; GPU KV cache size: {tokens} tokens; Maximum "
         "concurrency for {context} tokens per request: {concurrency}x."
@@ -91,13 +93,23 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "compared": template("{model}, {weights}"),
     "compare_facts": template("{rent}, {provider}[worded?; {sure}]", worded=is_text(q.sure)),
     "about": template(
-        "Worked out in this page; nothing is sent. {engine} {version}, prices as of {day}. Not in them: tax, storage, "
-        "network, staff. A month has {hours} hours."
+        "Worked out in this page; nothing is sent. {engine} {version}.[priced? Prices: {lists}[aged?, the oldest {age} "
+        "days old on {day}].] Not in them: tax, storage, network, staff. A month has {hours} hours.",
+        priced=is_text(q.lists),
+        aged=is_text(q.age),
+    ),
+    "price_list": template(
+        "{place} [dated?of {oldest}[spread? to {newest}]|without a date]",
+        dated=is_text(q.oldest),
+        spread=is_text(q.newest),
     ),
     "over": template("{model} reads at most {limit} tokens; prompt and answer are {context}."),
     "short": template("The context is {context} tokens; prompt and answer are {both}."),
     "no_model": template("No model is called {name}.[near? Near it: {near}.]", near=is_text(q.near)),
+    "not_one_model": template("Choose one model[near?: {near}|: no model is called {name}].", near=is_text(q.near)),
     "wrong": template("{label} is {value}. Write {kind}."),
+    "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
+    "stale": template("This is the last valid answer."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
 }

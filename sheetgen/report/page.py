@@ -172,6 +172,7 @@ class WayRow:
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
+    is_best: bool = True  # of its kind
 
     @property
     def binds(self) -> bool:
@@ -358,6 +359,7 @@ class Request:
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
     finding: Text = ""  # the bars' title
+    together: Text = NONE  # what several of them cost together
     movers: tuple[Mover, ...] = ()
     ways: tuple[WayRow, ...] = ()
     serves: tuple[Text, ...] = ()

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
+from sheetgen.report.sentences import MADE_BY_ONESELF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import provider_of, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
+_DOUBTED = "[doubted?, {sure}]"  # where its certainty is told
 TEST_QUALITY = "test the quality on your own questions"
 
 
@@ -35,40 +37,42 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
         template("{sure}"),
     ),
     "fp8_weights": (
-        template("FP8 weights[known?, {detail}]", known=_KNOWN),
-        template(
-            f"[known?some quality: |quantize it, or load with the engine's own FP8; ]{TEST_QUALITY}", known=_KNOWN
-        ),
+        template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
+        template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
         template("FP8 weights"),
     ),
     "kv_fp8": (
-        template("an FP8 KV cache"),
+        template(f"an FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
         template(f"a little quality: calibrate its scales, and {TEST_QUALITY}"),
         template("FP8 KV cache"),
     ),
     "four_bits": (
-        template("weights in 4 bits[known?, {detail}]", known=_KNOWN),
+        template(f"weights in 4 bits[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
         template("4 bits"),
     ),
     "hours": (
         template(
-            "working hours only ({working_hours} of {hours})[other_class?, on demand]",
+            f"working hours only ({{working_hours}} of {{hours}})[other_class?, on demand]{_DOUBTED}",
             other_class=is_text(q.other_class),
+            doubted=is_text(q.sure),
         ),
         template("answers at night; every start takes some {start_minutes} minutes"),
         template("working hours"),
     ),
     "term": (
-        template("a {term} commitment to {commits_usd}"),
+        template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
         template("{term} term"),
     ),
     "provider": (
-        template("{other}, not requested[doubted?, {sure}]", doubted=is_text(q.sure)),
+        template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
         template(
-            "nothing, if it may be used: request it[cheaper_still?; {further} costs {further_usd}]",
+            "[less_sure?certainty|nothing], if it may be used: request it[cheaper_still?; {further} costs {further_usd}"
+            "[further_doubted?, {further_sure}]]",
+            less_sure=q.is_less_sure == 1,
             cheaper_still=is_text(q.further),
+            further_doubted=is_text(q.further_sure),
         ),
         template("{other}"),
     ),
@@ -79,14 +83,14 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
     "hosted": (
         template("the hosted API of {host}"),
-        template("your data leaves the company; the precision is theirs"),
+        template("keeping your data in the company; the precision is theirs"),
         template("hosted by {host}"),
     ),
 }
 WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
-ANOTHER_GPU = template("another GPU at {provider}")
+OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
 
 
@@ -94,17 +98,19 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        is_asked = cell.chosen is not None and cell.answer.chance >= question.settings.confidence
-        return replace(cell, pay_less=tuple(_worded(way, question, is_asked) for way in cell.pay_less))
+        answer_chance = cell.chosen.chance if cell.chosen is not None else 0.0
+        ways, terms = (
+            tuple(_worded(way, question, answer_chance) for way in part) for part in (cell.pay_less, cell.other_terms)
+        )
+        return replace(cell, pay_less=ways, other_terms=terms)
 
     return replace(record, cells=tuple(map(worded, record.cells)))
 
 
-def _other(way: PayLess) -> str:
-    """Whom nobody requested: another vendor, GPU or provider."""
-    provider = provider_of(way.instance or "")
-    names = {"gpu": str(ANOTHER_GPU.fill(provider)), "provider": provider, "cloud": provider}
-    return names.get(way.detail, f"{vendor_name(way.detail)} GPUs")
+def other_words(other: NotAskedRecord) -> str:
+    """What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure."""
+    vendor = vendor_name(other.vendor) if other.kind == "vendor" else ""
+    return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
 def board_of(gpu: Gpu) -> tuple[int, str]:
@@ -113,24 +119,38 @@ def board_of(gpu: Gpu) -> tuple[int, str]:
     return (min(sizes), f"a {board} has {' or '.join(map(str, sizes))}") if sizes else (1, "")
 
 
-def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[Cell, Cell, Cell]:
-    """What a way is, what is given up, and what it is in short. is_asked: whether the answer is as sure as was
-    requested, so that what is not says how sure."""
+def _is_below(chance: float, other: float) -> bool:
+    """Whether a chance is below another by what is shown of both."""
+    return chance < other and str(sure(chance)) != str(sure(other))
+
+
+def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[Cell, Cell, Cell]:
+    """What a way is, what is given up, and what it is in short. Its certainty is told where it, or the answer's, is
+    below what was requested, and where it is below the answer's."""
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
-    amount, is_told = amounts_of(question.settings), way.kind == "less_sure" or not is_asked
-    is_told |= way.chance is not None and way.chance < question.settings.confidence
+    amount, asked = amounts_of(question.settings), question.settings.confidence
+    is_short = _is_below(answer_chance, asked)
+
+    def told(chance: float | None) -> str:
+        if chance is None:
+            return ""
+        is_told = way.kind == "less_sure" or is_short or _is_below(chance, max(asked, answer_chance))
+        return str(sure(chance)) if is_told else ""
+
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
-        "sure": str(sure(way.chance)) if way.chance is not None and is_told else "",
+        "sure": told(way.chance),
+        "is_less_sure": int(way.chance is not None and _is_below(way.chance, answer_chance)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
-        "other": _other(way),
-        "further": provider_of(way.further.instance) if way.further else "",
+        "other": other_words(way.other) if way.other else "",
+        "further": other_words(way.further) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
+        "further_sure": told(way.further.chance) if way.further else "",
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
@@ -142,6 +162,6 @@ def way_words(way: PayLess, question: Question, is_asked: bool = True) -> tuple[
     return what, gives_up, short
 
 
-def _worded(way: PayLess, question: Question, is_asked: bool) -> PayLess:
-    what, gives_up, _ = way_words(way, question, is_asked)
+def _worded(way: PayLess, question: Question, answer_chance: float) -> PayLess:
+    what, gives_up, _ = way_words(way, question, answer_chance)
     return replace(way, what=str(what), gives_up=str(gives_up))

@@ -6,12 +6,12 @@ from typing import Any
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.catalog.model import Model
-from sheetgen.question.precision import has_deployed
+from sheetgen.question.precision import DEPLOYED, has_deployed
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell, Text
 from sheetgen.report.wording import money, rent, shape_words
-from sheetgen.units import RECOMMENDED
+from sheetgen.units import RECOMMENDED, UNQUANTIZED
 
 
 def sized_as_words(model: Model) -> str:
@@ -27,6 +27,17 @@ def sized_as_words(model: Model) -> str:
 def checkpoint_words(question: Question, cell: CellRecord) -> Cell:
     """The checkpoint in use, with its publisher and licence."""
     return sentences.checkpoint_words.fill(**_of_checkpoint(question, cell))
+
+
+def unknown_checkpoint_words(question: Question, cell: CellRecord) -> str:
+    """That no checkpoint of the precision in use is known, and how one comes by it; nothing of published weights, of
+    those with a checkpoint, and of a shape that is no real model."""
+    one, dtype = question.model_of(cell.row), cell.weight_dtype
+    from_wide, is_wide = one.auto_weight_dtype in UNQUANTIZED, dtype in UNQUANTIZED
+    is_known = one.as_published is None or one.served_as is not None or (from_wide and is_wide)
+    if is_known or one.model.is_reference_shape:
+        return ""
+    return str(sentences.unknown_checkpoint.fill(wide=is_wide, loaded=from_wide and dtype == DEPLOYED))
 
 
 def published_words(cell: CellRecord, rented: Text | None = None) -> Cell:

@@ -216,6 +216,12 @@ checkpoint_words = template(
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
+MADE_BY_ONESELF = "quantize it, or load with the engine's own FP8"
+unknown_checkpoint = template(
+    f"no checkpoint is known: [wide?convert it|[loaded?{MADE_BY_ONESELF}|quantize it yourself]; test the quality]",
+    wide=q.is_wide == 1,
+    loaded=q.is_loaded == 1,
+)
 TOO_LATE, NOT_HELD = "memory holds it, and nothing meets the targets", "no memory holds it"
 published_words = template(
     f"[served?{{rented}}, {{usd}} a month|[held?{TOO_LATE}|{NOT_HELD}]]",
@@ -438,6 +444,9 @@ term_gives_up = template(
     otherwise=None,
     months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
+host_for = template(
+    "The cheapest live host, [people?{users:grouped} people|{utilization:percent} of the hours]", people=q.users >= 1
+).formula("host_for", "Whose requests a host is paid for")
 cheapest_host = template("{host}", when=both(is_number(q.hosted_monthly_usd), is_text(q.host)), otherwise=None).formula(
     "cheapest_host", "Cheapest live host"
 )
@@ -502,6 +511,23 @@ def _not_whole_from(least: int, amount: Expr) -> Unless:
     return Unless(where(is_number(amount), where(amount >= least, whole, 0), 0) == 1)
 
 
+def _has_people() -> Expr:
+    """Whether the load is people, who ask so many times a day."""
+    found: Expr = both(is_number(q.users), q.users > 0)
+    return found
+
+
+def _unless_people(case: Unless) -> Unless:
+    """The same of a load that is not people."""
+    return Unless(either(_has_people(), case.condition))
+
+
+def _people_who_ask_nothing() -> Expr:
+    asks = q.requests_per_user_per_day
+    is_wrong: Expr = where(_has_people(), where(is_number(asks), where(asks > 0, 0, 1), 1), 0) == 1
+    return is_wrong
+
+
 def _no_target(ms: Expr) -> Unless:
     return Unless(where(is_blank(ms), 1, where(is_number(ms), where(ms >= 0, 1, 0), 0)) == 1)
 
@@ -513,7 +539,7 @@ def _people_without_a_target() -> Expr:
         for ms in (q.ttft_ms, q.tpot_ms)
     )
     turn = load_of_people.target_turn_seconds.function(ttft, q.answer_tokens, tpot, q.no_limit_seconds)
-    is_without: Expr = where(both(is_number(q.users), q.users > 0), where(is_number(turn), 0, 1), 0) == 1
+    is_without: Expr = where(_has_people(), where(is_number(turn), 0, 1), 0) == 1
     return is_without
 
 
@@ -526,7 +552,8 @@ choices_state = first_of(
     (Unless(q.provider_known == 1), "no such provider: {provider}"),
     (Unless(q.region_known == 1), "no such region: {region}"),
     (Unless(both(is_number(q.confidence), q.confidence > 0, q.confidence < 1)), "the confidence must be a share"),
-    (_not_whole_from(1, q.concurrent_requests), "requests at once must be a whole number from 1"),
+    (_unless_people(_not_whole_from(1, q.concurrent_requests)), "requests at once must be a whole number from 1"),
+    (_people_who_ask_nothing(), "the questions a day of each must be a number above 0"),
     (_not_whole_from(1, q.context_tokens), "the context must be a whole number from 1"),
     (_not_whole_from(0, q.answer_tokens), "the answer must be a whole number from 0"),
     (_no_target(q.tpot_ms), WRONG_TARGET),

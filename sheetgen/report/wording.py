@@ -17,7 +17,7 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
-from sheetgen.question.deployment import draft_columns, model_columns
+from sheetgen.question.deployment import SECONDS_PER_HOUR, draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
 from sheetgen.question.sheet_question import Question, SheetModel
@@ -488,7 +488,19 @@ def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
     four_bits = next((dtype for dtype in _FOUR_BITS if dtype in listed), None)
     dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), one.weight_dtype))
     return joined(
-        ", ", [words(f"{{}} in {dtype.upper()}", named_size(weights_in(one.model, dtype), units)) for dtype in dtypes]
+        ", ",
+        [
+            words(f"{{}} in {weights_name(one.model, dtype)}", named_size(weights_in(one.model, dtype), units))
+            for dtype in dtypes
+        ],
+    )
+
+
+def weights_name(model: Model, dtype: str) -> str:
+    """A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
+    known = model.checkpoint(dtype)
+    return (
+        f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else dtype.upper()
     )
 
 
@@ -496,3 +508,11 @@ def weights_in(model: Model, dtype: str) -> float:
     """All weights in that precision, by the formula; the size of a known checkpoint beats it."""
     columns = model_columns(model, dtype, model.kv_cache_dtype)
     return float(weights.weights_bytes.of(columns))
+
+
+def span(seconds: float) -> str:
+    """A length of time in the largest unit of which it has two."""
+    for unit, of_unit in (("days", 24 * SECONDS_PER_HOUR), ("hours", SECONDS_PER_HOUR), ("minutes", 60)):
+        if seconds >= 2 * of_unit:
+            return f"{seconds / of_unit:.0f} {unit}"
+    return f"{seconds:.0f} seconds"

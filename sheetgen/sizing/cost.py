@@ -33,6 +33,7 @@ CONSTANTS = {  # what the formulas count in, by the name under which they read i
     "watts_in_a_kilowatt": 1000,
     "cents_in_a_dollar": 100,
     "decimal_base": 10,
+    "hours_in_a_day": 24,
 }
 
 
@@ -223,10 +224,49 @@ def usd_per_million_tokens(
     return number_where(known, ratio(monthly_usd, millions))
 
 
+@formula("Million answer tokens a month, of the people", ONE_DECIMAL)
+def hosted_million_output_tokens(
+    million_output_tokens_per_month: Quantity,
+    requests_per_second: Quantity,
+    users: Quantity,
+    requests_per_user_per_day: Quantity,
+    peak_hour_share: Quantity,
+    burst_factor: Quantity,
+    output_tokens: Quantity,
+    hours_per_month: Quantity,
+    hours_in_a_day: Quantity,
+    seconds_in_an_hour: Quantity,
+    tokens_in_a_million: Quantity,
+) -> Any:
+    """Tokens of answers that a host would write in a month, in millions: those of the day's requests, at a rate or of
+    the people that the load is enough for; those of the utilization where neither is known.
+
+    Source: people ask so many times a day; a rate at peak is the busiest hour's, with its burst. Check: 460 people who
+    ask 20 times a day for 1,024 tokens are 286.5 million in 730 hours.
+    """
+    of_rate = requests_per_second * seconds_in_an_hour / (peak_hour_share * burst_factor)
+    of_people = where(is_number(users), users * requests_per_user_per_day, 0)
+    of_a_day = where(requests_per_second > 0, of_rate, of_people)
+    days = hours_per_month / hours_in_a_day
+    tokens = where(of_a_day > 0, of_a_day * days * output_tokens / tokens_in_a_million, million_output_tokens_per_month)
+    return number_where(is_number(million_output_tokens_per_month), tokens)
+
+
+@formula("Million prompt tokens a month, of the people", ONE_DECIMAL)
+def hosted_million_input_tokens(
+    hosted_million_output_tokens: Quantity, input_tokens: Quantity, output_tokens: Quantity
+) -> Any:
+    """Tokens of prompts that a host would read in a month beside those answers, in millions; cached ones too.
+
+    Source: million_input_tokens_per_month.
+    """
+    return million_input_tokens_per_month(hosted_million_output_tokens, input_tokens, output_tokens)
+
+
 @formula("Hosted, $ per month", USD)
 def hosted_monthly_usd(
-    million_input_tokens_per_month: Quantity,
-    million_output_tokens_per_month: Quantity,
+    hosted_million_input_tokens: Quantity,
+    hosted_million_output_tokens: Quantity,
     input_tokens: Quantity,
     cached_fraction: Quantity,
     input_usd_per_million: Quantity,
@@ -243,10 +283,10 @@ def hosted_monthly_usd(
     """
     cached = where(is_number(cached_usd_per_million), cached_usd_per_million, input_usd_per_million)
     per_million = input_usd_per_million * (1 - cached_fraction) + cached * cached_fraction
-    answers = million_output_tokens_per_month * output_usd_per_million
+    answers = hosted_million_output_tokens * output_usd_per_million
     takes = where(is_number(max_input_tokens), max_input_tokens >= input_tokens, is_number(input_tokens))
-    known = both(is_number(million_input_tokens_per_month), is_number(output_usd_per_million), takes)
-    return number_where(known, million_input_tokens_per_month * per_million + answers)
+    known = both(is_number(hosted_million_input_tokens), is_number(output_usd_per_million), takes)
+    return number_where(known, hosted_million_input_tokens * per_million + answers)
 
 
 @formula("Hosted, cents per month", WHOLE)
@@ -260,15 +300,23 @@ def hosted_monthly_cents(hosted_monthly_usd: Quantity, cents_in_a_dollar: Quanti
 
 
 @formula("Renting is cheaper above", PERCENT)
-def hosted_break_even_utilization(monthly_usd: Quantity, hosted_monthly_usd: Quantity, utilization: Quantity) -> Any:
+def hosted_break_even_utilization(
+    monthly_usd: Quantity,
+    hosted_monthly_usd: Quantity,
+    utilization: Quantity,
+    hosted_million_output_tokens: Quantity,
+    million_output_tokens_per_month: Quantity,
+) -> Any:
     """The share of the hours run in which the hardware must do its load for its rent to be below what a host takes for
     the same tokens; over 100 %: the host is cheaper at any use.
 
     Source: rent is the same at any utilization, a host's cost grows with it: rent x utilization / the host's cost at
-    that utilization. Check: asked at the break-even, both cost the same.
+    that utilization, which is that of the hosted tokens among those of the utilization asked at. Check: asked at the
+    break-even, both cost the same.
     """
+    used = utilization * ratio(hosted_million_output_tokens, million_output_tokens_per_month)
     known = both(is_number(monthly_usd), is_number(hosted_monthly_usd))
-    return number_where(known, ratio(monthly_usd * utilization, hosted_monthly_usd))
+    return number_where(known, ratio(monthly_usd * used, hosted_monthly_usd))
 
 
 @formula("Contingency, $", USD)

@@ -590,13 +590,19 @@ def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Q
 
 
 @formula("Rounds of prompts waited for", TWO_DECIMALS, within=[other_rounds])
-def prompts_waited_for(other_rounds: Quantity, wait_factor: Quantity) -> Any:
+def prompts_waited_for(
+    other_rounds: Quantity, wait_factor: Quantity, output_tokens: Quantity, closed_loop: Quantity
+) -> Any:
     """Prompts of other requests that a new one waits for before its first token, on average, one of each busy rank
-    counted as one.
+    counted as one. Of requests at once at least those that are at their first token, one in an answer's tokens: all
+    where answers have one token, as no gap of an answer takes a prompt then. At a rate the prompts' share of the time
+    bounds their queue (prefill_replicas).
 
-    Source: fitted, a share of the others; powers of their number fit no better.
+    In:     closed_loop: 1 where a request follows each answer at once, 0 where requests arrive at a rate.
+    Source: fitted, a share of the others; powers of their number fit no better. For short answers arithmetic: in a
+            closed loop a round is no shorter than all of its prompts.
     """
-    return wait_factor * other_rounds
+    return other_rounds * largest(wait_factor, closed_loop / largest(1, output_tokens))
 
 
 @formula("Running steps before a prompt", TWO_DECIMALS)
@@ -665,6 +671,7 @@ def tpot_seconds(
 def service_ttft_seconds(
     batch_requests: Quantity,
     busy_ranks: Quantity,
+    output_tokens: Quantity,
     step_seconds: Quantity,
     prefill_seconds: Quantity,
     prefill_round_seconds: Quantity,
@@ -678,12 +685,13 @@ def service_ttft_seconds(
 ) -> Any:
     """Seconds from a request's turn to its first token: overhead, and more of it beside others, the running steps,
     prompts before it, its own, with which those of other ranks come where the engine gathers them, which takes steps
-    for each other rank.
+    for each other rank. Beside answers of one token no steps run.
 
     Source: fitted; indicative under load.
     """
     steps = steps_before_prompt + gather_steps * (busy_ranks - 1)
-    others = 1 - 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
+    alone = 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
+    others = where(output_tokens > 1, 1 - alone, 0)
     prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
     waited = prompts + prefill_round_seconds * prompts_waited_for
     beside = (busy_ttft_seconds + steps * step_seconds) * others

@@ -35,7 +35,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         table_text(table("", ("To approve", Column("Price", right=True), "What that is", "Rent"), may_be)),
         *map(plain, asked.warnings),
         plain(page.sure_of),
-        f"{plain(asked.finding)}." if asked.finding else "",
+        f"{plain(asked.finding)}. {plain(asked.together)}".strip() if asked.finding else "",
         table_text(table("", _WAYS, ways)),
         bullets(map(plain, lines)),
         plain(joined(" ", page.as_measured)),

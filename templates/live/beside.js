@@ -10,11 +10,13 @@ function drawn(name, attributes, text = "") {
 
 const UNITS = { users: "people", concurrent_requests: "requests at once", requests_per_second: "requests a second" };
 
+const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
+
 function showSteps(record) {
   const { amount, points, upTo, next } = stepsOf(record),
     kind = loadName(record.question),
     unit = UNITS[kind];
-  const amountText = (x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
+  const amountText = (x) => amountWords(kind, x);
   $("steps_words").textContent = say("steps", {
     month: dollars(record.monthly_usd),
     up_to: upTo === null ? "" : amountText(upTo),
@@ -22,12 +24,27 @@ function showSteps(record) {
     unit,
     next: next ? dollars(next.monthly_usd) : "",
   });
-  const ends = points.filter((point, i) => points[i + 1]?.monthly_usd !== point.monthly_usd);
-  const words = ends.map(({ amount: up, monthly_usd }) =>
-    say(monthly_usd === null ? "no_step" : "step", { month: dollars(monthly_usd ?? 0), up_to: amountText(up), unit }),
-  );
-  $("steps").replaceChildren(...itemsOf(words));
   $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
+  if ($("steps_list").open) showStepList(record);
+}
+
+// Every step up to four times the load.
+function showStepList(record) {
+  const kind = loadName(record.question),
+    steps = everyStep(record);
+  const words = steps.map(({ amount, monthly_usd, is_exact }, i) => {
+    const before = steps[i - 1] ?? { amount: 0, is_exact: true },
+      isNone = monthly_usd === null;
+    return say(isNone ? "no_step" : "step", {
+      month: dollars(monthly_usd ?? 0),
+      up_to: amountWords(kind, amount),
+      above: amountWords(kind, before.amount),
+      unit: UNITS[kind],
+      is_last: Number(i === steps.length - 1),
+      is_rough: Number(!(isNone ? before : { is_exact }).is_exact),
+    });
+  });
+  $("steps").replaceChildren(...itemsOf(words));
 }
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [640, 230, 76, 30, 14, 12]; // of the curve, and of what is around it
@@ -85,9 +102,12 @@ function showEngineers({ record, words }) {
 
 function showLoads(record) {
   const cell = (one) => (one ? `${dollars(one.monthly_usd)}: ${rentWords(one)}` : FACTS.verdicts.none);
-  $("loads_head").replaceChildren(rowOf(["Load", ...FACTS.tiers.map((n) => `${count(n)} at once`)], "col"));
+  const heads = ["Load", ...FACTS.tiers.map((n) => `${count(n)} at once`)];
+  $("loads_head").replaceChildren(headOf(heads));
   $("loads_body").replaceChildren(
-    ...gridOfLoads(record.solved).map(({ name, context, rented }) => rowOf([`${name}, ${count(context)} tokens`, ...rented.map(cell)])),
+    ...gridOfLoads(record.solved).map(({ name, context, rented }) =>
+      rowOf([`${name}, ${count(context)} tokens`, ...rented.map(cell)], heads),
+    ),
   );
 }
 
@@ -130,40 +150,54 @@ function derivedStep(name, valueOf) {
 const MOST_COMPARED = 8;
 const comparedIn = (text) => text.split(",").filter(Boolean).slice(0, MOST_COMPARED);
 
-// The answer beside those of other models and precisions to the same question.
-function showCompared({ record, texts }) {
-  const rows = comparedIn(texts.compare).map((entry) => {
-    const [model, weights = "recommended"] = entry.split(":"),
-      button = element("button", "Remove", { type: "button", "aria-label": `Remove ${model}, ${weights}` });
-    button.addEventListener("click", () => {
-      form.elements.compare.value = comparedIn(texts.compare).filter((one) => one !== entry).join(",");
-      changed();
-    });
-    return comparedRow(model, weights, button, () => answer({ ...questionOf(texts), model, weight_dtype: weights }));
+// The answers of other models and precisions to the same question; of one that is refused its message.
+function comparedWith(texts) {
+  return comparedIn(texts.compare).map((entry) => {
+    const [model, weights = "recommended"] = entry.split(":");
+    try {
+      return { entry, model, weights, record: answer({ ...questionOf(texts), model, weight_dtype: weights }) };
+    } catch (error) {
+      if (!(error instanceof QuestionError)) throw error;
+      return { entry, model, weights, record: null, message: error.message };
+    }
   });
-  $("compared").replaceChildren(comparedRow(texts.model, texts.weight_dtype, "", () => record), ...rows);
 }
 
-function comparedRow(model, weights, last, recordOf) {
-  let cells = null;
-  try {
-    const record = recordOf(),
-      words = answerWords(record);
-    const head = say("compared", { model: record.question.model.name, weights: record.weight_dtype.toUpperCase() });
-    const rented = record.chosen ? say("compare_facts", { rent: rentWords(record), provider: providerOf(record.instance), sure: sureWords(record.chance) }) : "";
-    cells = [head, words.month, rented, words.wait ?? ""];
-  } catch (error) {
-    if (!(error instanceof QuestionError)) throw error;
-    cells = [`${model}, ${weights}`, "", error.message, ""];
-  }
-  const row = rowOf(cells),
-    end = element("td");
-  end.append(last);
-  row.append(end);
-  return row;
+function showCompared({ record, compared, texts }) {
+  const rows = [{ record }, ...compared].map((one) => {
+    const row = rowOf(comparedWords(one), COMPARED_HEADS),
+      last = element("td");
+    if (one.entry) {
+      const button = element("button", "Remove", { type: "button", "aria-label": `Remove ${one.model}, ${one.weights}` });
+      button.addEventListener("click", () => {
+        form.elements.compare.value = comparedIn(texts.compare).filter((entry) => entry !== one.entry).join(",");
+        changed();
+      });
+      last.append(button);
+    }
+    row.append(last);
+    return row;
+  });
+  $("compared").replaceChildren(...rows);
+}
+
+// Beside the answer one more model; beside the field why not.
+function addCompared() {
+  const text = $("compare_model").value.trim(),
+    [model, ...others] = modelsWith(text);
+  const isOne = model && text && (!others.length || MODELS.get(text.toLowerCase()) === model);
+  $("compare_model").setAttribute("aria-invalid", String(!isOne));
+  $("compare_problem").textContent = isOne ? "" : say("not_one_model", { name: text, near: [model, ...others].filter(Boolean).slice(0, 5).map(({ id }) => id).join(", ") });
+  if (!isOne) return;
+  const entries = [...comparedIn(form.elements.compare.value), `${model.id}:${$("compare_weights").value}`];
+  form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
+  $("compare_model").value = "";
+  changed();
 }
 
 function showBeside(now) {
+  now.compared = comparedWith(now.texts);
+  $("about").textContent = aboutWords(now.record, now.ways);
   $("measure_price").textContent = measurePriceWords(now.record);
   showSteps(now.record);
   showEngineers(now);
@@ -171,11 +205,11 @@ function showBeside(now) {
 }
 
 // The request for approval, as it is printed.
-function showRequest({ record, words, ways }) {
+function showRequest({ record, words, ways, compared }) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, facts }) => {
     const box = element("div", "", { class: "option" });
-    box.append(element("b", `\u2610 ${name}${price && `: ${price}`}`), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
+    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
     return box;
   });
   const paid = ways.map((way) => {
@@ -190,7 +224,13 @@ function showRequest({ record, words, ways }) {
   $("request_ways").replaceChildren(...itemsOf(paid));
   $("request_serves").replaceChildren(...itemsOf(request.serves));
   $("request_risks").replaceChildren(...itemsOf(request.risks));
-  $("request_about").textContent = aboutWords();
+  $("request_compared_part").hidden = !compared.length;
+  const beside = compared.map((one) => {
+    const [head, month, rent] = comparedWords(one);
+    return [head, rent ? `${month} a month; ${rent}` : month].filter(Boolean).join(": ");
+  });
+  $("request_compared").replaceChildren(...itemsOf(beside));
+  $("request_about").textContent = aboutWords(record, ways);
 }
 
 // Buttons ---------------------------------------------------------------------------------------------------------------
@@ -204,32 +244,26 @@ async function take(text) {
   }
 }
 
-const linkOf = () => location.href.replace(/#.*/, "") + addressOf(formTexts());
+const linkOf = () => location.href.replace(/#.*/, "") + addressOf(shown.texts);
 function whenPressed(id, act) {
   $(id).addEventListener("click", act);
 }
 whenPressed("copy", () => take(linkOf()));
 whenPressed("copy_start", () => take($("start").textContent));
-whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf())));
+whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf(), shown.compared)));
 whenPressed("csv", () => {
-  const file = new Blob([asCsv(shown.record, shown.ways)], { type: "text/csv" });
+  const file = new Blob([asCsv(shown.record, shown.ways, shown.compared)], { type: "text/csv" });
   element("a", "", { href: URL.createObjectURL(file), download: `${shown.record.model}.csv` }).click();
 });
 whenPressed("print", () => print());
-whenPressed("compare_add", () => {
-  const model = $("compare_model").value.trim();
-  if (!model) return;
-  const entries = [...comparedIn(form.elements.compare.value), `${model}:${$("compare_weights").value}`];
-  form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
-  changed();
-});
+whenPressed("compare_add", addCompared);
 addEventListener("beforeprint", () => {
   if (!shown?.record.chosen) return;
   showRequest(shown);
   $("request").hidden = false;
 });
 addEventListener("afterprint", () => ($("request").hidden = true));
-for (const [id, show] of [["loads", showLoads], ["derivation", showDerived]])
+for (const [id, show] of [["steps_list", showStepList], ["loads", showLoads], ["derivation", showDerived]])
   $(id).addEventListener("toggle", () => $(id).open && shown?.record.chosen && show(shown.record));
 for (const button of document.querySelectorAll("[data-derives]"))
   button.addEventListener("click", () => {

@@ -5,6 +5,7 @@ const form = $("question");
 const LOADS = ["users", "concurrent_requests", "requests_per_second"];
 const CHOICES = ["weight_dtype", "purchase", "region", "kv_cache_dtype"];
 const NUMBERS = Object.keys(FACTS.inputs);
+const COUNTED = ["users", "concurrent_requests", "input_tokens", "output_tokens"]; // which show thousands with commas
 const OFF = ["tpot_ms", "ttft_ms"]; // which may be off
 const OPTIONAL = [...OFF, "context_tokens", "history_hit_fraction"]; // which follow where they are empty
 const PLACES = [
@@ -19,9 +20,7 @@ const PLACES = [
   "wait",
   "memory_words",
   "hardware",
-  "message",
 ];
-const first = FACTS.workloads.find(({ id }) => id === "rag") ?? FACTS.workloads[0];
 const USUAL = {
   model: "",
   load: "users",
@@ -29,8 +28,8 @@ const USUAL = {
   requests_per_user_per_day: String(FACTS.asks),
   concurrent_requests: "32",
   requests_per_second: "1",
-  input_tokens: count(first.input_tokens),
-  output_tokens: count(first.output_tokens),
+  input_tokens: count(FACTS.usual.input_tokens),
+  output_tokens: count(FACTS.usual.output_tokens),
   weight_dtype: "recommended",
   purchase: ON_DEMAND,
   region: "",
@@ -57,9 +56,8 @@ function fill(select, options) {
 }
 
 function setUp() {
-  $("models").replaceChildren(
-    ...FACTS.models.map((model) => element("option", [model.name, ...model.names].join(", "), { value: model.id })),
-  );
+  modelField($("model"), $("model_list"), changed);
+  modelField($("compare_model"), $("compare_list"), addCompared);
   fill(form.elements.weight_dtype, [
     ["recommended", "recommended"],
     ["published", "as published"],
@@ -95,14 +93,19 @@ function setUp() {
   }
   fill($("compare_weights"), [...form.elements.weight_dtype.options].map(({ value, textContent }) => [value, textContent]));
   fill($("derived"), DERIVED_ROOTS.map((name) => [name, EXPLAINED[name][0]]));
-  $("deaths").replaceChildren(...FACTS.deaths.map((cells) => rowOf(cells)));
-  $("about").textContent = aboutWords();
+  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
+  $("deaths").replaceChildren(...FACTS.deaths.map((cells) => rowOf(cells, heads)));
 }
 
-function rowOf([head, ...cells], scope = "row") {
-  const row = element("tr"),
-    name = scope === "col" ? "th" : "td";
-  row.append(element("th", head, { scope }), ...cells.map((text) => element(name, text, scope === "col" ? { scope } : {})));
+// A row of a table under these heads, which stand before its cells where the screen is narrow.
+function rowOf([first, ...cells], [, ...heads]) {
+  const row = element("tr");
+  row.append(element("th", first, { scope: "row" }), ...cells.map((text, i) => element("td", text, { "data-head": heads[i] })));
+  return row;
+}
+function headOf(heads) {
+  const row = element("tr");
+  row.append(...heads.map((text) => element("th", text, { scope: "col" })));
   return row;
 }
 const itemsOf = (texts) => texts.map((text) => element("li", text));
@@ -124,24 +127,33 @@ function putTexts(texts) {
   }
 }
 
+const NUMBER = /^([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([km%]?)$/;
+
+// The number of a text: 16k tokens are 16,384, 200k people 200,000; a share is 0.9, 90% or 90. NaN for what is none.
+function numberOf(name, text) {
+  const match = NUMBER.exec(text.toLowerCase()),
+    { is_share } = FACTS.inputs[name];
+  if (!match || (match[2] && (match[2] === "%") !== Boolean(is_share))) return NaN;
+  const number = Number(plain(match[1]));
+  if (is_share) return match[2] === "%" || number > 1 ? number / 100 : number;
+  const base = name.endsWith("_tokens") ? 1024 : 1000;
+  return number * { "": 1, k: base, m: base ** 2 }[match[2]];
+}
+
 // The question of texts. Throws QuestionError for what is none.
 function questionOf(texts) {
   const question = { model: texts.model };
   const names = [texts.load, "requests_per_user_per_day", "input_tokens", "output_tokens", "confidence", ...OPTIONAL];
   for (const name of names) {
-    const text = texts[name].toLowerCase(),
-      field = form.elements[name];
+    const text = texts[name];
     if (OPTIONAL.includes(name) && text === "") continue;
-    const { low, high, is_whole, words } = FACTS.inputs[name];
-    const match = /^([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([km]?)$/.exec(text),
-      isTokens = name.endsWith("_tokens");
-    const scale = { "": 1, k: isTokens ? 1024 : 1000, m: isTokens ? 1024 ** 2 : 1000 ** 2 }[match?.[2] ?? ""];
-    const isOff = OFF.includes(name) && text === "off";
-    const number = isOff ? 0 : match ? Number(plain(match[1])) * scale : NaN;
+    const { low, high, is_whole, is_share, words } = FACTS.inputs[name];
+    const isOff = OFF.includes(name) && text.toLowerCase() === "off";
+    const number = isOff ? 0 : numberOf(name, text);
     const isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
     const isRight = isOff || (number >= low && number <= high && isAbove && !(is_whole && number % 1));
-    field.setAttribute("aria-invalid", String(!isRight));
-    if (!isRight) refuse("wrong", { label: labelOf(field), value: `"${texts[name].slice(0, 60)}"`, kind: words });
+    const kind = is_share ? say("a_share", { low, high }) : words;
+    if (!isRight) refuse("wrong", { label: labelOf(form.elements[name]), value: `"${text.slice(0, 60)}"`, kind }, name);
     question[name] = number;
   }
   for (const name of CHOICES) question[name] = texts[name];
@@ -149,7 +161,7 @@ function questionOf(texts) {
 }
 
 const plain = (text) => text.replaceAll(",", "");
-const labelOf = (field) => field.closest("label").firstChild.textContent.trim();
+const labelOf = (field) => field.labels[0].firstChild.textContent.trim();
 
 // The address ---------------------------------------------------------------------------------------------------------
 
@@ -177,15 +189,20 @@ function addressTexts(hash) {
   return texts;
 }
 
+// A text as the address has it: numbers without commas, a share as `recommend` reads it.
+function addressText(name, text) {
+  if (!Object.hasOwn(FACTS.inputs, name)) return String(text);
+  return FACTS.inputs[name].is_share && text !== "" ? String(numberOf(name, text)) : plain(text);
+}
+
 // The part of the address that says what is asked and is not as usual.
 function addressOf(texts) {
   const said = new URLSearchParams();
-  const isSaid = (name) =>
-    ["model", "input_tokens", "output_tokens", texts.load].includes(name) ||
-    (!LOADS.includes(name) && String(texts[name]) !== String(USUAL[name]));
   for (const name of Object.keys(USUAL)) {
-    const text = String(texts[name]);
-    if (name !== "load" && isSaid(name)) said.set(name, Object.hasOwn(FACTS.inputs, name) ? plain(text) : text);
+    const text = addressText(name, texts[name]);
+    const isAlways = ["model", "input_tokens", "output_tokens", texts.load].includes(name);
+    const isOther = !LOADS.includes(name) && text !== addressText(name, USUAL[name]);
+    if (name !== "load" && (isAlways || isOther)) said.set(name, text);
   }
   return `#${said.toString().replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
 }
@@ -202,7 +219,7 @@ const commandOf = (address) =>
 // The answer ----------------------------------------------------------------------------------------------------------
 
 let later = 0; // the task that works out the rest of an answer
-let shown = null; // the answer that stands there, and its words
+let shown = null; // the last valid answer, its words, and the texts that asked for it
 
 function show(words) {
   for (const place of PLACES) $(place).textContent = words[place] ?? "";
@@ -214,6 +231,30 @@ function show(words) {
   $("memory").replaceChildren(...words.memory.map(({ part, words: text }) => element("li", text, { class: part })));
   for (const { part, share } of words.memory)
     document.querySelector(`.bar .${part}`).style.width = `${100 * Math.min(1, share)}%`;
+}
+
+// Beside the field that is wrong its message; nothing is wrong without one.
+function showProblem(message = "", name = "") {
+  const field = name && form.elements[name],
+    place = $("problem");
+  for (const other of form.querySelectorAll("[aria-invalid=true]")) other.setAttribute("aria-invalid", "false");
+  for (const other of form.querySelectorAll("[aria-describedby=problem]")) other.removeAttribute("aria-describedby");
+  place.textContent = field ? message : "";
+  place.hidden = !field;
+  if (!field) return;
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", "problem");
+  field.after(place);
+  if (field.closest("details")) field.closest("details").open = true;
+}
+
+// What is asked is no question: the last valid answer stays, in grey; where there is none, there is the message alone.
+function refused(error) {
+  showProblem(error.message, error.of);
+  $("message").textContent = (shown ? `${say("stale", {})} ` : "") + error.message;
+  for (const part of document.querySelectorAll(".answer, .rest")) part.classList.toggle("stale", shown !== null);
+  if (!shown) show({});
+  document.documentElement.dataset.complete = "refused";
 }
 
 function showWays(record) {
@@ -230,14 +271,13 @@ function showWays(record) {
     }),
   );
   $("no_ways").textContent = ways.length ? "" : say("no_ways", {});
-  const published = publishedWords(asPublished(record));
+  const published = publishedWords(asPublished(record), record.question.model);
   $("published").textContent = published;
   $("published_part").hidden = !published;
   return ways;
 }
 
 function answerTexts(texts) {
-  clearTimeout(later);
   for (const label of form.querySelectorAll(".of_load")) label.hidden = label.dataset.load !== texts.load;
   const ofProviders = texts.providers.length ? texts.providers : FACTS.default_providers;
   $("providers_words").textContent = ofProviders.map((id) => MARKET.providers[id] ?? id).join(", ");
@@ -247,20 +287,20 @@ function answerTexts(texts) {
       plain(texts.input_tokens) === String(input_tokens) && plain(texts.output_tokens) === String(output_tokens);
     button.setAttribute("aria-pressed", String(isChosen));
   }
+  $("model_name").textContent = MODELS.get(texts.model.toLowerCase())?.name ?? "";
   try {
     const start = performance.now(),
-      question = questionOf(texts);
-    form.elements.model.setAttribute("aria-invalid", "true");
-    $("model_name").textContent = "";
-    $("model_name").textContent = modelOf(question.model).name;
-    form.elements.model.setAttribute("aria-invalid", "false");
-    const record = answer(question),
+      record = answer(questionOf(texts)),
       words = answerWords(record);
+    clearTimeout(later);
+    showProblem();
+    $("message").textContent = "";
+    for (const part of document.querySelectorAll(".stale")) part.classList.remove("stale");
     show(words);
     const address = addressOf(texts);
     $("command").value = commandOf(address);
     document.documentElement.dataset.answered = String(performance.now() - start);
-    shown = { record, words, texts, ways: [] };
+    shown = { record, words, texts, ways: [], compared: [] };
     later = setTimeout(() => {
       const begun = performance.now();
       shown.ways = showWays(record);
@@ -273,8 +313,7 @@ function answerTexts(texts) {
     return address;
   } catch (error) {
     if (!(error instanceof QuestionError)) throw error;
-    show({ message: error.message });
-    document.documentElement.dataset.complete = "refused";
+    refused(error);
     return null;
   }
 }
@@ -284,29 +323,126 @@ function changed() {
   if (address) history.replaceState(null, "", address);
 }
 
+// The texts of an address as a reader types them: thousands with commas, shares as percentages.
+function asTyped(texts) {
+  const typed = Object.entries(texts).map(([name, text]) => {
+    const number = Number(text);
+    if (FACTS.inputs[name]?.is_share && text !== "" && number === number) return [name, `${Number((100 * number).toPrecision(12))}%`];
+    return [name, COUNTED.includes(name) && /^[0-9]{4,9}$/.test(text) ? count(number) : text];
+  });
+  return Object.fromEntries(typed);
+}
+
 function readAddress() {
+  clearTimeout(later);
+  shown = null;
   try {
-    const texts = addressTexts(location.hash);
-    for (const name of ["users", "concurrent_requests", "input_tokens", "output_tokens"])
-      if (/^[0-9]{4,9}$/.test(texts[name])) texts[name] = count(Number(texts[name]));
-    putTexts(texts);
-    if (!texts.model) form.elements.model.value = FACTS.first;
+    putTexts(asTyped(addressTexts(location.hash)));
+    if (!form.elements.model.value) form.elements.model.value = FACTS.first;
     answerTexts(formTexts());
   } catch (error) {
     if (!(error instanceof QuestionError)) throw error;
-    putTexts({ ...USUAL, model: FACTS.first });
-    answerTexts(formTexts());
-    show({ message: error.message });
-    clearTimeout(later);
-    document.documentElement.dataset.complete = "refused";
+    putTexts(asTyped({ ...USUAL, model: FACTS.first }));
+    refused(error);
   }
 }
 
+// A field that finds a model by any parts of its names ---------------------------------------------------------------
+
+const MOST_LISTED = 60;
+const partsOf = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
+const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
+
+// The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
+// those whose id has all, and others.
+function modelsWith(text) {
+  const parts = partsOf(text),
+    named = MODELS.get(text.toLowerCase().trim());
+  const rank = (model) =>
+    [model === named, model.id.startsWith(parts[0]), parts.every((part) => model.id.includes(part)), true].indexOf(true);
+  return FACTS.models
+    .filter((model) => model === named || parts.every((part) => namesOf(model).includes(part)))
+    .sort((one, other) => rank(one) - rank(other))
+    .slice(0, MOST_LISTED);
+}
+
+// The list below a field, of which one is tapped, or taken by Enter: the one that the arrows are on, else the first.
+function modelField(field, list, taken) {
+  let active = -1;
+  const options = () => [...list.children];
+  function close() {
+    list.hidden = true;
+    active = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  }
+  function open(models) {
+    list.replaceChildren(
+      ...models.map((model, i) => {
+        const option = element("li", model.name, { role: "option", id: `${list.id}_${i}`, "data-model": model.id, "aria-selected": "false" });
+        option.append(element("small", model.id));
+        return option;
+      }),
+    );
+    active = -1;
+    list.hidden = !models.length;
+    field.setAttribute("aria-expanded", String(models.length > 0));
+    field.removeAttribute("aria-activedescendant");
+  }
+  function moveTo(place) {
+    active = (place + list.children.length) % list.children.length;
+    options().forEach((option, i) => option.setAttribute("aria-selected", String(i === active)));
+    field.setAttribute("aria-activedescendant", options()[active].id);
+    options()[active].scrollIntoView({ block: "nearest" });
+  }
+  function take(option) {
+    field.value = option.dataset.model;
+    close();
+  }
+  field.addEventListener("input", (event) => {
+    event.stopPropagation(); // what is half typed is no question yet
+    open(modelsWith(field.value));
+    if (MODELS.has(field.value.toLowerCase().trim()) && field.form) answerSoon();
+  });
+  field.addEventListener("click", () => {
+    field.select();
+    open(MODELS.has(field.value.toLowerCase().trim()) ? FACTS.models : modelsWith(field.value));
+  });
+  field.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") close();
+    if (step) {
+      event.preventDefault();
+      if (list.hidden) open(modelsWith(field.value));
+      if (list.children.length) moveTo(active < 0 && step < 0 ? -1 : active + step);
+    }
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    const isNamed = active < 0 && MODELS.has(field.value.toLowerCase().trim());
+    const option = options()[Math.max(active, 0)];
+    if (!list.hidden && option && !isNamed) take(option);
+    close();
+    taken();
+  });
+  list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
+  list.addEventListener("click", (event) => {
+    const option = event.target.closest("[role=option]");
+    if (!option) return;
+    take(option);
+    if (field.form) taken();
+  });
+  field.addEventListener("blur", () => {
+    close();
+    if (field.form) changed();
+  });
+}
+
 let typing = 0;
-form.addEventListener("input", () => {
+function answerSoon() {
   clearTimeout(typing);
   typing = setTimeout(changed, 150);
-});
+}
+form.addEventListener("input", answerSoon);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   changed();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
     model: str, context: str, users: int, options: dict[str, Any]
 ) -> None:
     """By asking at each target anew: the first that is cheaper is a step; all others are a tenth cheaper than the one
-    before, and nothing between two steps is."""
+    before, and nothing between two steps is. A step is at the tightest target in two figures that leads to it."""
     solved = load(model, context, users, **options)
     now = solved.question.workloads[0].tpot_target_ms or 0
     told = {
@@ -64,13 +65,28 @@ def test_no_target_that_is_tried_is_cheaper_than_its_step(
         for one in steps(model, context, users, options)
         if one.id == "slower-tokens" and one.after is not None
     }
-    least, found = Rented.of(solved, 0), {}
+    usual = least = Rented.of(solved, 0)
+    found: dict[float, Rented] = {}
+    last = now
+
+    def at(ms: float) -> Rented | None:
+        return Rented.of(load(model, context, users, **{**options, "tpot_ms": ms}), 0)
+
     for ms in catalog().file(LeverFile).tried_targets.tpot_ms:
-        after = Rented.of(load(model, context, users, **{**options, "tpot_ms": ms}), 0)
-        if ms <= now or after is None or not is_less(least, after):
+        if ms <= now:
             continue
-        if not found or (least and saved_usd(least, after) >= 0.1 * least.monthly_usd):
-            found[float(ms)] = least = after
+        after = at(ms)
+        is_step = is_less(least, after) and (
+            not found or (least and after and saved_usd(least, after) >= 0.1 * least.monthly_usd)
+        )
+        if after and is_step:
+            least = after
+            between = (float(n) for n in range(math.floor(last) + 1, ms) if n < 100 or n % 10 == 0)
+            asked = ((n, at(n)) for n in between)
+            tight = ((n, one) for n, one in asked if is_less(usual, one) and one and not is_less(one, after))
+            n, one = next(tight, (float(ms), after))
+            found[n] = one
+        last = ms
     assert told == found
 
 
@@ -81,9 +97,9 @@ def test_the_known_steps_of_405b() -> None:
         for one in steps("405b", "16k", 32, {"ttft_ms": "off"})
         if one.after
     }
-    assert found == {55: 249_513, 60: 184_824, 65: 166_342, 75: 138_618, 90: 92_412, 100: 83_171}
+    assert found == {51: 249_513, 60: 184_824, 63: 166_342, 71: 138_618, 88: 92_412, 100: 83_171}
     of_both = of_load("405b", ttft_ms=5000)  # where the first token has its 5 s, it soon sets the size instead
-    assert of_both["slower-tokens"].words == "55 ms a token, not 50 ms"
+    assert of_both["slower-tokens"].words == "51 ms a token, not 50 ms"
     assert of_both["slower-and-later"].words == "60 ms a token, the first in 6 s"
 
 
@@ -100,7 +116,7 @@ def test_the_best_step_saves_most_for_each_percent_of_speed() -> None:
 
 def test_what_a_step_costs_in_words() -> None:
     levers = of_load("405b", ttft_ms=5000)
-    assert levers["slower-tokens"].cost == "tokens come slower: 18 a second, not 20"
+    assert levers["slower-tokens"].cost == "tokens come slower: 19.6 a second, not 20.0"
     assert levers["slower-and-later"].cost == "later and slower: 17 tokens a second, not 20"
     close = of_load("405b", "16k", 64, tpot_ms=80, ttft_ms="off")["slower-tokens"]
     assert close.after is not None and close.cost.startswith("tokens come slower: ")

@@ -88,11 +88,19 @@ def expected(solved: Solution, row: int) -> dict[tuple[str, str], Any]:
             out |= {(label, column): owned[end][name] for column, name in OWNED.items()}
             out |= {(f"{label}, its parts", column): owned[end][name] for column, name in PARTS.items()}
     classes = ways_to_pay.purchase_classes(solved, row)
+    users, load = float(solved.loads["users"][row]), question.loads[row]
+    used = question.settings.utilization  # the share of the hours in which the hardware does the work of its people
+    if load.requests_per_second or users >= 1:
+        workload = solved.workload_of(row)
+        peak = question.settings.peak_hour_share * question.settings.burst_factor
+        a_day = load.requests_per_second * 3600 / peak or users * workload.requests_per_user_per_day
+        answers = ways_to_pay.unit_costs(solved, row)["million_output_tokens_per_month"] / used
+        used = a_day / 24 * question.settings.hours_per_month * workload.output_tokens / 1e6 / answers
     for price in hosts_of(solved, row):
         usd, name = price.monthly_usd, question.reference.hosted.host_name(price.host)
         label = f"{name}, {price.precision or 'precision unknown'}"
         out |= {(label, "C"): usd, (label, "D"): 12 * usd, (label, "E"): 36 * usd}
-        above = (of_class.monthly_usd * question.settings.utilization / usd for of_class in classes)
+        above = (of_class.monthly_usd * used / usd for of_class in classes)
         prices = price.input_usd_per_million, price.cached_usd_per_million, price.output_usd_per_million
         out |= {
             (label, column): "-" if value is None else value

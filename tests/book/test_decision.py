@@ -17,6 +17,7 @@ from workbook_cells import values
 
 from sheetgen.answer.recording import record_of
 from sheetgen.answer.solve import solve
+from sheetgen.api import answered
 from sheetgen.book.decision_choices import decision, requests_of_choice
 from sheetgen.question.sheet_question import Load, Question, ask
 from sheetgen.units import COMMITTED, PLAIN_LAYOUTS
@@ -132,6 +133,61 @@ def test_what_is_built_is_what_the_record_says(default_book: Path) -> None:
         term = cell.by_purchase[purchase]
         if term is not None and term.monthly_usd < 0.98 * cell.answer.monthly_usd:
             assert shown[f"E{rows[label]}"] == pytest.approx(term.monthly_usd, rel=1e-9)
+
+
+FOLLOW = ("in_decision_tpot_ms", "in_decision_ttft_ms")
+
+
+def test_targets_follow_the_tokens_typed_until_somebody_types_over_them(book: Path) -> None:
+    """By hand: 50 ms x 2^(1/3) and 1 s + 0.4 ms x (32,768 - 1,024) at twice the tokens."""
+    alone = {"in_decision_users": None}
+    built, twice = values_after(book, alone), values_after(book, {**alone, "in_decision_context_tokens": 32_768})
+    assert [built[name] for name in FOLLOW] == [50, 7144]
+    assert [twice[name] for name in FOLLOW] == pytest.approx([50 * 2 ** (1 / 3), 1000 + 0.4 * 31_744], rel=1e-12)
+    assert twice["rec_decision_monthly_usd"] == built["rec_case_context_high_monthly_usd"]
+    typed = values_after(book, {**alone, "in_decision_tpot_ms": 30, "in_decision_context_tokens": 32_768})
+    assert typed["in_decision_tpot_ms"] == 30
+    stated = values_after(book, {**alone, "in_decision_tpot_ms": 30})
+    assert typed["rec_decision_monthly_usd"] == stated["rec_case_context_high_monthly_usd"]
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("options", [{"models": "8b"}, {"models": "70b"}])
+def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: Mapping[str, Any]) -> None:
+    given = {**OPTIONS, **options}
+    built, _ = books.build(tmp_path, "one", given)
+    cell = answered(ask(books.catalog(), given)).record.headline_cells[0]
+    move = next(one for one in cell.moves if one.input == "context_tokens")
+    found = values(built)
+    ends = [found[f"rec_case_context_{end}_monthly_usd"] for end in ("low", "high")]
+    assert ends == pytest.approx([move.low_usd, move.high_usd], rel=1e-9)
+
+
+def test_it_opens_with_the_people_of_the_request_and_counts_requests_at_once_without_them(book: Path) -> None:
+    built = values_after(book, {})
+    assert (built["in_decision_users"], built["in_decision_concurrent_requests"]) == (460, 32)
+    answer = [name for name in built if str(name).startswith(("rec_decision", "rec_case"))]
+    for change in ({"concurrent_requests": None}, {"concurrent_requests": 200}):
+        found = values_after(book, {f"in_decision_{name}": value for name, value in change.items()})
+        assert {name: found[name] for name in answer} == {name: built[name] for name in answer}, change
+    alone = {"in_decision_users": None, "in_decision_requests_per_user_per_day": None}
+    found = values_after(book, alone)
+    assert {name: found[name] for name in answer} == {name: built[name] for name in answer}
+
+
+def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
+    """At 20 a day each: twice the people, twice the tokens; without people those whom the requests are enough for."""
+
+    def host(**typed: Any) -> tuple[Any, Any]:
+        shown = values_after(book, {f"in_decision_{name}": value for name, value in typed.items()})
+        row = next(r for r in range(40, 90) if str(shown.get(("Decision", f"A{r}"))).startswith("The cheapest live"))
+        return shown["Decision", f"A{row}"], shown["Decision", f"E{row}"]
+
+    label, usd = host()
+    cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
+    assert "460 people" in label and usd == pytest.approx(cell.hosted[0].monthly_usd, rel=1e-9)
+    assert host(users=None) == (label, pytest.approx(usd, rel=1e-9))
+    assert host(users=920)[1] == pytest.approx(2 * usd, rel=1e-9)
 
 
 def test_people_are_so_many_at_once_as_their_targets_allow() -> None:

@@ -35,7 +35,7 @@ CONSTANTS = {"0", "1", "2"}  # the 2 of keys and values, and of nothing else
 OF_SCOPE = re.compile(r"(?<=[A-Z\d)])<[1234],")
 OF_HALVES = re.compile(r"(?<=ROUNDUP\(A1/)2(?=,0\))")  # of windows: a size of group that vLLM's planner tries
 OF_PAIR = re.compile(r"(?<=<=)2(?=,INDEX\(cat_gpus_pair_link_bytes_per_second,)")  # GPUs that a bridge joins
-OF_ROOT = re.compile(r"(?<=\+)4(?=\*A1,)|(?<=,)0\.5(?=\))|(?<=-A1\)/)2")
+OF_ROOT = re.compile(r"(?<=\+)4(?=\*A1,)|(?<=,)0\.5(?=\))|(?<=-A1\)/)2|(?<=-wi_wait_z\)/)2")
 
 
 @pytest.fixture(params=["families_book", pytest.param("default_book", marks=pytest.mark.long)])

@@ -80,9 +80,9 @@ def write(folder: Path) -> Path:
         (folder / "gpus" / f"{gpu}.yaml").write_text(text, encoding="utf-8")
     for model, (like, weights) in MODELS.items():
         text = (folder / "models" / f"{like}.yaml").read_text(encoding="utf-8")
-        own = "id|name|hf_id|aliases|same_architecture|checkpoints|max_context_of"
+        own = "id|name|hf_id|aliases|same_architecture|checkpoints|max_context_of|context_source"
         text = re.sub(rf"(?m)^({own}): *.*\n( +.*\n)*", "", text)
-        text = f"id: {model}\nname: {weights.partition('/')[2]}\nhf_id: {weights}\n{text}"
+        text = f"id: {model}\nname: {weights.partition('/')[2]}\nhf_id: {weights}\ncontext_source: its card\n{text}"
         (folder / "models" / f"{model}.yaml").write_text(text, encoding="utf-8")
     for provider, rows in ROWS.items():
         path = folder / "instances" / f"{provider}.yaml"

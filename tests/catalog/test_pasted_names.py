@@ -106,3 +106,26 @@ def test_agreement_is_of_words_and_numbers() -> None:
     assert near("glm-5.1", "glm-5.2") > near("glm-5.1", "glm-4.6")
     assert near("falcon-40", "falcon-40b") > near("falcon-40", "falcon-7b")
     assert near("b200", "l40") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "context"),
+    [
+        ("qwen2.5-72b", 32_768),
+        ("Qwen/Qwen2.5-72B-Instruct", 32_768),  # its config, where YaRN is off
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ", 32_768),
+        ("RedHatAI/Qwen2.5-7B-Instruct-FP8-dynamic", 32_768),
+        ("Qwen/Qwen2.5-72B", 131_072),  # the base model
+        ("Qwen/Qwen2.5-7B", 131_072),
+        ("Qwen/Qwen2.5-1.5B-Instruct", 32_768),
+        ("Qwen/Qwen2.5-Coder-7B-Instruct", 32_768),
+        ("Qwen/Qwen2-72B-Instruct", 32_768),
+        ("Qwen/Qwen2-Math-7B-Instruct", 4096),
+    ],
+)
+def test_the_context_is_that_of_the_checkpoint_that_is_named(name: str, context: int, catalog: Catalog) -> None:
+    """A base model's config and its Instruct checkpoint's differ; what is launched is the one whose context it is."""
+    model = catalog.model(name)
+    assert model.max_context_tokens == context
+    assert context == 131_072 or "Qwen2.5-72B" not in name or model.hf_id == "Qwen/Qwen2.5-72B-Instruct"
+    assert context != 131_072 or model.hf_id == name

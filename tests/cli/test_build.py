@@ -76,6 +76,7 @@ CELL = set(
         *("measured", "needs_reservation", "not_asked"),
         *("region", "price_as_of", "input_tokens", "output_tokens", "tpot_target_seconds", "ttft_target_seconds"),
         *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less", "passed_over"),
+        "other_terms",
         *("as_recommended", "fewer_machines"),
     ]
 )

@@ -11,18 +11,19 @@ from typing import Any
 
 import openpyxl
 import pytest
-from answers import document, page_for, recommend_text
+from answers import document, recommend_text
 
 import sheetgen
 from sheetgen.answer.market_notes import not_asked
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve, were_measured
-from sheetgen.api import recommended
+from sheetgen.api import recommended, sheet_record
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.pay_less_words import board_of
+from sheetgen.report.wording import provider_of
 
 LOADS = [
     ("70b", "4k", 32), ("70b", "16k", 32), ("70b", "16k", 200), ("70b", "16k", 1024), ("70b", "128k", 32),
@@ -142,6 +143,22 @@ def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> No
     assert [one["instance"] for one in found["not_asked"]] == ["azure/Standard_ND96isr_MI300X_v5"]
 
 
+@pytest.mark.parametrize("load", [("70b", "16k", 32, {}), ("70b", "16k", 32, {"gpus": "h100"})], ids=str)
+def test_what_was_not_requested_is_said_by_its_gpu_and_provider(load: tuple[str, str, int, dict[str, str]]) -> None:
+    found = solved(*load[:3], **load[3])
+    (way,) = (way for way in sheet_record(found).cells[0].pay_less if way.kind == "provider")
+    gpu = next(c.gpu for group in found.question.beyond for c in group if c.instance == way.instance)
+    names = [provider_of(str(way.instance)), gpu.short_name]
+    assert all(name in way.what for name in names) and "another" not in way.what
+    assert ("AMD" in way.what) == (gpu.vendor == "amd")
+
+
+@pytest.mark.parametrize("survive", ["none", "zone"])
+def test_where_nothing_serves_the_question_says_what_loss_was_to_be_survived(survive: str) -> None:
+    [question, *_] = recommend_text(solved(tpot_ms=2, survive=survive)).split("\n")
+    assert ("after the loss of a zone" in question) == (survive == "zone")
+
+
 def test_only_whole_instances_at_list_prices_are_told_of() -> None:
     rows = {row.id: row for row in catalog().instances()}
     for one in (c for group in solved().question.beyond for c in group):
@@ -188,8 +205,6 @@ def test_more_than_eight_machines_need_a_reservation() -> None:
     assert cell(many)["needs_reservation"] is True and many.choices[0].n_instances > 8
     assert "Ask for capacity: " in recommend_text(many, False, False)
     assert "Ask for capacity" not in recommend_text(few, True, False)
-    assert str(page_for(many).cards[0].hardware).endswith("needs a reservation")
-    assert "reservation" not in str(page_for(few).cards[0].hardware)
 
 
 def test_what_was_never_measured_says_so() -> None:
@@ -324,7 +339,9 @@ def test_no_way_to_pay_less_names_a_checkpoint_of_another_model(model: str) -> N
     entry = Catalog().model(model)
     others = {known.hf_id for known in entry.checkpoints if known.of}
     answer = sheetgen.recommend(model=model, context="16k", concurrent_requests=64, weight_dtype="published")
-    named = {way["what"].partition("weights, ")[2] for way in answer["pay_less"] if "_" in way["kind"]} - {""}
+    named = {
+        way["what"].partition("weights, ")[2].partition(", ")[0] for way in answer["pay_less"] if "_" in way["kind"]
+    } - {""}
     assert others and not named & others
     assert named <= {known.hf_id for known in entry.checkpoints if known.of is None}
     assert bool(named) == (model != "deepseek-v2-lite")
@@ -340,3 +357,16 @@ def test_a_month_in_another_currency_is_said_once(contingency: float) -> None:
     assert ("as budgeted EUR" in line) == bool(contingency) and len(months) == len(set(months)) == 2 + bool(contingency)
     assert months[-1] == pytest.approx(months[0] * (1 + contingency), abs=1) or not contingency
     assert "1 USD = 0.92 EUR" in line
+
+
+def test_a_way_to_pay_less_is_as_sure_as_the_answer_that_takes_it() -> None:
+    """What is less sure than the answer says so: another precision, a commitment."""
+    asked = {"model": "llama-3.3-70b", "context": "16k", "concurrent_requests": 64, "weight_dtype": "published"}
+    answer = sheetgen.recommend(**asked)
+    ways = {way["kind"]: way for way in answer["pay_less"]}
+    for kind, change in {"fp8_weights": {"weight_dtype": "fp8"}, "term": {"purchase": "reserved-3yr"}}.items():
+        way, other = ways[kind], sheetgen.recommend(**asked | change)
+        assert (other["instance"], other["n_instances"]) == (way["instance"], way["n_instances"])
+        assert way["chance"] == pytest.approx(other["chance"], rel=1e-9)
+    assert ways["fp8_weights"]["chance"] < answer["chance"] and ways["fp8_weights"]["what"].endswith(", 70% sure")
+    assert ways["term"]["chance"] == answer["chance"] and not ways["term"]["what"].endswith(" sure")

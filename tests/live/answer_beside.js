@@ -2,9 +2,11 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
-  `(() => {${source}; return { answer, answerWords, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, gridOfLoads,
-    requestWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, QuestionError }})()`,
+  `(() => {${source}; return { answer, answerWords, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
+    requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, QuestionError }})()`,
 );
+
+const other = (question) => ({ model: "8b", weights: "recommended", record: program.answer({ ...question, model: "8b" }) });
 
 function beside(question) {
   try {
@@ -20,10 +22,12 @@ function beside(question) {
       log: program.logOf(found),
       measure: program.measureOf(found),
       steps: program.stepsOf(found),
+      every_step: program.everyStep(found),
       loads: program.gridOfLoads(found.solved).map((row) => ({ ...row, rented: row.rented.map((one) => one?.monthly_usd ?? null) })),
       request: program.requestWords(found),
-      markdown: program.asMarkdown(found, words, ways, "https://a.example/#x"),
-      csv: program.asCsv(found, ways),
+      markdown: program.asMarkdown(found, words, ways, "https://a.example/#x", [other(question)]),
+      csv: program.asCsv(found, ways, [other(question)]),
+      about: program.aboutWords(found, ways),
       derived: program.DERIVED_ROOTS.map((name) => program.stepOf(name, valueOf)),
     };
   } catch (error) {

@@ -69,7 +69,7 @@ def random_questions(seed: int, n_questions: int) -> Iterator[Question]:
             "model": draw.choice(names),
             **load,
             "input_tokens": draw.choice((100, 1000, 3072, 3072, 7000, 15_360, 15_360, 30_000, 129_024)),
-            "output_tokens": draw.choice((64, 256, 1024, 1024, 2048)),
+            "output_tokens": draw.choice((1, 8, 64, 256, 1024, 1024, 2048)),
             **sometimes(0.4, "weight_dtype", "published", "fp8", "bf16", "int4", "nvfp4"),
             **sometimes(0.2, "kv_cache_dtype", "fp8"),
             **sometimes(0.3, "purchase", *PURCHASES),

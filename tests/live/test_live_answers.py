@@ -26,6 +26,25 @@ FEW: list[Question] = [
         "providers": ["aws", "lambda"],
     },
     {"model": "70b", "concurrent_requests": 1, "input_tokens": 200_000, "output_tokens": 1024},
+    {"model": "qwen3-embedding-8b", "concurrent_requests": 10, "input_tokens": 4096, "output_tokens": 1},
+    # The same machines are surer at a step between in another layout.
+    {
+        "model": "mathstral-7b-v0.1",
+        "users": 640,
+        "requests_per_user_per_day": 60,
+        "input_tokens": 3072,
+        "output_tokens": 8,
+        "weight_dtype": "bf16",
+    },
+    # The cheapest at another provider is on very many machines, and its near tie is on few.
+    {
+        "model": "gemma-2-27b",
+        "requests_per_second": 60.0,
+        "input_tokens": 3072,
+        "output_tokens": 2048,
+        "weight_dtype": "nvfp4",
+        "confidence": 0.5,
+    },
 ]
 
 

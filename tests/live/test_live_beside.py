@@ -6,12 +6,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from live_questions import Question, catalog, facts, in_python, options_of, program_of, random_questions
+from live_questions import AS_OF, Question, catalog, facts, in_python, options_of, program_of, random_questions
 from node import run
 
 from sheetgen.answer.answer_record import Record
@@ -32,6 +34,7 @@ FEW: list[Question] = [
     USERS,
     {"model": "deepseek-v3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
+    {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
 ]
 NAMES = ("70b", "deepseek-v3", "8b")
 
@@ -104,7 +107,7 @@ def day_of(measure: Any) -> list[float]:
 def test_beside_a_few(tmp_path: Path) -> None:
     pages = beside(FEW, tmp_path, facts(NAMES))
     assert [text for question, page in zip(FEW, pages, strict=True) for text in wrong_beside(question, page)] == []
-    assert [bool(page["start"]) for page in pages] == [True] * 3
+    assert [bool(page["start"]) for page in pages] == [True] * len(FEW)
     assert all(page["log"] for page in pages)
 
 
@@ -130,6 +133,28 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
         assert in_python({**USERS, "users": point["amount"]})["monthly_usd"] == pytest.approx(
             point["monthly_usd"], rel=1e-9
         )
+
+
+def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
+    """Each month holds up to its amount, and not for one person more."""
+    [page] = beside([USERS], tmp_path, facts(NAMES))
+    *steps, last = page["every_step"]
+    assert len(steps) > 2 and last["amount"] == 4 * USERS["users"]
+    assert all(step["is_exact"] for step in steps)
+    for step, following in zip(steps, [*steps[1:], last], strict=True):
+        for users, month in ((step["amount"], step["monthly_usd"]), (step["amount"] + 1, following["monthly_usd"])):
+            assert in_python({**USERS, "users": users})["monthly_usd"] == pytest.approx(month, rel=1e-9)
+
+
+def test_the_days_of_the_prices_are_said(tmp_path: Path) -> None:
+    """Of the answer, and of what is surer or cheaper: never the day of the page alone."""
+    [page] = beside([USERS], tmp_path, facts(NAMES))
+    answer = in_python(USERS)
+    assert answer["price_as_of"] in page["about"] and answer["region"] in page["about"]
+    days = re.findall(r"20\d\d-\d\d-\d\d", page["about"])
+    assert days[-1] == AS_OF and len(set(days)) > 2
+    age = (date.fromisoformat(AS_OF) - date.fromisoformat(min(days[:-1]))).days
+    assert f"the oldest {age} days old on {AS_OF}" in page["about"]
 
 
 def test_the_grid_of_loads_is_that_of_the_build(tmp_path: Path) -> None:
@@ -165,6 +190,8 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     month = f"${page['month']:,.0f}"
     assert page["markdown"].startswith("**Run Llama 3.1 70B for 320 people's requests: ") and month in page["markdown"]
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
-    first, *ways = csv.DictReader(io.StringIO(page["csv"]))
+    first, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
+    assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
     assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""
     assert [way["way"] for way in ways] == [way["kind"] for way in in_python(USERS)["pay_less"]]

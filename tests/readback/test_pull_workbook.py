@@ -225,6 +225,19 @@ def test_a_target_that_follows_its_context_is_not_stated_by_what_it_held_before(
     assert chat.ttft_target_ms == pytest.approx(1000 + 0.4 * (40_000 - chat.output_tokens))
 
 
+def test_targets_on_decision_follow_its_tokens_through_pull(quick: Path, tmp_path: Path) -> None:
+    """Typed tokens alone are carried, recalculated or not; a target that is typed over is, too."""
+    tokens = {"in_decision_context_tokens": 32_768}
+    for path in (edited(quick, tmp_path, tokens), edit(quick, tmp_path / "typed.xlsx", tokens)):
+        pulled = pull(path, books.catalog())
+        assert dict(pulled.overrides["inputs"]) == {"decision_context_tokens": 32_768}
+        assert pulled.after.inputs["decision_tpot_ms"] == pytest.approx(50 * 2 ** (1 / 3), rel=1e-12)
+        assert "decision_tpot_ms" in pulled.after.worked_out
+    pulled = pull(edited(quick, tmp_path, {"in_decision_tpot_ms": 30}), books.catalog())
+    assert dict(pulled.overrides["inputs"]) == {"decision_tpot_ms": 30}
+    assert "decision_tpot_ms" not in pulled.after.worked_out
+
+
 @pytest.mark.long  # in the gate random edits carry discounts back
 def test_a_discount_in_one_cell_comes_back_in_every_price(book: Path, as_built: Pulled, tmp_path: Path) -> None:
     """Off all of them, told as one change."""

@@ -9,11 +9,13 @@ import pytest
 from answers import record_for
 
 from sheetgen.answer.answer_record import CellRecord
+from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request
+from sheetgen.report.wording import full_money, sure
 
 ASKED = {"models": "8b,70b", "workloads": "rag", "tiers": "1,32", "as_of": "2026-11-20", "ask": "70b"}
 
@@ -55,10 +57,24 @@ def test_every_price_is_the_records(load: str) -> None:
         assert amount(margin.price) == at_margin.monthly_usd > cell.answer.monthly_usd
     else:
         assert cell.answer.chance >= 0.9 or at_margin.monthly_usd == pytest.approx(cell.answer.monthly_usd)
-    assert [amount(way.monthly) for way in asked.ways] == pytest.approx([way.monthly_usd for way in cell.pay_less])
+    terms = [way for way in asked.ways if " term" in way.change]
+    months = [amount(way.monthly) for way in asked.ways if way not in terms]
+    assert months == pytest.approx([way.monthly_usd for way in cell.pay_less if way.kind != "term"])
+    of_record = [way for way in cell.pay_less if way.kind == "term"]
+    known = {way.monthly_usd: way for way in (*of_record, *cell.other_terms)}
+    assert sorted(map(amount, (way.monthly for way in terms))) == pytest.approx(sorted(known))
+    for way in terms:
+        term = min(known.values(), key=lambda one: abs(one.monthly_usd - amount(way.monthly)))
+        assert amount(way.commits) == pytest.approx(term.commits_usd)
+        assert f"pays off in {term.pays_after_months:.1f} months" in way.gives_up
+    together = {LOAD_AND_CONTEXT, EVERYTHING}
     assert [(mover.low.value, mover.high.value) for mover in asked.movers] == [
-        (move.low_usd, move.high_usd) for move in cell.moves
+        (move.low_usd, move.high_usd) for move in cell.moves if move.input not in together
     ]
+    ends = [move.high_usd for move in cell.moves if move.input in together]
+    assert len(ends) == 2
+    for usd in ends:
+        assert ("nothing serves it" if usd is None else str(full_money(usd))) in str(asked.together)
 
 
 def test_what_goes_wrong_costs_what_the_record_says() -> None:
@@ -83,6 +99,11 @@ def test_the_title_of_the_bars_is_the_widest_of_them() -> None:
         widest = max(swings, key=lambda name: swings[name])
         ends = {m.name: (usd - amount(m.low), amount(m.high) - usd) for m in asked.movers if m.high and m.low}
         title = str(asked.finding)
+        as_wide = [name for name, swing in swings.items() if swing == pytest.approx(swings[widest])]
+        if len(as_wide) > 1:  # all that tie are named
+            assert "each" in title and all(name.split(" ")[0].lower() in title.lower() for name in as_wide)
+            assert f"${max(end for name in as_wide for end in ends[name]):,.0f}" in title
+            continue
         assert title.startswith(widest.split(" ")[0]) and " the cost most: " in title
         assert isinstance(asked.finding, Cell)
         figures = [part for part in asked.finding.parts if isinstance(part, Cell) and isinstance(part.value, float)]
@@ -130,3 +151,14 @@ def test_measuring_is_advised_where_nothing_is_as_sure_as_was_asked() -> None:
     assert "impossible" in cell.measure_first
     assert [option.name for option in asked.options if option.is_advised] == ["Measure first"]
     assert not any(option.is_advised for option in requested()[0].options)
+
+
+def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fails() -> None:
+    asked, cell = requested()
+    (option,) = (one for one in asked.options if one.name == "Measure first")
+    even, margin, decider = cell.at_level(0.5), cell.at_level(0.9), cell.measure and cell.measure.decider
+    assert even is not None and margin is not None and decider is not None
+    said = str(option.facts[0])
+    for usd in (decider.monthly_usd, cell.answer.monthly_usd, margin.monthly_usd):
+        assert str(full_money(usd)) in said
+    assert str(sure(even.chance)) in said

@@ -81,7 +81,7 @@ def test_what_is_not_known_is_none() -> None:
 def test_a_host_by_hand() -> None:
     """10 million prompt tokens of which 30 % are cached, at $2 and $0.5, and 4 million answered at $6."""
     asked = {
-        "million_input_tokens_per_month": 10, "million_output_tokens_per_month": 4, "input_tokens": 3072,
+        "hosted_million_input_tokens": 10, "hosted_million_output_tokens": 4, "input_tokens": 3072,
         "cached_fraction": 0.3, "input_usd_per_million": 2, "cached_usd_per_million": 0.5,
         "output_usd_per_million": 6, "max_input_tokens": 3072,
     }  # fmt: skip

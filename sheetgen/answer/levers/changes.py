@@ -7,7 +7,7 @@ that keeps less of each request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
@@ -16,7 +16,18 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.levers.lever import Change, Lever, Loads, Offload, Rented, is_less
-from sheetgen.answer.levers.looser_targets import LOOSER, NAMES, TPOT, WORDS, Step, best_step, looser, steps_down
+from sheetgen.answer.levers.looser_targets import (
+    LOOSER,
+    NAMES,
+    TPOT,
+    WORDS,
+    Narrowing,
+    Step,
+    best_step,
+    looser,
+    steps_down,
+    tighter,
+)
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, short_tokens
 from sheetgen.catalog.hardware import Workload
@@ -336,12 +347,33 @@ class Plans:
             self.loads.work_out(change for change in wanted if self.question.loads[change.row].model == model)
         answers = iter(self.loads.ask(wanted))
         alone = dict(before)  # the least that one target alone leads to
+        steps_of: dict[tuple[str, int], list[Step]] = {}
         for (lever, row), changes in tried.items():
             found = [(change.workload, next(answers)) for change in changes if change.workload]
             steps = steps_down(alone[row], found, self.assumption("lever_step_fraction"))
             if steps and is_less(alone[row], steps[-1].after):
                 alone[row] = steps[-1].after
+            steps_of[lever, row] = steps
+        for (lever, row), steps in self._narrowed(steps_of, before).items():
             self._plan_steps(lever, row, steps)
+
+    def _narrowed(
+        self, steps_of: Mapping[tuple[str, int], Sequence[Step]], before: Mapping[int, Rented | None]
+    ) -> dict[tuple[str, int], list[Step]]:
+        """The steps at the tightest targets in two figures that lead to them, by halving: all loads at once."""
+        targets, workload_of = self.file.tried_targets, self.solved.workload_of
+        searches = {
+            (lever, row): [
+                Narrowing(tighter(workload_of(row), lever, step.workload, targets), before[row], step) for step in steps
+            ]
+            for (lever, row), steps in steps_of.items()
+        }
+        in_all = [(row, one) for (_, row), found in searches.items() for one in found]
+        while open_ones := [(row, one) for row, one in in_all if one.is_open]:
+            asked = [Change(row, workload=one.targets[one.middle]) for row, one in open_ones]
+            for (_, one), after in zip(open_ones, self.loads.ask(asked), strict=True):
+                one.take(after)
+        return {key: [one.step for one in found] for key, found in searches.items()}
 
     def _plan_steps(self, lever: str, row: int, steps: Sequence[Step]) -> None:
         """The lever of a load: the best of its steps, and of slower tokens alone the further ones."""

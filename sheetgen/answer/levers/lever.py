@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ import numpy
 
 from sheetgen.answer.answer_record import LeverRecord
 from sheetgen.answer.confidences import is_fallback
-from sheetgen.answer.picks import picks_of, with_other_requests
+from sheetgen.answer.picks import Chances, picks_of, with_other_requests
 from sheetgen.answer.solution import Fit, Solution
 from sheetgen.answer.solve import tables
 from sheetgen.catalog.hardware import Workload
@@ -45,6 +45,12 @@ class Rented:
     monthly_usd: float
     cheapest_usd: float
     is_even_chance: bool = False
+    chances: tuple[Chances, int] | None = field(default=None, compare=False, repr=False)  # with its place there
+
+    @property
+    def chance(self) -> float | None:
+        """How sure it is that this serves the changed load; nothing of a load that was not changed."""
+        return None if self.chances is None else self.chances[0].of(self.chances[1])
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Rented | None:
@@ -147,8 +153,8 @@ class Lever:
 
 
 def at_fp8(levers: Iterable[Lever]) -> Rented | None:
-    """What a load takes with FP8 weights, where they have more than 8 bits, and an FP8 KV cache. Nothing where neither
-    the engine nor any hardware runs them, or nothing holds it then."""
+    """Machines that take the load with FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. None where
+    neither the engine nor any hardware runs them, or nothing holds it then."""
     known = {one.id: one for one in levers}
     lowered = (known[name] for name in FP8_LEVERS if name in known and not known[name].why_not)
     lever = next(lowered, None)
@@ -306,6 +312,8 @@ def _cheapest(
     columns = grid.table("chosen", "offer")
     sizes = columns["tensor_parallel_size"] * columns["data_parallel_size"] * columns["pipeline_stages"]
     n_gpus = columns["n_replicas"] * sizes
+    picks = picks_of(grid, "chosen")
+    chances = Chances(grid, picks)
     return [
         one
         and Rented(
@@ -315,6 +323,7 @@ def _cheapest(
             one[0].usd,
             one[1].usd,
             is_fallback(tables, rows[i]),
+            (chances, i),
         )
-        for i, one in enumerate(picks_of(grid, "chosen"))
+        for i, one in enumerate(picks)
     ]

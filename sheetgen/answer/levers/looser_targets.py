@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from sheetgen.answer.levers.lever import Rented, is_less, saved_usd
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.stacks import TriedTargets
 
+JUST_ABOVE, ROUNDING = 1 + 1e-9, 1e-12
 TPOT, TTFT = "tpot_target_ms", "ttft_target_ms"
 LOOSER = {"slower-tokens": (TPOT,), "later-first-token": (TTFT,), "slower-and-later": (TPOT, TTFT)}  # lever: targets
 NAMES = {TPOT: "time a token", TTFT: "time to the first token"}
@@ -51,6 +53,49 @@ def steps_down(least: Rented | None, answers: Iterable[tuple[Workload, Rented | 
         if not steps or saved_usd(steps[-1].after, after) >= share * steps[-1].after.monthly_usd:
             steps.append(Step(workload, after))
     return steps
+
+
+def up_to_two_figures(milliseconds: float) -> float:
+    """A time as somebody would promise it: 7,144 ms is 7,200, 51.3 ms is 52; whole milliseconds."""
+    unit = max(1.0, 10.0 ** (math.floor(math.log10(milliseconds)) - 1))
+    return math.ceil(milliseconds / unit - ROUNDING) * unit
+
+
+def tighter(workload: Workload, lever: str, step: Workload, tried: TriedTargets) -> list[Workload]:
+    """A workload at each target in two figures above the one that was tried before a step, up to the step, the
+    tightest first. Where both are loosened, the first token's is by as much as the other."""
+    first, *others = LOOSER[lever]
+    usual, most = getattr(workload, first), getattr(step, first)
+    before = max((ms for ms in (tried.tpot_ms if first == TPOT else tried.ttft_ms) if ms < most), default=usual)
+    found, ms = list[Workload](), up_to_two_figures(max(usual, before) * JUST_ABOVE)
+    while ms <= most:
+        then = {field: up_to_two_figures(getattr(workload, field) * ms / usual) for field in others}
+        found.append(workload.model_copy(update={first: ms, **then}))
+        ms = up_to_two_figures(ms * JUST_ABOVE)
+    return [*found, step] if others else [*found[:-1], step]
+
+
+class Narrowing:
+    """The search for the tightest of some targets at which a load costs as little as at the last of them."""
+
+    def __init__(self, targets: Sequence[Workload], before: Rented | None, step: Step) -> None:
+        self.targets, self.before, self.step = targets, before, step
+        self.first, self.last = 0, len(targets) - 1  # among these it is
+
+    @property
+    def is_open(self) -> bool:
+        return self.first < self.last
+
+    @property
+    def middle(self) -> int:
+        return (self.first + self.last) // 2
+
+    def take(self, after: Rented | None) -> None:
+        """Narrow it by what the middle one takes."""
+        if after is not None and is_less(self.before, after) and not is_less(after, self.step.after):
+            self.last, self.step = self.middle, Step(self.targets[self.middle], after)
+        else:
+            self.first = self.middle + 1
 
 
 def best_step(before: Rented | None, steps: Sequence[Step], field: str, now: float) -> Step:
