@@ -28,6 +28,7 @@ from sheetgen.report.wording import MARGIN, MEMORY
 from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
+EXPERT_PARALLEL, TELLS_TO_DEAL = "expert parallel", ("vllm", "nim")  # engines whose command says so
 STALE = "stale_after_days"
 IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
 OF_MARGIN = {"sure_impossible", "sure_dear"}  # of these reasons: they say what 0.9 costs, or that nothing is so sure
@@ -421,7 +422,7 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         replicas=count(max(answer.n_replicas, answer.replicas_held), "replica"),
         needed=answer.n_replicas if answer.replicas_held > answer.n_replicas else 0,
         gpus=f"{answer.gpus_per_replica}x {candidate.gpu.short_name}",
-        layout=Layout(answer.tensor_parallel_size, answer.data_parallel_size).words(answer.pipeline_parallel_size),
+        layout=_layout(question, cell),
         prices=wording.price_class(candidate.purchase, less),
         region=candidate.region or "no stated region",
         dated=shown.has_asides,
@@ -465,6 +466,18 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         month, near_tie = amounts_of(question.settings)(least.monthly_usd), near_tie_words(cell, least.instance)
         told.append(str(_CHEAPEST.fill(month=month, rent=rented(least), near_tie=near_tie)))
     yield " ".join(told)
+
+
+def _layout(question: Question, cell: CellRecord) -> str:
+    """TP 8, and that experts are dealt out whole where vLLM is told to: among data-parallel ranks, or where tensor
+    parallelism would cut what shares a scale."""
+    answer, model = cell.answer, question.model_of(cell.row).model
+    layout = Layout(answer.tensor_parallel_size, answer.data_parallel_size)
+    is_whole = layout.data_parallel_size > 1 or model.splits_scale_blocks(
+        cell.checkpoint, cell.weight_dtype, layout.tensor_parallel_size
+    )
+    words = layout.words(answer.pipeline_parallel_size)
+    return f"{words}, {EXPERT_PARALLEL}" if is_whole and question.engine.engine in TELLS_TO_DEAL else words
 
 
 def _class(question: Question, cell: CellRecord) -> Iterator[str]:
