@@ -421,7 +421,7 @@ class LeverRecord:
     family: str = field(metadata=UNPRINTED)
     is_near_tie: bool = field(metadata=UNPRINTED)
     is_even_chance: bool = field(metadata=UNPRINTED)
-    chance: float | None = field(default=None, metadata=UNPRINTED)  # of a lower precision
+    chance: float | None = field(default=None, metadata=UNPRINTED)  # of a lower precision, or of more memory
 
     @property
     def now_fits(self) -> bool:

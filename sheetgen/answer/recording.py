@@ -43,7 +43,7 @@ from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, as_recommended, kv_bytes_by_dtype, model_records
-from sheetgen.answer.pay_less import JUDGED, OF_LEVERS, other_terms, ways_to_pay_less
+from sheetgen.answer.pay_less import JUDGED, MORE, OF_LEVERS, other_terms, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import passed_over, why_not
@@ -439,7 +439,7 @@ def _lever(lever: Lever) -> LeverRecord:
         instance=lever.after.candidate.instance,
         **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd", "is_even_chance"),
         **_fields(lever, *names),
-        chance=lever.after.chance if lever.id in OF_LEVERS and not lever.further else None,
+        chance=lever.after.chance if lever.id in (*OF_LEVERS, MORE) and not lever.further else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess, RentalRecord
 from sheetgen.answer.confidences import ABOUT, EVEN
-from sheetgen.answer.pay_less import committed_usd
+from sheetgen.answer.pay_less import MORE, committed_usd
 from sheetgen.formula import is_text
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS, BY_NAME
@@ -105,6 +105,7 @@ _HISTORY = template(
     same=q.is_same == 1,
 )
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
+_MORE = template("at {share} {month}, {chance}: {rent}.")
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
@@ -329,6 +330,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
+        ("memory", _more_of_memory(question, cell)),
         ("target", _target(question, cell) if shown.has_target else ()),
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
@@ -576,6 +578,15 @@ def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> st
 def way_words(question: Question, cell: CellRecord, way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
     return str(_GIVES_UP.fill(way=_way(question, cell, way, Shown()), gives_up=way.gives_up))
+
+
+def _more_of_memory(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What is rented where the engine takes more of each GPU's memory, where that saves clearly."""
+    clearly = question.reference.assumption("clearly_cheaper_fraction")
+    for lever in cell.levers:
+        if lever.lever == MORE and (lever.saved_fraction or 0) > clearly:
+            chance, month = str(wording.sure(lever.chance or 0)), amounts_of(question.settings)(lever.monthly_usd)
+            yield str(_MORE.fill(share=lever.words, month=month, rent=rented(lever), chance=chance))
 
 
 def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
