@@ -32,6 +32,7 @@ MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_kept": True},
     {"has_limits": True},
     {"has_target": True},
     {"has_fewer": True},

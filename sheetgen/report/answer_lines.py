@@ -98,9 +98,10 @@ _SERVES = template(
     alone=q.is_alone == 1,
 )
 _HISTORY = template(
-    "kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or comes "
-    "from a KV store]; read anew: [served?[same?the same|{month}, {rent}]|nothing serves it].",
+    "[timed?kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or "
+    "comes from a KV store]; ]read anew: [served?[same?the same|{month}, {rent}]|nothing serves it].",
     explained=q.is_explained,
+    timed=is_text(q.kept),
     served=is_text(q.month),
     same=q.is_same == 1,
 )
@@ -295,14 +296,15 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, what its chance does not cover, what
-    far fewer machines cost, the cheapest that was measured, the step between two chances, what is cheaper within the
-    near tie, what it is least sure of, the answer's machines where they are measured, which target sets the price, the
-    ways in more than their fewest words, what is known of the cheapest host, that replicas share what arrives and times
-    are averages, an empty line below the question, what each way rents, what is known of people, that no host is to be
-    named."""
+    """What an answer shows beside what it always says: so many ways to pay less, how long a history is kept, what its
+    chance does not cover, what far fewer machines cost, the cheapest that was measured, the step between two chances,
+    what is cheaper within the near tie, what it is least sure of, the answer's machines where they are measured, which
+    target sets the price, the ways in more than their fewest words, what is known of the cheapest host, that replicas
+    share what arrives and times are averages, an empty line below the question, what each way rents, what is known of
+    people, that no host is to be named."""
 
     n_ways: int = SHOWN_WAYS
+    has_kept: bool = True
     has_limits: bool = True
     has_fewer: bool = True
     has_measured: bool = True
@@ -326,7 +328,7 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     for label, texts in (
         ("sure", _sure(question, cell, shown)),
         ("serves", _serves(question, cell, shown.has_routing)),
-        ("history", _history(question, cell, shown.has_limits)),
+        ("history", _history(question, cell, shown)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
@@ -415,18 +417,18 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
     yield f"{capacity} {wait}"
 
 
-def _history(question: Question, cell: CellRecord, is_explained: bool) -> Iterator[str]:
+def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     """How long GPU memory keeps a history, where the people of a load ask again only after it is gone, and what the
     load takes then."""
     if (history := cell.history) is None:
         return
     other, answer = history.read_anew, cell.answer
     sentence = _HISTORY.fill(
-        kept=wording.span(history.kept_seconds),
+        kept=wording.span(history.kept_seconds) if shown.has_kept else "",
         asked=wording.span(history.asks_again_seconds),
         month=amounts_of(question.settings)(other.monthly_usd) if other else "",
         rent=rented(other) if other else "",
-        is_explained=is_explained,
+        is_explained=shown.has_limits,
         is_same=int(other == RentalRecord(answer.instance, answer.n_instances, answer.monthly_usd)),
     )
     yield str(sentence)

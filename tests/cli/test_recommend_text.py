@@ -225,6 +225,48 @@ def test_ways_to_pay_less_are_mildest_first_and_each_saves(index: int) -> None:
     assert places == sorted(places)
 
 
+FULL_SCREENS: tuple[dict[str, Any], ...] = (
+    {"model": "glm-4.5", "context": "8k", "users": 50, "requests_per_user_per_day": 100, "weight_dtype": "int4"},
+    {
+        "model": "phi-4",
+        "input_tokens": 12_000,
+        "output_tokens": 2_000,
+        "users": 10_000,
+        "requests_per_user_per_day": 40,
+        "weight_dtype": "int4",
+        "gpus": "l40s",
+        "history_hit_fraction": 0.8,
+    },
+    {"model": "glm-5.3", "input_tokens": 200, "output_tokens": 200, "concurrent_requests": 500, "providers": "gcp"},
+)
+
+
+@pytest.mark.parametrize("asked", FULL_SCREENS, ids=lambda asked: str(asked["model"]))
+def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_ways_that_matter(
+    asked: dict[str, Any],
+) -> None:
+    """The mildest way, the best commitment, and what was not requested; in the lines of a screen."""
+    found = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
+    cell, text = recommend_json(found), recommend_text(found)
+    said = " ".join(text.split())
+    assert sum(folded(line).count("\n") + 1 for line in text.split("\n")) <= MOST_LINES and cell["price_as_of"] in said
+    measured = cell["measure"]["decider"] or cell["measure"]
+    if "measure " in text and measured["instance"] != cell["instance"]:
+        assert f"1x {measured['instance']} for a day" in said
+    mildest = [way for way in cell["pay_less"] if way["kind"] not in ("less_sure", "provider", "hosted")]
+    told = (mildest[0], *(way for way in cell["pay_less"] if way["kind"] in ("term", "provider")))
+    assert [f"${way['monthly_usd']:,.0f}: " in said for way in told] == [True] * len(told) and len(told) == 3
+
+
+def test_spot_stands_beside_its_price_on_demand_and_every_commitment_below_it() -> None:
+    found = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
+    cell, text = recommend_json(found), " ".join(recommend_text(found).split())
+    below = [one for kind, one in cell["by_purchase"].items() if kind.startswith("reserved")]
+    assert len(below) == 2 and all(one["monthly_usd"] < 0.98 * cell["monthly_usd"] for one in below)
+    for one in (*below, cell["by_purchase"]["on-demand"]):
+        assert f"${one['monthly_usd']:,.0f}" in text
+
+
 def test_all_has_every_reason_and_the_details() -> None:
     said, few = recommend_text(solved(7), False, True), recommend_text(solved(7), True, False)
     assert "more: --all shows them" in few and "--all" not in said and "OWNING" in said
