@@ -30,13 +30,21 @@ from sheetgen.report.build_page import build_page
 
 SCRIPT = Path(__file__).with_name("answer_beside.js")
 USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
+# At TP 8 tensor parallelism would cut the blocks that share a scale.
+WHOLE_EXPERTS: Question = {
+    "model": "qwen3-coder-480b-a35b",
+    "concurrent_requests": 32,
+    "input_tokens": 1500,
+    "output_tokens": 200,
+}
 FEW: list[Question] = [
     USERS,
     {"model": "deepseek-v3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
+    WHOLE_EXPERTS,
 ]
-NAMES = ("70b", "deepseek-v3", "8b")
+NAMES = ("70b", "deepseek-v3", "8b", "qwen3-coder-480b-a35b")
 
 
 def plainly_called(known: Any) -> Any:
@@ -109,6 +117,8 @@ def test_beside_a_few(tmp_path: Path) -> None:
     assert [text for question, page in zip(FEW, pages, strict=True) for text in wrong_beside(question, page)] == []
     assert [bool(page["start"]) for page in pages] == [True] * len(FEW)
     assert all(page["log"] for page in pages)
+    whole = pages[FEW.index(WHOLE_EXPERTS)]["start"]
+    assert "--tensor-parallel-size 8 --enable-expert-parallel" in whole
 
 
 @pytest.mark.long
