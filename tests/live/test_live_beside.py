@@ -85,6 +85,7 @@ def wrong_beside(question: Question, page: Any) -> list[str]:
         "excluded": (f"Not in the price: {request.excluded}.", page["request"]["risks"][-1]),
         "start": (launch.serve if page["start"] else "", page["start"]),
         "log": (log and as_printed(asdict(log)), as_printed(page["log"])) if page["log"] else ((), ()),
+        "log of the command": (as_printed(launch.started), as_printed(page["log"])) if page["start"] else ((), ()),
         "measure": (measure and day_of(asdict(measure)), day_of(page["measure"])),
     }
     return [
