@@ -833,15 +833,19 @@ function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
   const isBelow = (chance, other) => chance < other && sureWords(chance) !== sureWords(other);
-  // Where the answer is as sure as was asked for, what is as sure as it does not say how sure.
-  const told = (chance) =>
-    way.kind === "less_sure" || isBelow(chance, Math.max(confidence, record.chance)) || isBelow(record.chance, confidence)
-      ? sureWords(chance)
-      : "";
+  const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
+  // Its certainty where it, or the answer's, is below what was requested, where it is below the answer's, and where it
+  // is surer than the answer for less than what is sure costs.
+  const told = ({ chance, monthly_usd }) => {
+    if (chance === undefined) return "";
+    const isSurer = isBelow(record.chance, chance) && !(sure && monthly_usd >= sure.monthly_usd);
+    const isShort = isBelow(record.chance, confidence) || isBelow(chance, Math.max(confidence, record.chance));
+    return way.kind === "less_sure" || isSurer || isShort ? sureWords(chance) : "";
+  };
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
-    sure: way.chance === undefined ? "" : told(way.chance),
+    sure: told(way),
     is_less_sure: Number(isBelow(way.chance, record.chance)),
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
@@ -850,7 +854,7 @@ function wayWords(way, record) {
     other: way.other ? otherWords(way.other) : "",
     further: way.further ? otherWords(way.further) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
-    further_sure: way.further ? told(way.further.chance) : "",
+    further_sure: way.further ? told(way.further) : "",
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),

@@ -352,7 +352,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
     """A model: its names, its precisions, what is known of its checkpoints and hosts."""
     model = one.model
     hosted = plain.reference.hosted
-    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.own_checkpoints) if known.hf_id}
+    checkpoints = model.checkpoint_ids
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
         "id": model.id,
@@ -370,11 +370,6 @@ def _model(one: SheetModel, plain: Question) -> Json:
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
-        "served": {
-            dtype: known.hf_id
-            for dtype, hf_id in checkpoints.items()
-            if (known := model.checkpoint(dtype)) and known.hf_id != hf_id
-        },
         "hosts": [
             [
                 price.host,

@@ -30,7 +30,7 @@ function startCommand(record) {
   const { question, chosenGrid } = record,
     { model, weights, kv, workload } = question;
   const isPublished = weights === model.weights,
-    checkpoint = isPublished ? model.is_named && model.names.at(-1) : (model.served[weights] ?? model.checkpoints[weights]);
+    checkpoint = isPublished ? model.is_named && model.names.at(-1) : model.checkpoints[weights];
   if (!FACTS.starts || FACTS.has_draft || !checkpoint || record.pipeline_parallel_size > 1) return "";
   const isPlain = FACTS.started_unless.every((name) => !(readChosen(chosenGrid, name) > 0));
   const { architecture } = FACTS.gpus.find(({ id }) => id === record.gpu);

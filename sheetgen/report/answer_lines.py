@@ -531,7 +531,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, has_rent: bool) -> 
     amount = amounts_of(question.settings)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell.answer.chance),
+        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell),
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",

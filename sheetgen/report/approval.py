@@ -19,7 +19,7 @@ from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
 from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
-from sheetgen.report.pay_less_words import TERMS, is_below
+from sheetgen.report.pay_less_words import TERMS, is_below, is_told
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
@@ -130,8 +130,10 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "provider": (
         template("{what} instead"),
         template(
-            "[less_sure?certainty: {few}, not {many}|nothing, if allowed][cheaper_still?; {further}: {further_usd}]",
+            "[less_sure?certainty: {few}, not {many}|nothing, if allowed[surer?; {few} sure]]"
+            "[cheaper_still?; {further}: {further_usd}]",
             less_sure=q.is_less_sure == 1,
+            surer=q.is_surer == 1,
             cheaper_still=is_text(q.further),
         ),
     ),
@@ -437,6 +439,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         "less": sure(own),
         **{name: _percent(chance) for name, chance in (("few", own), ("many", answer))},
         "is_less_sure": int(is_below(own, answer)),
+        "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, question.settings.confidence, cell)),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",

@@ -162,7 +162,7 @@ def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
 
 
 def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    short = short_words(way, question, cell.answer.chance)
+    short = short_words(way, question, cell)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE

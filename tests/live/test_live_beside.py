@@ -123,6 +123,15 @@ def test_beside_random_questions(seed: int, tmp_path: Path) -> None:
     assert sum(bool(page and page["start"]) for page in pages) > 15
 
 
+def test_the_checkpoint_of_a_way_is_the_one_that_is_started(tmp_path: Path) -> None:
+    """Of Llama 3.1 70B two in FP8 are known."""
+    published, recommended_ = ({**USERS, "weight_dtype": dtype} for dtype in ("published", "recommended"))
+    [started] = beside([recommended_], tmp_path, facts(NAMES))
+    [way] = [one for one in in_python(published)["pay_less"] if one["kind"] == "fp8_weights"]
+    assert way["detail"] == started["start"].split()[2]
+    assert len({one.hf_id for one in catalog().model("llama-3.1-70b").own_checkpoints if one.weight_dtype == "fp8"}) > 1
+
+
 def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
     """Up to the last of them the month stays; with one more person it does not."""
     [page] = beside([USERS], tmp_path, facts(NAMES))
