@@ -79,7 +79,7 @@ def wrong_beside(question: Question, page: Any) -> list[str]:
         "options": (options, shown),
         "serves": ([*map(str, request.serves)], page["request"]["serves"]),
         "risks": (
-            [text for text in map(str, request.risks) if "never measured" not in text],
+            [*map(str, request.risks)],
             page["request"]["risks"][:-1],
         ),
         "excluded": (f"Not in the price: {request.excluded}.", page["request"]["risks"][-1]),
