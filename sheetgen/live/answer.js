@@ -39,6 +39,25 @@ const refuse = (name, values, of = "") => {
   throw new QuestionError(say(name, values), of);
 };
 
+// What is wrong with a question, all of it said at once; the place is that of the first.
+class Problems {
+  errors = [];
+
+  attempt(act) {
+    try {
+      act();
+    } catch (error) {
+      if (!(error instanceof QuestionError)) throw error;
+      this.errors.push(error);
+    }
+  }
+
+  throwAll() {
+    if (!this.errors.length) return;
+    throw new QuestionError(this.errors.map(({ message }) => message).join(" "), this.errors.find(({ of }) => of)?.of ?? "");
+  }
+}
+
 // Models by every name, in lower case -------------------------------------------------------------------------------
 
 const MODELS = new Map();

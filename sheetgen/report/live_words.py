@@ -79,9 +79,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         named=is_text(q.providers),
     ),
     "given": template("{name} = {value}: given by the question, the engine or the catalogs."),
-    "price_read": template(
-        "{name} = {value}: the list price of {rent}[dated?, of {day}]. Source: {source}.", dated=is_text(q.day)
-    ),
+    "price_read": template("The list price of {rent}[dated?, of {day}]. Source: {source}.", dated=is_text(q.day)),
     "step": template(
         "{month} a month up to [last?at least ][rough?about ]{up_to} {unit}", last=q.is_last == 1, rough=q.is_rough == 1
     ),
@@ -101,7 +99,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "no_command": template(
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
-    "for_approval": template("For approval, {day}"),
+    "for_approval": template("For approval, {day}. {asked}"),
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),
     "copied": template("Copied."),

@@ -35,6 +35,7 @@ FEW: list[Question] = [
     {"model": "deepseek-v3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
+    {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024},  # on hardware without runs
 ]
 NAMES = ("70b", "deepseek-v3", "8b")
 
@@ -200,7 +201,17 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     month = f"${page['month']:,.0f}"
     assert page["markdown"].startswith("**Run Llama 3.1 70B for 320 people's requests: ") and month in page["markdown"]
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
-    first, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
+    assert asked in page["markdown"] and "in FP8" in page["markdown"]
+    first, sure, measured, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
+    assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
+    assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
+    assert (measured["way"], float(measured["once_usd"])) == (
+        "measure_first",
+        (page["measure"]["decider"] or page["measure"])["usd"],
+    )
+    assert not measured["monthly_usd"]
     assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
     assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""
