@@ -49,7 +49,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "least_sure": template("Least sure: {limit}[full? at full load].", full=q.is_full == 1),
     "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template(
-        "Memory of [several?all {n_gpus} GPUs|the GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
+        "Memory of the [several?{n_gpus} GPUs|GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
     ),
     "part": template("{part}, {gib} GiB"),
     "hardware": template(
@@ -71,9 +71,10 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "asked": template(
         "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
-        "[repeated?, {times} a day from each person], at least {sure}; {purchase}, prices of "
-        "[placed?{region}|the usual US regions][named? at {providers}].",
+        "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {sure}; {purchase}, "
+        "prices of [placed?{region}|each provider's US region][named? at {providers}].",
         longer=is_text(q.context),
+        cached=is_text(q.kv),
         repeated=is_text(q.times),
         placed=is_text(q.region),
         named=is_text(q.providers),
@@ -85,7 +86,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
-        "The log should say, the memory of each GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
+        "The log should say, of the memory of one GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
         "{tokens} tokens; Maximum concurrency for {context} tokens per request: {concurrency}x."
     ),
     "replicas": template("{n:grouped} {n:replica|replicas}, each on {gpus}, of at most {seqs} requests at once."),

@@ -263,7 +263,7 @@ function letTake(isValid) {
 
 // What is asked is no question: the last valid answer stays, in grey; where there is none, there is the message alone.
 function refused(error) {
-  showProblem(error.message, error.of);
+  showProblem(error.beside, error.of);
   $("message").textContent = (shown ? `${say("stale", {})} ` : "") + error.message;
   for (const part of document.querySelectorAll(".answer, .rest")) part.classList.toggle("stale", shown !== null);
   letTake(false);
