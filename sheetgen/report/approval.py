@@ -132,7 +132,7 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "provider": (
         template("{what} instead"),
         template(
-            "[less_sure?certainty: {few}, not {many}|nothing, if allowed[surer?; {few} sure]]"
+            "[less_sure?certainty: {few}, not {many}|nothing, if allowed[surer?, and surer]]"
             "[cheaper_still?; {further}: {further_usd}]",
             less_sure=q.is_less_sure == 1,
             surer=q.is_surer == 1,
