@@ -54,7 +54,7 @@ from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
-from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES, TENSOR_PARALLEL_SIZES
+from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name
@@ -374,7 +374,6 @@ def _model(one: SheetModel, plain: Question) -> Json:
         "weights_names": {
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
-        **({"splits": splits} if (splits := _splits(one)) else {}),
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
         "hosts": [
             [
@@ -390,17 +389,6 @@ def _model(one: SheetModel, plain: Question) -> Json:
             for price in plain.live_hosts(model)
         ],
     }
-
-
-def _splits(one: SheetModel) -> dict[str, list[int]]:
-    """By precision the tensor-parallel sizes that would cut the scales of the experts of the checkpoint started."""
-    model = one.model
-    started = model.checkpoint_ids | ({one.auto_weight_dtype: model.hf_id} if model.hf_id else {})
-    of_dtype = {
-        dtype: [size for size in TENSOR_PARALLEL_SIZES if model.splits_scale_blocks(hf_id, size)]
-        for dtype, hf_id in started.items()
-    }
-    return {dtype: sizes for dtype, sizes in of_dtype.items() if sizes}
 
 
 def _source_of(one: SheetModel) -> str:

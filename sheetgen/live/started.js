@@ -41,7 +41,6 @@ function startCommand(record) {
     checkpoint,
     tp: record.tensor_parallel_size,
     dp: record.data_parallel_size,
-    is_shared: Number(record.data_parallel_size > 1 || Boolean(model.splits?.[weights]?.includes(record.tensor_parallel_size))),
     max_model_len: workload.max_model_len,
     seqs: seqsOfRank(record),
     batched: readChosen(chosenGrid, "max_num_batched_tokens"),

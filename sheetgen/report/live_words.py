@@ -91,12 +91,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "replicas": template("{n:grouped} {n:replica|replicas}, each on {gpus}, of at most {seqs} requests at once."),
     "start_vllm": template(
-        "vllm serve {checkpoint} --tensor-parallel-size {tp:whole}[ranked? --data-parallel-size {dp:whole}]"
-        "[shared? --enable-expert-parallel] --max-model-len {max_model_len:whole} --max-num-seqs {seqs:whole} "
+        "vllm serve {checkpoint} --tensor-parallel-size {tp:whole}[ranked? --data-parallel-size {dp:whole} "
+        "--enable-expert-parallel] --max-model-len {max_model_len:whole} --max-num-seqs {seqs:whole} "
         "--max-num-batched-tokens {batched:whole} --gpu-memory-utilization {share} --kv-cache-dtype {cache} "
         "--enable-prefix-caching",
         ranked=q.dp > 1,
-        shared=q.is_shared == 1,
     ),
     "no_command": template(
         "The start command of this deployment comes from the terminal: add --flags to the command below."

@@ -36,10 +36,8 @@ FEW: list[Question] = [
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
     {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024},  # on hardware without runs
-    # Tensor parallelism would cut the scales of its experts.
-    {"model": "minimax-m2.7", "requests_per_second": 0.5, "input_tokens": 7000, "output_tokens": 1024, "ttft_ms": 400},
 ]
-NAMES = ("70b", "deepseek-v3", "8b", "minimax-m2.7")
+NAMES = ("70b", "deepseek-v3", "8b")
 
 
 def plainly_called(known: Any) -> Any:
