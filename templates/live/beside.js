@@ -19,6 +19,7 @@ function showSteps(record) {
   const amountText = (x) => amountWords(kind, x);
   $("steps_words").textContent = say("steps", {
     month: dollars(record.monthly_usd),
+    sure: sureWords(record.is_even ? FACTS.levels.even : record.question.confidence),
     up_to: upTo === null ? "" : amountText(upTo),
     most: amountText(points.at(-1).amount),
     unit,
@@ -95,7 +96,7 @@ function showEngineers({ record, words }) {
     if (url) item.append(element("a", text, { href: url, rel: "noreferrer" }));
     return item;
   });
-  $("sources").replaceChildren(...itemsOf([FACTS.sources_of_models[record.question.model.source]]), ...sources);
+  $("sources").replaceChildren(...itemsOf([priceWords(record), FACTS.sources_of_models[record.question.model.source]]), ...sources);
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
 }
@@ -117,11 +118,21 @@ function showDerived(record) {
   $("derived_steps").replaceChildren(derivedStep($("derived").value, valueOf));
 }
 
+// Where the price of the answer was read.
+function priceWords(record) {
+  const rent = placeWords({ ...record, n_instances: 1 });
+  return say("price_read", { rent, day: record.price_as_of ?? "", source: sourceOf(record.offer) });
+}
+
+// What is not worked out.
+const givenWords = (name, value) =>
+  name === "listed_usd_per_hour" ? `${name} = ${value}. ${priceWords(shown.record)}` : say("given", { name, value });
+
 function derivedStep(name, valueOf) {
   const step = stepOf(name, valueOf),
     box = element("div", "", { class: "step_of" });
   if (!EXPLAINED[name]) {
-    box.append(element("p", say("given", { name, value: step.value })));
+    box.append(element("p", givenWords(name, step.value)));
     return box;
   }
   box.append(element("p", `${step.label}: ${step.summary}`));
@@ -217,7 +228,7 @@ function showRequest({ record, words, ways, compared }) {
       rented = way.instance ? `${placeWords(way)}; ` : "";
     return `${capital(what)}: ${dollars(way.monthly_usd)} a month; ${rented}gives up ${gives_up}`;
   });
-  $("request_day").textContent = say("for_approval", { day: FACTS.as_of });
+  $("request_day").textContent = say("for_approval", { day: FACTS.as_of, asked: askedWords(record) });
   $("request_sentence").textContent = `${request.sentence}.`;
   $("request_options").replaceChildren(...options);
   $("request_margin").textContent = words.margin;
@@ -230,7 +241,7 @@ function showRequest({ record, words, ways, compared }) {
     return [head, rent ? `${month} a month; ${rent}` : month].filter(Boolean).join(": ");
   });
   $("request_compared").replaceChildren(...itemsOf(beside));
-  $("request_about").textContent = aboutWords(record, ways);
+  $("request_about").textContent = `${aboutWords(record, ways)} ${linkOf()}`;
 }
 
 // Buttons ---------------------------------------------------------------------------------------------------------------
@@ -252,7 +263,7 @@ whenPressed("copy", () => take(linkOf()));
 whenPressed("copy_start", () => take($("start").textContent));
 whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf(), shown.compared)));
 whenPressed("csv", () => {
-  const file = new Blob([asCsv(shown.record, shown.ways, shown.compared)], { type: "text/csv" });
+  const file = new Blob([asCsv(shown.record, shown.ways, linkOf(), shown.compared)], { type: "text/csv" });
   element("a", "", { href: URL.createObjectURL(file), download: `${shown.record.model}.csv` }).click();
 });
 whenPressed("print", () => print());

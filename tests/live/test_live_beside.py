@@ -43,6 +43,7 @@ FEW: list[Question] = [
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
     WHOLE_EXPERTS,
+    {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024},  # on hardware without runs
 ]
 NAMES = ("70b", "deepseek-v3", "8b", "qwen3-coder-480b-a35b")
 
@@ -87,12 +88,13 @@ def wrong_beside(question: Question, page: Any) -> list[str]:
         "options": (options, shown),
         "serves": ([*map(str, request.serves)], page["request"]["serves"]),
         "risks": (
-            [text for text in map(str, request.risks) if "never measured" not in text],
+            [*map(str, request.risks)],
             page["request"]["risks"][:-1],
         ),
         "excluded": (f"Not in the price: {request.excluded}.", page["request"]["risks"][-1]),
         "start": (launch.serve if page["start"] else "", page["start"]),
         "log": (log and as_printed(asdict(log)), as_printed(page["log"])) if page["log"] else ((), ()),
+        "log of the command": (as_printed(launch.started), as_printed(page["log"])) if page["start"] else ((), ()),
         "measure": (measure and day_of(asdict(measure)), day_of(page["measure"])),
     }
     return [
@@ -130,6 +132,15 @@ def test_beside_random_questions(seed: int, tmp_path: Path) -> None:
         text for question, page in zip(questions, pages, strict=True) for text in wrong_beside(question, page)
     ] == []
     assert sum(bool(page and page["start"]) for page in pages) > 15
+
+
+def test_the_checkpoint_of_a_way_is_the_one_that_is_started(tmp_path: Path) -> None:
+    """Of Llama 3.1 70B two in FP8 are known."""
+    published, recommended_ = ({**USERS, "weight_dtype": dtype} for dtype in ("published", "recommended"))
+    [started] = beside([recommended_], tmp_path, facts(NAMES))
+    [way] = [one for one in in_python(published)["pay_less"] if one["kind"] == "fp8_weights"]
+    assert way["detail"] == started["start"].split()[2]
+    assert len({one.hf_id for one in catalog().model("llama-3.1-70b").own_checkpoints if one.weight_dtype == "fp8"}) > 1
 
 
 def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
@@ -200,7 +211,17 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     month = f"${page['month']:,.0f}"
     assert page["markdown"].startswith("**Run Llama 3.1 70B for 320 people's requests: ") and month in page["markdown"]
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
-    first, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
+    assert asked in page["markdown"] and "in FP8" in page["markdown"]
+    first, sure, measured, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
+    assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
+    assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
+    assert (measured["way"], float(measured["once_usd"])) == (
+        "measure_first",
+        (page["measure"]["decider"] or page["measure"])["usd"],
+    )
+    assert not measured["monthly_usd"]
     assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
     assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""
