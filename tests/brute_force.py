@@ -926,7 +926,7 @@ def answer(load: Load, discount: str = "0") -> Answer | str:
         return usual
     if isinstance(usual, str):
         return own
-    return own if isinstance(own, Answer) and stands(own, usual, load, discount) else usual
+    return own if isinstance(own, Answer) and stands(own, usual, load) else usual
 
 
 def binds(purchase: str) -> bool:
@@ -934,19 +934,12 @@ def binds(purchase: str) -> bool:
     return purchase not in ("on-demand", "spot")
 
 
-def stands(own: Answer, usual: Answer, load: Load, discount: str) -> bool:
+def stands(own: Answer, usual: Answer, load: Load) -> bool:
     """An answer in a class beside the one on demand: nobody binds money at an even chance; nor takes a class that costs
-    no less at the same confidence, which is the one asked for, or in a near tie what the class's answer is sure of."""
+    no less at the confidence asked for."""
     if own.load.confidence < load.confidence:
         return not binds(load.purchase) and own.best.monthly < usual.best.monthly
-    if usual.load.confidence < load.confidence or own.best.monthly < usual.best.monthly:
-        return True
-    if own.best.monthly > usual.best.monthly * (1 + NEAR_TIE):
-        return False
-    levels = [step / 20 for step in range(10, 20) if step / 20 > load.confidence]
-    held = [level for level in levels if serves(load, own.best, level)]
-    as_sure = answer_at(replace(load, purchase="on-demand", confidence=max(held)), discount) if held else usual
-    return isinstance(as_sure, str) or own.best.monthly < as_sure.best.monthly
+    return usual.load.confidence < load.confidence or own.best.monthly < usual.best.monthly
 
 
 def answer_in_class(load: Load, discount: str) -> Answer | str:
