@@ -143,6 +143,7 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
     "capacity-block": Purchase("capacity block", prepaid=True, always_listed=False),
 }
 CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
+EVEN, SURE = 0.5, 0.9  # confidences that stand beside the one asked for
 COMMITTED = tuple(name for name, one in PURCHASES.items() if one.committed)
 SPOT = "spot"
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named

@@ -14,9 +14,8 @@ from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN, CHOSEN, OF_CHANCE
 from sheetgen.sizing.certainty import confidence_z
-from sheetgen.units import CHANCE_STEP
+from sheetgen.units import CHANCE_STEP, EVEN, SURE
 
-EVEN, SURE = 0.5, 0.9
 ABOUT_A_STEP = 1e-9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
 # When one measures first: judgements, docs/speed.md.

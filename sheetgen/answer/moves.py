@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import CellRecord, MoveRecord
-from sheetgen.answer.confidences import EVEN, SURE
 from sheetgen.answer.levers.changes import with_context
 from sheetgen.answer.levers.lever import Change, Loads
 from sheetgen.answer.solution import Solution
 from sheetgen.question.sheet_question import with_stated
+from sheetgen.units import EVEN, SURE
 
 LOAD_AND_CONTEXT, EVERYTHING = "load_and_context", "everything"  # moves of several inputs together
 LOAD_FACTORS = ("move_load_low_factor", "move_load_high_factor")  # judgements, in assumptions.yaml

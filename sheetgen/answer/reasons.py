@@ -12,13 +12,12 @@ from typing import Any
 import numpy
 
 from sheetgen.answer.answer_record import DOUBTED, PassedOver, Reason
-from sheetgen.answer.confidences import EVEN
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.formula import Formula, same_money
 from sheetgen.program.sheet_program import ANSWERED
 from sheetgen.sizing.parallelism import attention_runs, cache_runs
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.units import GIB, PERCENT
+from sheetgen.units import EVEN, GIB, PERCENT
 
 
 @dataclass(frozen=True)

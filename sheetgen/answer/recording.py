@@ -35,7 +35,7 @@ from sheetgen.answer.answer_record import (
     UnitCosts,
     keys_of,
 )
-from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, less_sure, measure_first
+from sheetgen.answer.confidences import by_confidence, is_fallback, less_sure, measure_first
 from sheetgen.answer.histories import lost_histories
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
@@ -58,7 +58,7 @@ from sheetgen.question.market import DEFAULT_PROVIDERS, DEFAULT_VENDORS, Candida
 from sheetgen.question.measurements import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
-from sheetgen.units import ON_DEMAND, SPOT
+from sheetgen.units import EVEN, ON_DEMAND, SPOT, SURE
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))

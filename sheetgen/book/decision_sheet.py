@@ -56,7 +56,7 @@ from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
 from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
-from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, USD, WHOLE, Display
+from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
 WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 17.5}
@@ -114,7 +114,7 @@ class DecisionSheets:
         self._cases()
         for sheet in (self.data, self.sheet):
             name_all(self.wiring, sheet.name)
-        levels = {"asked": "own_confidence_z", EVEN: "own_even_z", SURE: "band_end_z"}
+        levels = {"asked": "own_confidence_z", EVEN: "own_even_z", SURE: "own_sure_z"}
         contexts = build_latency(
             self.wiring,
             CASES,
@@ -189,7 +189,9 @@ class DecisionSheets:
         """The class, the confidence and the hours of Decision, and the requests at once of its people."""
         data, inputs, picked = self.data, self.wiring.inputs, self.picked
         self._put("own_confidence_z", certainty.confidence_z.label, certainty.confidence_z, picked)
-        inputs["own_even_z"] = data.put(below(data) - 1, 1, Cell(0, "fixed", PLAIN), label="of an even chance")
+        levels = (("own_even_z", 0, "of an even chance"), ("own_sure_z", certainty.SURE_Z, "of 90 %"))
+        for name, deviations, label in levels:
+            inputs[name] = data.put(below(data) - 1, 1, Cell(deviations, "fixed", TWO_DECIMALS), label=label)
         names, committed = Range(self.of.area(LISTS["purchase"]).refs), self.of.lists["committed"]
         place = position_or_after(names, picked["purchase"])
         inputs["own_purchase_row"] = data.link(below(data) - 1, 1, place, PLAIN, "computed", label="Row of the class")

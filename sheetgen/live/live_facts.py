@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy
 
 from sheetgen.answer.answer_record import OF_SEARCH
-from sheetgen.answer.confidences import ABOUT, EVEN, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE, SURE
+from sheetgen.answer.confidences import ABOUT, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE
 from sheetgen.answer.levers.changes import FP4, FP8
 from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR
 from sheetgen.answer.people_loads import MOST_AT_ONCE
@@ -55,7 +55,7 @@ from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
-from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES
+from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE
 
 Json: TypeAlias = Any  # what JSON can say
 Key = tuple[Axes, str]  # of a column: its axes, and its name

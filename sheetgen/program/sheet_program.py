@@ -475,7 +475,7 @@ AGAIN = Program(
         Again("at_other_prices", {}, ("offers", "held", "costs", "ranks", "choice")),
         Again("of_other_requests", {}, ("loads", "rates", "costs", "ranks", "choice"), along={"load": ("chosen",)}),
         Again("at_even_chance", {"level_z": 0.0}, AT_LEVEL),
-        Again("at_sure_chance", {"level_z": "band_end_z"}, AT_LEVEL),
+        Again("at_sure_chance", {"level_z": certainty.SURE_Z}, AT_LEVEL),
         Again("at_levels", {}, AT_LEVEL[:-1]),
         Again("prompts_alone", {"batch_requests": 1.0, "busy_ranks": 1.0}, ("first_token",)),
         Again(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess, RentalRecord
-from sheetgen.answer.confidences import ABOUT, EVEN
+from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import MORE, committed_usd
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS, BY_NAME
@@ -24,7 +24,7 @@ from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, s
 from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
 from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
-from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
+from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
 EXPERT_PARALLEL, TELLS_TO_DEAL = "expert parallel", ("vllm", "nim")  # engines whose command says so

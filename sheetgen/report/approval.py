@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
-from sheetgen.answer.confidences import ABOUT, EVEN
+from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.formula import is_text, same_money
@@ -23,7 +23,7 @@ from sheetgen.report.pay_less_words import TERMS, is_below, is_told
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
-from sheetgen.units import ON_DEMAND, PERCENT, SPOT, listed
+from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, listed
 
 Moved: TypeAlias = tuple[str, Cell, tuple[Cell, Cell]]  # a mover's name, its span, its two ends
 

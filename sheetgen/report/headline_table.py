@@ -7,13 +7,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
-from sheetgen.answer.confidences import EVEN
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
 from sheetgen.report.pay_less_words import short_words
 from sheetgen.report.wording import money, plural, rent, rented_gpus
-from sheetgen.units import USD_CENTS
+from sheetgen.units import EVEN, USD_CENTS
 
 THE_SAME = "the same"
 _SEVERAL = 2  # models, from which on a title has a range

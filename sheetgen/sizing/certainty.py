@@ -24,7 +24,7 @@ from sheetgen.sizing.kv_cache import pool_for, windows_of_stages
 from sheetgen.sizing.memory import narrowed
 from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviving_replicas
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
-from sheetgen.units import FACTOR, PERCENT, SECONDS, TWO_DECIMALS, WHOLE
+from sheetgen.units import FACTOR, PERCENT, SECONDS, SURE, TWO_DECIMALS, WHOLE
 
 BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.01 of them, 0.4 % of a chance
 
@@ -36,6 +36,9 @@ def confidence_z(confidence: Quantity) -> Any:
     Source: INTERFACE (certainty). Check: 0.524 for 0.7.
     """
     return normal_quantile(confidence)
+
+
+SURE_Z = float(confidence_z(SURE))
 
 
 @formula("Time at the confidence over the predicted one", FACTOR)

@@ -84,7 +84,7 @@ def test_a_column_of_a_table_has_one_formula(small_book: tuple[Path, Question]) 
                 by_place = _ROW_OF_CANDIDATES.sub("Candidates!row", text)
                 if sheet == "Decision loads" and table_of[row] == 2:
                     continue  # a purchase class in each row, at the prices of its own
-                if sheet == "Decision contexts" and re.fullmatch(r"wi_own_\w+_z|in_band_end_z", text):
+                if sheet == "Decision contexts" and re.fullmatch(r"wi_own_\w+_z", text):
                     continue  # the level at which a row is answered: as asked, an even chance, 90 %
                 if "in_max_wait_fraction" in by_place and table_of[row] == 2:
                     continue  # the steps of the allowance for chance: each reads the one before, at its address
