@@ -313,7 +313,7 @@ class SizingSheet:
         for (w, t), cells in self.asked.items():
             number, tier = numbers[w], self.groups[t][1]
             texts = (ref._replace(name=None).expr(NAME).text for ref in (workload, number, requests, tier))
-            self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts)))
+            self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts), "asked"))
 
     def _load(self, row: int, left: int, at: Lookup) -> None:
         """What a load takes: its price and its KV cache, and below them what to rent."""
