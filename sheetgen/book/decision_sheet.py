@@ -167,7 +167,7 @@ class DecisionSheets:
         people = picked["users"]._replace(name=None).expr(self.sheet.name).text
         for name, rule in (
             ("concurrent_requests", f"AND(ISNUMBER({people}),{people}>0)"),
-            ("requests_per_user_per_day", f"NOT(AND(ISNUMBER({people}),{people}>0))"),
+            ("requests_per_user_per_day", f"IF(AND(ISNUMBER({people}),{people}>0),0,1)"),
         ):
             self.sheet.marked.append(([(picked[name].row, picked[name].column)], rule, "unused"))
 
