@@ -252,8 +252,7 @@ def _cell(
     reference = question.reference
     judged = {name: reference.assumption(name) for name in JUDGED}
     judged["hours_per_month"] = question.settings.hours_per_month
-    checkpoints = {one.weight_dtype: one.hf_id for one in reversed(model.model.own_checkpoints) if one.hf_id}
-    ways = ways_to_pay_less(cell, cheaper, checkpoints, judged)
+    ways = ways_to_pay_less(cell, cheaper, model.model.checkpoint_ids, judged)
     return replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
 
 

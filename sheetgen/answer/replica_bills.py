@@ -10,9 +10,10 @@ import numpy
 
 from sheetgen.answer.answer_record import StartupLog
 from sheetgen.answer.solution import Fit, Solution, headline_rows
+from sheetgen.program.declared import by_name
 from sheetgen.program.grid import Columns, evaluate
 from sheetgen.program.quantities import CHARGE, PEAK, TOKENS, all_of
-from sheetgen.program.sheet_program import counted
+from sheetgen.program.sheet_program import SHEET, counted
 from sheetgen.sizing import kv_cache, memory, parallelism
 from sheetgen.sizing.parallelism import requests_per_replica
 from sheetgen.sizing.weights import SHARES, stage_fraction, stage_weights_fraction
@@ -51,7 +52,7 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
     question, choice = fit.solved.question, fit.choice
     load, model = question.loads[fit.row], question.models[fit.model]
     stages = choice.pipeline_parallel_size
-    staged, (pool, part, weights_part) = stages > 1, _pool(fit)
+    staged, (pool, part, weights_part) = stages > 1, _pool(fit, fit)
     layers = fit["layer_bytes_per_gpu"] * weights_part
     ends = fit["stage_ends_bytes"] / fit.layout.tensor_parallel_size + fit["rope_table_bytes"] + fit.draft_bytes_per_gpu
     per_replica = _fullest(fit)
@@ -124,22 +125,32 @@ def bills_as_started(
     }
 
 
-def _pool(fit: Fit) -> tuple[float, float, float]:
-    """The pool of one GPU of a replica (its fullest stage), and that stage's share of the cache and of the weights."""
+def _as_started(fit: Fit) -> Columns:
+    """What one GPU of the fullest replica leaves for its cache, where a rank admits the requests of its own alone."""
+    pools = SHEET["pools"].quantities
+    values: Columns = {i: fit[i] for _, one in by_name(pools) for i in one.inputs if i in fit.numbers}
+    values["max_num_seqs"] = -(-_fullest(fit) // fit.layout.data_parallel_size)
+    return evaluate(pools, values)
+
+
+def _pool(fit: Fit, quantities: Fit | Columns) -> tuple[float, float, float]:
+    """The pool of one GPU of a replica (its fullest stage) by these quantities, and that stage's share of the cache and
+    of the weights."""
     stages, model = fit.choice.pipeline_parallel_size, fit.solved.question.models[fit.model].model
     of_stages = {name: fit[name] for name in (*STAGES_IN_ORDER, *SHARES)}
     of_stages |= {"n_layers": model.n_layers, "pipeline_parallel_size": stages}
     part, weights_part = stage_fraction.of(of_stages), stage_weights_fraction.of(of_stages)
-    staged = fit["layer_budget_bytes"] - fit["paid_layer_bytes"] * weights_part
-    return staged if stages > 1 else fit["kv_budget_bytes_per_gpu"], part, weights_part
+    staged = quantities["layer_budget_bytes"] - fit["paid_layer_bytes"] * weights_part
+    return staged if stages > 1 else quantities["kv_budget_bytes_per_gpu"], part, weights_part
 
 
 def startup_log(solved: Solution, row: int) -> StartupLog | None:
-    """What the engine prints of its pool when a replica of the answer starts; None where nothing holds the load."""
+    """What the engine prints of its pool when the fullest replica of the answer starts for its own requests, as its
+    start command says; None where nothing holds the load."""
     fit = Fit.of(solved, row)
     if fit is None:
         return None
-    pool, part, _ = _pool(fit)
+    pool, part, _ = _pool(fit, _as_started(fit))
     values: dict[str, Any] = {name: fit[name] for one in PRINTED for name in one.inputs if name in fit.numbers}
     values |= all_of(fit["max_model_len"]) | {"kv_budget_bytes_per_gpu": pool, "stage_fraction": part}
     values["full_kv_blocks_per_sequence"] = evaluate(CHARGE, values)["kv_blocks_per_sequence"]

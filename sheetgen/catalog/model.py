@@ -699,6 +699,12 @@ class Model(Entry):
         """A known checkpoint of its own weights in that precision; None where none is known."""
         return self._first(self.own_checkpoints, weight_dtype)
 
+    @property
+    def checkpoint_ids(self) -> dict[str, str]:
+        """By precision the id of the checkpoint that is started, and that ways to pay less name."""
+        dtypes = dict.fromkeys(one.weight_dtype for one in reversed(self.own_checkpoints))
+        return {dtype: known.hf_id for dtype in dtypes if (known := self.checkpoint(dtype)) and known.hf_id}
+
     def _first(self, checkpoints: Iterable[Checkpoint], weight_dtype: str) -> Checkpoint | None:
         """Of the checkpoints in that precision one that leaves the KV cache as it is, then the vendor's own."""
 

@@ -14,7 +14,7 @@ function asColumn(value) {
   const values = Array.isArray(value) ? value : [value];
   return isTexts(values) ? values : Float64Array.from(values, fromJson);
 }
-const [MACHINE, USD, REGION, READ_ON, DISCOUNT, ON_DEMAND_USD] = [0, 1, 2, 3, 4, 5]; // of an offer of the market
+const [MACHINE, USD, REGION, READ_ON, SOURCE, DISCOUNT, ON_DEMAND_USD] = [0, 1, 2, 3, 4, 5, 6]; // of an offer of the market
 const [INSTANCE, PROVIDER, GPU, GPU_COUNT, NETWORK, DOMAIN, LAYOUTS] = [0, 1, 2, 3, 4, 5, 6]; // of a machine
 
 const COLUMNS = FACTS.columns.map(([axes, name, value]) => ({ axes, name, data: asColumn(value) }));
@@ -783,6 +783,15 @@ function waysToPayLess(record) {
   return ways;
 }
 
+// Whether the speed of the answer's hardware was measured; and of what was not the cheapest that was, null where none is.
+function measuredHardware({ solved: { grid }, chosen }) {
+  const hasRuns = grid.values("measured_scope", ["load", "offer"]).map((scope) => scope === FACTS.own_runs);
+  const measured = hasRuns[chosen.position] || readChosen(along(grid, chosen.position), "measured_tpot_factor") > 0;
+  const other = measured ? null : pick(grid, hasRuns.map(Number))?.cheapest;
+  const isOther = other && !(other.instance === chosen.instance && other.n_instances === chosen.n_instances);
+  return { measured, other: isOther ? surelyRented(grid, other) : null };
+}
+
 // Why one should measure before renting, by the names of the sentences that say so.
 function measureFirst(record) {
   if (!record.chosen) return [];
@@ -833,15 +842,19 @@ function wayWords(way, record) {
   const { judged, gpus } = FACTS;
   const { confidence } = record.question;
   const isBelow = (chance, other) => chance < other && sureWords(chance) !== sureWords(other);
-  // Where the answer is as sure as was asked for, what is as sure as it does not say how sure.
-  const told = (chance) =>
-    way.kind === "less_sure" || isBelow(chance, Math.max(confidence, record.chance)) || isBelow(record.chance, confidence)
-      ? sureWords(chance)
-      : "";
+  const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
+  // Its certainty where it, or the answer's, is below what was requested, where it is below the answer's, and where it
+  // is surer than the answer for less than what is sure costs.
+  const told = ({ chance, monthly_usd }) => {
+    if (chance === undefined) return "";
+    const isSurer = isBelow(record.chance, chance) && !(sure && monthly_usd >= sure.monthly_usd);
+    const isShort = isBelow(record.chance, confidence) || isBelow(chance, Math.max(confidence, record.chance));
+    return way.kind === "less_sure" || isSurer || isShort ? sureWords(chance) : "";
+  };
   const gpu = gpus.find(({ id }) => id === record.gpu);
   const values = {
     detail: way.detail,
-    sure: way.chance === undefined ? "" : told(way.chance),
+    sure: told(way),
     is_less_sure: Number(isBelow(way.chance, record.chance)),
     owned_gpus: `${record.n_gpus}x ${gpu.name}`,
     board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
@@ -850,7 +863,7 @@ function wayWords(way, record) {
     other: way.other ? otherWords(way.other) : "",
     further: way.further ? otherWords(way.further) : "",
     further_usd: way.further ? dollars(way.further.monthly_usd) : "",
-    further_sure: way.further ? told(way.further.chance) : "",
+    further_sure: way.further ? told(way.further) : "",
     host: way.host ?? "",
     hours: String(CONSTANTS.hours_per_month),
     commits_usd: dollars(way.commits_usd ?? 0),
@@ -916,7 +929,7 @@ function answerWords(record) {
       }) + (declined && ` ${declined}`),
     load_words: say("load", {
       per_hour: question.isRate ? count(Math.round(record.requests_per_hour)) : "",
-      at_once: fixed(record.concurrent_requests, question.isRate ? 1 : 0),
+      at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
       people: record.users >= 1 && !question.users ? count(record.users) : "",
       times: String(question.workload.requests_per_user_per_day),
     }),
@@ -928,7 +941,12 @@ function answerWords(record) {
       sure: sureWords(FACTS.levels.sure),
     }),
     wait: question.workload.output_tokens > 1 ? say("wait", waitValues(record)) : "",
-    memory_words: say("memory", { free: gib(free), limit: gib(memory.limit_bytes) }),
+    least_sure: say("least_sure", {
+      limit: FACTS.of_limit[record.limit],
+      is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
+    }),
+    never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
+    memory_words: say("memory", { free: gib(free), limit: gib(memory.limit_bytes), n_gpus: record.n_gpus }),
     memory: [
       ["weights", memory.weights_bytes],
       ["kv", memory.kv_bytes],
@@ -952,9 +970,47 @@ function answerWords(record) {
       weights: weightsName(record.question.model, record.weight_dtype),
       region: record.region || "",
       day: record.price_as_of ?? "",
+      age: record.price_as_of ? String(daysOld(record.price_as_of)) : "",
     }),
     chance: record.chance,
   };
+}
+
+const DAY = 86_400_000; // milliseconds
+const daysOld = (day) => Math.round((Date.parse(FACTS.as_of) - Date.parse(day)) / DAY);
+
+// What measured hardware costs, of an answer on hardware that never was; "" of other answers. rented: what is said of it.
+function neverMeasuredWords(record, rented = () => "") {
+  const { measured, other } = measuredHardware(record),
+    day = measureOf(record);
+  if (measured || !day || FACTS.measured_gpus[record.gpu]) return "";
+  return say("request_never_measured", {
+    usd: other ? lessOf(other.monthly_usd) : dollars(day.usd),
+    rent: other ? rented(other) : "",
+    is_other: Number(other !== null),
+    is_started: Number(record.gpu in FACTS.measured_gpus),
+  });
+}
+
+// Where the price of an offer was read.
+const sourceOf = (offer) =>
+  MARKET.sources[MARKET.offers[offer][SOURCE]].map((part) => MARKET.parts_of_sources[part]).join(FACTS.between_sources);
+
+// What is asked, in a sentence.
+function askedWords({ question, weight_dtype }) {
+  const { workload } = question;
+  return say("asked", {
+    model: question.model.name,
+    weights: weightsName(question.model, weight_dtype),
+    prompt: count(workload.input_tokens),
+    answer: count(workload.output_tokens),
+    context: workload.context_tokens > workload.input_tokens + workload.output_tokens ? count(workload.context_tokens) : "",
+    times: question.users ? String(workload.requests_per_user_per_day) : "",
+    region: question.region,
+    providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
+    purchase: FACTS.purchases[question.purchase].words,
+    sure: sureWords(question.confidence),
+  });
 }
 
 // The answer for the published weights in words; nothing where these are in use.

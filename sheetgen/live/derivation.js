@@ -1,7 +1,7 @@
 // How a number came about, by the formulas' own texts: what `sheetgen explain` says of them.
 
 const DERIVED_ROOTS = ["monthly_usd", "n_instances", "n_replicas", "paced_requests", "tpot_seconds", "ttft_seconds", "chance",
-  "weights_bytes", "kv_budget_bytes_per_gpu", "served_at_target", "users"];
+  "weights_bytes", "kv_budget_bytes_per_gpu", "kv_bytes_per_token", "served_at_target", "users"];
 
 // Every quantity of an answer on its hardware.
 function everyQuantity({ solved, chosen }) {

@@ -32,7 +32,7 @@ from sheetgen.errors import ScenarioError
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid
 from sheetgen.program.quantities import TOKENS
-from sheetgen.question.deployment import model_kind
+from sheetgen.question.deployment import SPEED_SCOPES, model_kind
 from sheetgen.question.inputs import ASKS, BY_NAME, HISTORY
 from sheetgen.question.market import (
     BEYOND,
@@ -52,7 +52,7 @@ from sheetgen.report.live_words import PARTS
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
-from sheetgen.report.wording import prefix_of, provider_name, sign_of, weights_name
+from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, GIB, LAYOUTS, ON_DEMAND, PURCHASES
 
@@ -62,6 +62,7 @@ Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]
 OF_QUESTION = ("workload", "pace", "load", "instance", "offer")  # axes whose facts a reader gives
 CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
 MANY = "many_instances"
+BETWEEN_SOURCES = "; "
 ALL = "all"
 FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
 # What a reader types, by the names that `recommend` has for it.
@@ -164,6 +165,10 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "of_models": _of_models(whole, models),
         "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(plain, gpus), strict=True)],
         "has_draft": plain.draft is not None,
+        "own_runs": SPEED_SCOPES.index("fitted"),
+        "measured_gpus": {one.served.gpu: int(bool(one.runs)) for one in plain.measurements.deployments},
+        "of_limit": OF_LIMIT,
+        "between_sources": BETWEEN_SOURCES,
         "n_measurements": len(plain.measurements.deployments),
         "owning": dict(plain.owning.values),
         "market": market.as_json(),
@@ -231,7 +236,7 @@ def _limits(name: str) -> Json:
         "high": kind.high,
         "is_whole": int(kind.what in ("whole", "tokens")),
         "is_share": int(kind.what == "share"),
-        "words": str(kind),
+        "words": str(replace(kind, low=least)),
     }
 
 
@@ -352,7 +357,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
     """A model: its names, its precisions, what is known of its checkpoints and hosts."""
     model = one.model
     hosted = plain.reference.hosted
-    checkpoints = {known.weight_dtype: known.hf_id for known in reversed(model.own_checkpoints) if known.hf_id}
+    checkpoints = model.checkpoint_ids
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
         "id": model.id,
@@ -370,11 +375,6 @@ def _model(one: SheetModel, plain: Question) -> Json:
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
-        "served": {
-            dtype: known.hf_id
-            for dtype, hf_id in checkpoints.items()
-            if (known := model.checkpoint(dtype)) and known.hf_id != hf_id
-        },
         "hosts": [
             [
                 price.host,
@@ -430,6 +430,8 @@ class _Market:
         self._machines = dict[str, tuple[int, Candidate]]()
         self._offers = dict[tuple[Any, ...], int]()
         self._lists = dict[tuple[int, ...], int]()
+        self._parts = dict[str, int]()  # of sources
+        self._sources = dict[tuple[int, ...], int]()
         self._plain = plain
         areas = dict.fromkeys(("", *catalog.regions.areas, plain.filters.region))
         self._regions = {area: self._region(catalog, area) for area in areas}
@@ -457,6 +459,8 @@ class _Market:
             "offers": [list(offer) for offer in self._offers],
             "lists": [list(places) for places in self._lists],
             "regions": self._regions,
+            "sources": [list(parts) for parts in self._sources],
+            "parts_of_sources": list(self._parts),
             "providers": {one.provider: provider_name(one.provider) for _, one in self._machines.values()},
         }
 
@@ -501,5 +505,7 @@ class _Market:
         more = [discount] if discount else []
         if one.purchase != ON_DEMAND and (plain := one.class_price(ON_DEMAND)):
             more = [discount, plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))]
-        offer = (place, one.usd_per_hour, one.region, one.price_as_of, *more)
+        parts = tuple(self._parts.setdefault(part, len(self._parts)) for part in one.source.split(BETWEEN_SOURCES))
+        source = self._sources.setdefault(parts, len(self._sources))
+        offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, *more)
         return self._offers.setdefault(offer, len(self._offers))

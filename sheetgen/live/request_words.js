@@ -80,7 +80,7 @@ function measurePriceWords(record) {
     measure = measureOf(record),
     run = measure?.decider ?? measure;
   if (!run) return "";
-  return say("measure_price", { usd: dollars(run.usd), rent: placeWords(run), test: testWords(record, margin, isSure, measure) });
+  return say("measure_price", { is_advised: Number(measureFirst(record).length > 0), usd: dollars(run.usd), rent: placeWords(run), test: testWords(record, margin, isSure, measure) });
 }
 
 // What is served, and how fast.
@@ -89,9 +89,9 @@ function* servedOf(record) {
   const values = {
     users: question.users || record.users,
     times: String(question.workload.requests_per_user_per_day),
-    per_hour: count(Math.floor(record.requests_per_hour)),
+    per_hour: count(Math.round(record.requests_per_hour)),
     requests: requestsWord(question),
-    at_once: count(Math.ceil(record.concurrent_requests - 1e-9)),
+    at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
   };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
   if (question.workload.output_tokens > 1) yield say("request_speed", waitValues(record));
@@ -112,6 +112,8 @@ function* risksOf(record) {
   const published = asPublished(record);
   if (published && !(published.monthly_usd !== null && published.monthly_usd <= usd))
     yield say("request_quality", { usd: published.monthly_usd === null ? "" : lessOf(published.monthly_usd - usd) });
+  const unmeasured = neverMeasuredWords(record);
+  if (unmeasured) yield unmeasured;
   const months = FACTS.purchases[purchase].months;
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
   if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
@@ -158,6 +160,7 @@ function asMarkdown(record, words, ways, link, compared = []) {
   });
   const parts = [
     `**${plainMarkdown(request.sentence)}.**`,
+    plainMarkdown(askedWords(record)),
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
     plainMarkdown(words.margin),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "What we give up"], paid) : "",
@@ -168,8 +171,6 @@ function asMarkdown(record, words, ways, link, compared = []) {
   ];
   return parts.filter(Boolean).join("\n\n") + "\n";
 }
-
-const DAY = 86_400_000; // milliseconds
 
 // Where and of which days the prices of these rentals and hosts are, and the oldest day; "" where none has a day.
 function priceLists(rentals, hosts) {
@@ -198,7 +199,7 @@ function aboutWords(record, ways) {
     version: FACTS.engine_version,
     day: FACTS.as_of,
     lists,
-    age: oldest && String(Math.round((Date.parse(FACTS.as_of) - Date.parse(oldest)) / DAY)),
+    age: oldest && String(daysOld(oldest)),
     hours: String(CONSTANTS.hours_per_month),
   });
 }

@@ -1,10 +1,16 @@
 // For engineers: what the log of a replica says, and the command that starts it; nothing where the page does not know.
 
-// What the engine prints of its pool, each sequence charged all its tokens.
-function logOf({ solved, chosen, pipeline_parallel_size }) {
-  if (pipeline_parallel_size > 1) return null;
+// The requests that a rank of the fullest replica is started for.
+const seqsOfRank = ({ requests_per_replica, data_parallel_size }) => Math.ceil(requests_per_replica / data_parallel_size);
+
+// What the engine prints of its pool, started for the requests of a rank alone, each sequence charged all its tokens.
+function logOf(record) {
+  const { solved, chosen } = record;
+  if (record.pipeline_parallel_size > 1) return null;
+  const started = solved.grid.again({ max_num_seqs: seqsOfRank(record) });
+  started.workOut(PROGRAMS.sheet, ["pools"]);
   const length = solved.question.workload.max_model_len;
-  const full = along(solved.grid, chosen.position).again(Object.fromEntries(FACTS.tokens.map((name) => [name, length])));
+  const full = along(started, chosen.position).again(Object.fromEntries(FACTS.tokens.map((name) => [name, length])));
   full.put([], "stage_fraction", [1]);
   full.workOut(PROGRAMS.started, ["full"]);
   full.add("full_kv_blocks_per_sequence", full.latest("kv_blocks_per_sequence"));
@@ -24,7 +30,7 @@ function startCommand(record) {
   const { question, chosenGrid } = record,
     { model, weights, kv, workload } = question;
   const isPublished = weights === model.weights,
-    checkpoint = isPublished ? model.is_named && model.names.at(-1) : (model.served[weights] ?? model.checkpoints[weights]);
+    checkpoint = isPublished ? model.is_named && model.names.at(-1) : model.checkpoints[weights];
   if (!FACTS.starts || FACTS.has_draft || !checkpoint || record.pipeline_parallel_size > 1) return "";
   const isPlain = FACTS.started_unless.every((name) => !(readChosen(chosenGrid, name) > 0));
   const { architecture } = FACTS.gpus.find(({ id }) => id === record.gpu);
@@ -36,7 +42,7 @@ function startCommand(record) {
     tp: record.tensor_parallel_size,
     dp: record.data_parallel_size,
     max_model_len: workload.max_model_len,
-    seqs: Math.ceil(record.requests_per_replica / record.data_parallel_size),
+    seqs: seqsOfRank(record),
     batched: readChosen(chosenGrid, "max_num_batched_tokens"),
     share: String(CONSTANTS.gpu_memory_utilization),
     cache: isOurs ? FACTS.starts.wide : (FACTS.starts.kv[kv] ?? "auto"),

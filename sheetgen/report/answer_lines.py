@@ -10,7 +10,6 @@ from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, C
 from sheetgen.answer.confidences import ABOUT, EVEN
 from sheetgen.answer.pay_less import committed_usd
 from sheetgen.formula import is_text
-from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
 from sheetgen.question.sheet_question import Question
@@ -24,7 +23,7 @@ from sheetgen.report.page import NOT_SURE_OF
 from sheetgen.report.pay_less_words import OF_CHECKPOINTS, TERMS, other_words, short_words
 from sheetgen.report.precision_words import unknown_checkpoint_words
 from sheetgen.report.templates import q, template
-from sheetgen.report.wording import MARGIN, MEMORY
+from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
@@ -360,9 +359,7 @@ def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
 def _doubt(cell: CellRecord) -> str:
     """What an answer is least sure of: of a rate a time where every place is taken, as it is longer than on average."""
     limit = cell.answer.limit
-    if limit == RATE:
-        return "how many requests a second they serve"
-    return f"{OF_CHANCE[limit]} at full load" if cell.is_rate and limit != MEMORY else OF_CHANCE[limit]
+    return f"{OF_LIMIT[limit]} at full load" if cell.is_rate and limit not in (MEMORY, RATE) else OF_LIMIT[limit]
 
 
 def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator[str]:
@@ -531,7 +528,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess, has_rent: bool) -> 
     amount = amounts_of(question.settings)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell.answer.chance),
+        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell),
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",

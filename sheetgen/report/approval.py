@@ -19,7 +19,7 @@ from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
 from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
-from sheetgen.report.pay_less_words import TERMS, is_below
+from sheetgen.report.pay_less_words import TERMS, is_below, is_told
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
@@ -50,9 +50,9 @@ _SURE = template("{sure} to be [short?large and ]fast enough.", short=q.is_short
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
-    "{machines} for a day, our own {requests}. [settled?Little money hangs on it.|{chance} [falls?to save: {cheaper} a "
-    "month, else {month}[rises? or {higher}]|that this is enough, else [rises?{higher} a month|nothing that we can "
-    "rent is {level}]].]",
+    "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
+    "that [falls?{cheaper} a month is enough, else {month}[rises? or {higher}]|this is enough, else [rises?{higher} a "
+    "month|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
@@ -74,12 +74,12 @@ _TOGETHER = template(
     carried=q.carried == 1,
 )
 _ASKING = template(
-    "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest hour, "
-    "{at_once} of them at once."
+    "{users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} an hour at "
+    "the peak, {at_once} at once."
 )
 _ENOUGH = template(
-    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} in the busiest "
-    "hour."
+    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} an hour "
+    "at the peak."
 )
 _SPEED = template("The first word comes {wait}", wait=sentences.wait)
 _PER_PERSON = template("{usd} a person a month.")
@@ -94,10 +94,11 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "We never measured [started?the speed of ]this hardware: [other?the cheapest measured is {usd} a month|a day of it "
-    "costs {usd}].",
+    "We never measured [started?the speed of ]this hardware: [other?the cheapest measured is {usd} a month[named?, "
+    "{rent}]|a day of it costs {usd}].",
     started=q.is_started == 1,
     other=q.is_other == 1,
+    named=is_text(q.rent),
 )
 _RESERVE = template("{machines} must be reserved first: we may not get them.")
 _BOUND = template("We stop early: up to {usd} stay due.")
@@ -113,6 +114,7 @@ SENTENCES: dict[str, Template] = {
     "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "test": _TEST,
     "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON,
     "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY, "reserve": _RESERVE, "bound": _BOUND,
+    "never_measured": _NEVER_MEASURED,
     "excluded": template(f"Not in the price: {_EXCLUDED}."),
 }  # fmt: skip
 _UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
@@ -130,8 +132,10 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "provider": (
         template("{what} instead"),
         template(
-            "[less_sure?certainty: {few}, not {many}|nothing, if allowed][cheaper_still?; {further}: {further_usd}]",
+            "[less_sure?certainty: {few}, not {many}|nothing, if allowed[surer?; {few} sure]]"
+            "[cheaper_still?; {further}: {further_usd}]",
             less_sure=q.is_less_sure == 1,
+            surer=q.is_surer == 1,
             cheaper_still=is_text(q.further),
         ),
     ),
@@ -437,6 +441,7 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         "less": sure(own),
         **{name: _percent(chance) for name, chance in (("few", own), ("many", answer))},
         "is_less_sure": int(is_below(own, answer)),
+        "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, question.settings.confidence, cell)),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
         "further_usd": full_money(way.further.monthly_usd) if way.further else "",
@@ -469,9 +474,9 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield (_ASKING if question.loads[cell.row].users else _ENOUGH).fill(
             users=int(users),
             times=times,
-            per_hour=wording.whole(math.floor(cell.requests_per_hour)),
+            per_hour=wording.whole(cell.requests_per_hour),
             requests=_requests(question, cell),
-            at_once=cell.requests,
+            at_once=rate_number(cell.concurrent_requests or 0) if cell.is_rate else cell.requests,
         )
     if workload.output_tokens > 1:
         aimed = question.settings.speed_targets
@@ -507,7 +512,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     if not answer.measured and cell.measure is not None and not any(measured.runs for measured in own):
         other = cell.measured_hardware
         price = full_money(other.monthly_usd) if other else money(cell.measure.usd)
-        yield _NEVER_MEASURED.fill(usd=price, other=other is not None, started=bool(own))
+        yield _NEVER_MEASURED.fill(usd=price, other=other is not None, started=bool(own), named=False)
     if question.settings.purchase in TERMS:
         yield _BOUND.fill(usd=full_money(committed_usd(question.settings.purchase, usd)))
     if cell.needs_reservation:

@@ -111,9 +111,9 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     said: list[Text] = []
     users, per_hour = (least(getattr(cell, name) for cell in cells) for name in ("users", "requests_per_hour"))
     if not cells[0].is_rate and users >= 1:
-        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=math.floor(per_hour)))
+        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=per_hour))
     elif cells[0].is_rate and per_hour == per_hour:
-        said.append(sentences.hour_of_rate.fill(per_hour=math.floor(per_hour)))
+        said.append(sentences.hour_of_rate.fill(per_hour=per_hour))
     runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
     if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
@@ -162,7 +162,7 @@ def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
 
 
 def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    short = short_words(way, question, cell.answer.chance)
+    short = short_words(way, question, cell)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     gpus = rented_gpus(way.n_instances, candidate) if candidate and way.n_instances else NONE

@@ -43,12 +43,17 @@ SENTENCES: Mapping[str, Template | Formula] = {
         f"[held?{{sure}}: {{month}} a month on {{rent}}.|Nothing is {{sure}}.] {SURE_OF.format('')}.",
         held=is_text(q.month),
     ),
-    "measure_price": template("Or measure first, {usd} once on {rent}: {test}"),
+    "measure_price": template(
+        "[advised?To measure costs|Or measure first,] {usd} once on {rent}: {test}", advised=q.is_advised == 1
+    ),
+    "least_sure": template("Least sure: {limit}[full? at full load].", full=q.is_full == 1),
     "wait": template("First word {wait}", wait=sentences.wait),
-    "memory": template("Memory: {free} of {limit} GiB are free"),
+    "memory": template(
+        "Memory of [several?all {n_gpus} GPUs|the GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
+    ),
     "part": template("{part}, {gib} GiB"),
     "hardware": template(
-        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}].",
+        "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}, {age} days old].",
         placed=is_text(q.region),
         dated=is_text(q.day),
     ),
@@ -59,19 +64,31 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "no_ways": template("None that saves more than 2 %."),
     "other": pay_less_words.OTHER,
     "steps": template(
-        "{month} a month carries [stepped?up to {up_to}|{most}] {unit}[more?; the next step is {next}|[stepped?; "
-        "nothing carries more at this confidence| and more]]",
+        "{month} a month carries [stepped?up to {up_to}|{most}] {unit}, at least {sure}[more?; the next step is {next}|"
+        "[stepped?; nothing carries more at this confidence| and more]]",
         stepped=is_text(q.up_to),
         more=is_text(q.next),
     ),
+    "asked": template(
+        "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
+        "[repeated?, {times} a day from each person], at least {sure}; {purchase}, prices of "
+        "[placed?{region}|the usual US regions][named? at {providers}].",
+        longer=is_text(q.context),
+        repeated=is_text(q.times),
+        placed=is_text(q.region),
+        named=is_text(q.providers),
+    ),
     "given": template("{name} = {value}: given by the question, the engine or the catalogs."),
+    "price_read": template(
+        "{name} = {value}: the list price of {rent}[dated?, of {day}]. Source: {source}.", dated=is_text(q.day)
+    ),
     "step": template(
         "{month} a month up to [last?at least ][rough?about ]{up_to} {unit}", last=q.is_last == 1, rough=q.is_rough == 1
     ),
     "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
-        "The log should say: Available KV cache memory: {pool} GiB; GPU KV cache size: {tokens} tokens; Maximum "
-        "concurrency for {context} tokens per request: {concurrency}x."
+        "The log should say, the memory of each GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
+        "{tokens} tokens; Maximum concurrency for {context} tokens per request: {concurrency}x."
     ),
     "replicas": template("{n:grouped} {n:replica|replicas}, each on {gpus}, of at most {seqs} requests at once."),
     "start_vllm": template(
@@ -110,6 +127,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
+    "nothing_taken": template("What is asked now is no valid question: there is nothing to take."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
 }

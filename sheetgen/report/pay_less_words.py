@@ -14,7 +14,7 @@ from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
 from sheetgen.report.sentences import MADE_BY_ONESELF
 from sheetgen.report.templates import Template, q, template
-from sheetgen.report.wording import provider_of, sure
+from sheetgen.report.wording import MARGIN, provider_of, sure
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
@@ -68,7 +68,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "provider": (
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
         template(
-            "[less_sure?certainty|nothing], if it may be used: request it[cheaper_still?; {further} costs {further_usd}"
+            "[less_sure?certainty|nothing], where you may rent it[cheaper_still?; {further} costs {further_usd}"
             "[further_doubted?, {further_sure}]]",
             less_sure=q.is_less_sure == 1,
             cheaper_still=is_text(q.further),
@@ -98,9 +98,8 @@ def with_pay_less(record: Record, question: Question) -> Record:
     """The record with the ways to pay less in words."""
 
     def worded(cell: CellRecord) -> CellRecord:
-        answer_chance = cell.chosen.chance if cell.chosen is not None else 0.0
         ways, terms = (
-            tuple(_worded(way, question, answer_chance) for way in part) for part in (cell.pay_less, cell.other_terms)
+            tuple(_worded(way, question, cell) for way in part) for part in (cell.pay_less, cell.other_terms)
         )
         return replace(cell, pay_less=ways, other_terms=terms)
 
@@ -124,33 +123,39 @@ def is_below(chance: float, other: float) -> bool:
     return chance < other and str(sure(chance)) != str(sure(other))
 
 
-def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[Cell, Cell, Cell]:
-    """What a way is, what is given up, and what it is in short. Its certainty is told where it, or the answer's, is
-    below what was requested, and where it is below the answer's."""
+def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -> bool:
+    """Whether the certainty of what costs less is told: where it, or the answer's, is below what was requested, where
+    it is below the answer's, and where it is surer than the answer for less than what is sure costs."""
+    own, sure_level = cell.answer.chance, cell.at_level(MARGIN)
+    is_surer = is_below(own, chance) and (sure_level is None or monthly_usd < sure_level.monthly_usd)
+    return is_surer or is_below(own, asked) or is_below(chance, max(asked, own))
+
+
+def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:
+    """What a way is, with its certainty where that is told, what is given up, and what it is in short."""
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
-    is_short = is_below(answer_chance, asked)
 
-    def told(chance: float | None) -> str:
-        if chance is None:
+    def told(rental: PayLess | NotAskedRecord | None) -> str:
+        if rental is None or rental.chance is None:
             return ""
-        is_told = way.kind == "less_sure" or is_short or is_below(chance, max(asked, answer_chance))
-        return str(sure(chance)) if is_told else ""
+        is_all = way.kind == "less_sure" or is_told(rental.chance, rental.monthly_usd, asked, cell)
+        return str(sure(rental.chance)) if is_all else ""
 
     slots = {
         "known": bool(way.detail),
         "detail": way.detail,
-        "sure": told(way.chance),
-        "is_less_sure": int(way.chance is not None and is_below(way.chance, answer_chance)),
+        "sure": told(way),
+        "is_less_sure": int(way.chance is not None and is_below(way.chance, cell.answer.chance)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": other_words(way.other) if way.other else "",
         "further": other_words(way.further) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
-        "further_sure": told(way.further.chance) if way.further else "",
+        "further_sure": told(way.further),
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
@@ -162,12 +167,12 @@ def way_words(way: PayLess, question: Question, answer_chance: float) -> tuple[C
     return what, gives_up, short
 
 
-def short_words(way: PayLess, question: Question, answer_chance: float) -> Cell:
+def short_words(way: PayLess, question: Question, cell: CellRecord) -> Cell:
     """What a way is in fewest words."""
-    _, _, short = way_words(way, question, answer_chance)
+    _, _, short = way_words(way, question, cell)
     return short
 
 
-def _worded(way: PayLess, question: Question, answer_chance: float) -> PayLess:
-    what, gives_up, _ = way_words(way, question, answer_chance)
+def _worded(way: PayLess, question: Question, cell: CellRecord) -> PayLess:
+    what, gives_up, _ = way_words(way, question, cell)
     return replace(way, what=str(what), gives_up=str(gives_up))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
+    RATE,
     CellRecord,
     ChosenRecord,
     LeverRecord,
@@ -18,6 +19,7 @@ from sheetgen.answer.answer_record import (
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.errors import shown
+from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.deployment import SECONDS_PER_HOUR, draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.market import Candidate, vendor_name
@@ -298,6 +300,7 @@ def sure(chance: float) -> Cell:
 
 
 MARGIN = 0.9  # the confidence beside the answer's own
+OF_LIMIT = {**OF_CHANCE, RATE: "how many requests a second they serve"}  # what an answer may be least sure of
 MEMORY = "memory"  # of the chances of an answer, the one that is no time's
 
 

@@ -477,7 +477,7 @@ def stage_overhead_bytes(
     return overhead_bytes_per_gpu - less + activations_in_budget * hand_over_bytes
 
 
-@formula("Left for KV before clipping", within=[paid_share])
+@formula("Left for the KV cache", within=[paid_share])
 def kv_budget_bytes_per_gpu(
     memory_budget_bytes: Quantity,
     loaded_weights_bytes_per_gpu: Quantity,

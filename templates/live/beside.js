@@ -19,6 +19,7 @@ function showSteps(record) {
   const amountText = (x) => amountWords(kind, x);
   $("steps_words").textContent = say("steps", {
     month: dollars(record.monthly_usd),
+    sure: sureWords(record.is_even ? FACTS.levels.even : record.question.confidence),
     up_to: upTo === null ? "" : amountText(upTo),
     most: amountText(points.at(-1).amount),
     unit,
@@ -117,11 +118,18 @@ function showDerived(record) {
   $("derived_steps").replaceChildren(derivedStep($("derived").value, valueOf));
 }
 
+// What is not worked out: of a price where it was read.
+function givenWords(name, value) {
+  if (name !== "listed_usd_per_hour") return say("given", { name, value });
+  const { offer, price_as_of: day } = shown.record;
+  return say("price_read", { name, value, rent: placeWords({ ...shown.record, n_instances: 1 }), day: day ?? "", source: sourceOf(offer) });
+}
+
 function derivedStep(name, valueOf) {
   const step = stepOf(name, valueOf),
     box = element("div", "", { class: "step_of" });
   if (!EXPLAINED[name]) {
-    box.append(element("p", say("given", { name, value: step.value })));
+    box.append(element("p", givenWords(name, step.value)));
     return box;
   }
   box.append(element("p", `${step.label}: ${step.summary}`));
@@ -219,6 +227,8 @@ function showRequest({ record, words, ways, compared }) {
   });
   $("request_day").textContent = say("for_approval", { day: FACTS.as_of });
   $("request_sentence").textContent = `${request.sentence}.`;
+  $("request_asked").textContent = askedWords(record);
+  $("request_link").textContent = linkOf();
   $("request_options").replaceChildren(...options);
   $("request_margin").textContent = words.margin;
   $("request_ways").replaceChildren(...itemsOf(paid));

@@ -166,3 +166,15 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
 def test_what_is_rented_stands_with_its_region() -> None:
     asked, _ = requested()
     assert "Azure eastus of " in str(asked.basis)
+
+
+def test_what_costs_less_says_so_where_it_is_surer() -> None:
+    """B200 at Lambda is surer than the answer, and costs less than what is 90 % sure; no other way is surer."""
+    asked, cell = requested(**(LOADS["people"] | {"workloads": "chat"}))
+    [other] = [way for way in cell.pay_less if way.kind == "provider"]
+    margin = cell.at_level(0.9)
+    assert other.chance is not None and other.chance > cell.answer.chance + 0.05
+    assert margin is not None and other.monthly_usd < margin.monthly_usd
+    [row] = [way for way in asked.ways if way.kind == "provider"]
+    assert str(sure(other.chance)) in row.gives_up
+    assert not any("sure" in way.gives_up for way in asked.ways if way is not row)
