@@ -370,7 +370,7 @@ break_even_words = first_of(
 ).formula("break_even_words", "Break-even in words")
 
 regions_of_prices = template(
-    "Prices of [chosen?regions with {region} in their name|each provider's US region]"
+    "Prices of [chosen?regions with {region} in their name|US regions]"
     "[chosen?|; for Europe: sheetgen build --region eu]",
     chosen=is_text(q.region),
 )
