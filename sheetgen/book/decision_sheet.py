@@ -88,6 +88,10 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Requests at once multiplier", "context": "Context multiplier", "price": "Price multiplier"}
+OF_PEOPLE = (
+    "People are as many at once as where both times just meet their targets.",
+    "sheetgen recommend --users counts at the machines' own speed: often cheaper.",
+)
 GIVES_UP_QUALITY = "quality: test"
 
 
@@ -362,8 +366,8 @@ class DecisionSheets:
         for at, (one, given, role) in enumerate(lines, row + 1):
             sheet.compute(at, ANSWER, one, given, role=role)
         sheet.link(row + 1 + len(lines), ANSWER, found["room_words"], TEXT, "plain")
-        for at, counted in enumerate(sentences.counted_at_targets, row + 2 + len(lines)):
-            sheet.compute(at, ANSWER, counted, env, role="remark")
+        for at, counted in enumerate(OF_PEOPLE, row + 2 + len(lines)):
+            sheet.text(at, ANSWER, counted, "remark")
         self.monthly, self.found = monthly, found
         self.of.names |= {
             "rec_decision_instance": found["instance"],

@@ -449,14 +449,6 @@ asked_in_words = template(
 at_once_label = template("[people?requests at once: not used|or requests at once]", people=_OF_PEOPLE).formula(
     "at_once_label", "Requests at once, or that people stand in their place"
 )
-counted_at_targets = (
-    template("At once: as many as where both times just meet their targets.", when=_OF_PEOPLE, otherwise="").formula(
-        "counted_at_targets", "How people are counted"
-    ),
-    template(
-        "sheetgen recommend --users counts at the machines' own speed: often cheaper.", when=_OF_PEOPLE, otherwise=""
-    ).formula("counted_at_speed", "How people are counted elsewhere"),
-)
 
 
 def _steps_of(chance: Expr) -> Expr:

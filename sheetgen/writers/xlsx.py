@@ -265,6 +265,7 @@ TINTS = {
     **STATUS,
     "asked": ASKED,
     "unused": UNUSED,
+    "blank": {"font_color": "#FFFFFF"},
     "OK": STATUS["fits"],
     "changed": WARNING,
     "run pull": WARNING,
