@@ -50,6 +50,7 @@ UNITS = (
     ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
     ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
 )
+OF_THE_PEOPLE = "$ per million tokens that these people ask for"
 PRICE_HEADS = (
     "Where the price is from", "List price, $ per hour", "Discount", "Paid, $ per hour", "Hours a month", "Provider",
     "Purchase class", "Price date", "Price age", "Region", "", "",
@@ -92,11 +93,15 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     headline = choose(wiring.ref("calc_money_model"), wiring.headline_usd)  # two rows a model on the first sheet
     wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))
     _source(block)
-    block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
+    block.head("Unit costs", *(label for label, _, _ in UNITS), "at a utilization of", OF_THE_PEOPLE)
     block.label("All replicas together")
     for column, (_, fact, display) in enumerate(UNITS, 1):
         block.show(column, block.of(fact), display)
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
+    asked = {
+        f"million_{kind}_tokens_per_month": block.of(f"hosted_million_{kind}_tokens") for kind in ("input", "output")
+    }
+    block.compute(2 + len(UNITS), cost.usd_per_million_tokens, {**asked, "monthly_usd": block.of("monthly_usd")})
     block.row += 1
     _providers(block, add_providers(wiring, n_providers, block.at, wiring.ref("calc_money_model")))
     _owned(block, on_demand)
