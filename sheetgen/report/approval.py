@@ -68,7 +68,7 @@ _FINDING = template(
     open=q.is_open == 1,
     saved=q.is_saved == 1,
 )
-_SHARED = template("{names} each move the cost by up to {usd}, whole machines")
+_SHARED = template("{names}: each up to {usd}, in whole machines")
 _TOGETHER = template(
     "First two together [served?{load}|nothing serves]; all together [carried?{every}|nothing serves].",
     served=q.served == 1,
@@ -109,7 +109,7 @@ _BOUND = template("We stop early: up to {usd} stay due.")
 _EXCLUDED = "tax, storage, network, staff"
 _SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
-    "Prices, {prices}: {lists}[committed?; of terms from {terms}][chosen?|; Europe: build --region eu]."
+    "Prices, {prices}: {lists}[committed?; of terms from {terms}][chosen?|; for Europe: region eu]."
     "[exchanged? {exchange}.]",
     committed=is_text(q.terms),
     chosen=q.chosen == 1,

@@ -6,6 +6,8 @@ whether a quantity is known.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
@@ -451,7 +453,7 @@ at_once_label = template("[people?requests at once: not used|or requests at once
 )
 
 
-def _steps_of(chance: Expr) -> Expr:
+def _steps_of(chance: Expr) -> Any:
     """A chance in the steps that it is told by."""
     return smallest(round_down(round_nearest(ratio(chance, q.chance_step), 2)), ratio(1, q.chance_step) - 1)
 
