@@ -32,8 +32,8 @@ from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_
 LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
 NOT_GIVEN = (
-    "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use. A host does not give "
-    "weights of your own or data that stay at home. Each class is the hardware above, rented in it."
+    "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use.",
+    "A host does not give weights of your own or data that stay at home. Each class rents the hardware above.",
 )
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
@@ -382,8 +382,10 @@ def _hosted(block: Block) -> None:
         for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):
             block.show(column, entry(hosts.range(name), place, above_zero), USD_CENTS)
         block.row += 1
-    block.label(NOT_GIVEN, role="unit")
-    block.row += 2
+    for line in NOT_GIVEN:
+        block.label(line, role="unit")
+        block.row += 1
+    block.row += 1
 
 
 def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:
