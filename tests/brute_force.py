@@ -386,6 +386,7 @@ def groups(model: str, tp: int, kv_dtype: str, draft: str = "", gpu: str = "") -
     return growing, (window_layers, window_bytes), (state_layers, state_bytes), window, chunked
 
 
+WITHOUT_FP8_LATENTS = ("Ampere", "Turing", "Volta")  # for which vLLM keeps no latents in FP8
 WITHOUT_SPARSE = ("Ampere", "Ada", "Turing", "Volta")  # architectures for which vLLM has no kernel of sparse attention
 
 
@@ -742,6 +743,9 @@ def replica(
     if hardware["architecture"].startswith(WITHOUT_SPARSE) and {"indexer", "compressed"} & {
         one["kind"] for one in entry["attention"]
     }:
+        return None
+    is_latent = any(one["kind"] == "mla" for one in entry["attention"])
+    if is_latent and kv_dtype.startswith("fp8") and hardware["architecture"].startswith(WITHOUT_FP8_LATENTS):
         return None
     seqs, batched = batch_limits(gpu)
     need, keep = charge(model, tp, kv_dtype, context, batched, draft, gpu)

@@ -140,7 +140,7 @@ def _load_note(built: Built) -> Place:
     days = [measure.usd for row in rows if (measure := built.record.cells[row].measure)]
     times = built.solved.question.workloads[built.solved.question.headline[0]].requests_per_user_per_day
     people = min(_people(built, row) for row in rows)
-    return Place((people, math.floor(min(n for of_row in hours for n in of_row)), times, min(days), max(days)))
+    return Place((people, math.floor(min(n for of_row in hours for n in of_row) + 0.5), times, min(days), max(days)))
 
 
 def _of_row(built: Built, row: int, field: str) -> Place:
@@ -180,7 +180,7 @@ def _published(cell: CellRecord) -> Place:
 def _of_way(built: Built, row: int, n: int) -> Place:
     """What the JSON has of a way to pay less."""
     way = built.record.cells[row].pay_less[n]
-    numbers = [float(v) for v in as_json(way).values() if isinstance(v, int | float)]
+    numbers = [float(v) for name, v in as_json(way).items() if isinstance(v, int | float) and name != "chance"]
     numbers += [_twentieth(way.chance)] if way.chance is not None else []
     figures = (float(f.replace(",", "")) for f in re.findall(r"\d[\d,.]*\d|\d", way.what + way.gives_up))
     return Place((*numbers, *figures), tuple(one.gpu_name for one in (way.other, way.further) if one))

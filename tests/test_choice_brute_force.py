@@ -195,7 +195,7 @@ def check_people_otherwise(load: Load, cell: dict[str, Any], discount: str) -> N
 def check_chance(load: Load, best: Plan, chance: float) -> None:
     """At levels a little below the chance what is rented still serves the load, a little above it does not. Of a rate
     the level is searched, to 0.01 standard deviations, and up to 99 %."""
-    around = 0.005 if load.rate else 1e-6
+    around = 0.005 if load.rate else 1e-5
     assert chance >= load.confidence - 1e-12, load
     if chance - around > 0.01:
         assert serves(load, best, min(chance - around, 0.99)), (load, chance)

@@ -129,6 +129,16 @@ class AskingRecord:
 
 
 @dataclass(frozen=True)
+class HistoryRecord:
+    """How long GPU memory keeps a person's history, which is less than until that person asks again; and what is rented
+    where it is read anew, None where nothing serves that."""
+
+    kept_seconds: float
+    asks_again_seconds: float
+    read_anew: RentalRecord | None
+
+
+@dataclass(frozen=True)
 class MemoryRecord:
     """Bytes of all GPUs at work: what lies beside weights and KV cache, that cache on every rank that keeps it, and
     what the engine may use."""
@@ -411,7 +421,7 @@ class LeverRecord:
     family: str = field(metadata=UNPRINTED)
     is_near_tie: bool = field(metadata=UNPRINTED)
     is_even_chance: bool = field(metadata=UNPRINTED)
-    chance: float | None = field(default=None, metadata=UNPRINTED)  # of a lower precision
+    chance: float | None = field(default=None, metadata=UNPRINTED)  # of a lower precision, or of more memory
 
     @property
     def now_fits(self) -> bool:
@@ -521,6 +531,7 @@ class CellRecord:
     cheapest: RentalRecord | None  # the very cheapest
     all_at_once: AllAtOnceRecord | None  # these two of people
     by_requests_per_day: tuple[AskingRecord, ...]
+    history: HistoryRecord | None  # of people whose history is lost before they ask again
     without_targets: RentalRecord | None  # these three where they are cheaper
     without_ttft: RentalRecord | None
     without_survival: RentalRecord | None

@@ -17,6 +17,7 @@ from sheetgen.units import DTYPES, ON_DEMAND
 
 # By lever the kind of way that it is; of weights both where the published ones have 16 bits.
 OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
+MORE = "more-of-memory"  # the lever that is no way to pay less, as the engine runs closer to its limit
 MONTHS = {"reserved-1yr": 12, "reserved-3yr": 36}
 JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_hours_per_month")
 

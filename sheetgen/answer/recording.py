@@ -15,6 +15,7 @@ from sheetgen.answer.answer_record import (
     CellRecord,
     ChosenRecord,
     DeciderRecord,
+    HistoryRecord,
     Json,
     LeftOut,
     LeverRecord,
@@ -35,13 +36,14 @@ from sheetgen.answer.answer_record import (
     keys_of,
 )
 from sheetgen.answer.confidences import EVEN, SURE, by_confidence, is_fallback, less_sure, measure_first
+from sheetgen.answer.histories import lost_histories
 from sheetgen.answer.hosts import hosts_of
 from sheetgen.answer.levers.lever import EveryLever, Lever, Loads, at_fp8, in_order
 from sheetgen.answer.longer_contexts import cheaper_longer
 from sheetgen.answer.market_notes import fewer_machines, measured_hardware, needs_reservation, not_asked
 from sheetgen.answer.moves import moves_of
 from sheetgen.answer.other_precisions import as_published, as_recommended, kv_bytes_by_dtype, model_records
-from sheetgen.answer.pay_less import JUDGED, OF_LEVERS, other_terms, ways_to_pay_less
+from sheetgen.answer.pay_less import JUDGED, MORE, OF_LEVERS, other_terms, ways_to_pay_less
 from sheetgen.answer.people_loads import Otherwise, asking_otherwise
 from sheetgen.answer.picks import Pick
 from sheetgen.answer.reasons import passed_over, why_not
@@ -81,8 +83,11 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
         *(confidences, cheaper, few, others, providers, published, recommended, caches, otherwise, of_levers),
         strict=True,
     )
-    with_runs = measured_hardware(solved, chosen)
-    cells = [_cell(solved, row, chosen.get(row), with_runs.get(row), *of_load) for row, of_load in enumerate(parts)]
+    with_runs, lost = measured_hardware(solved, chosen), lost_histories(solved, chosen)
+    cells = [
+        _cell(solved, row, chosen.get(row), with_runs.get(row), lost.get(row), *of_load)
+        for row, of_load in enumerate(parts)
+    ]
     cells = [replace(c, longest_context=longest_context(solved, c.row)) if c.row in headline else c for c in cells]
     if levers:
         loads, longer = Loads(solved), cheaper_longer(solved, headline)
@@ -173,6 +178,7 @@ def _cell(
     row: int,
     chosen: ChosenRecord | None,
     with_runs: MeasuredHardware | None,
+    history: HistoryRecord | None,
     confidences: tuple[AtConfidence | None, ...],
     cheaper: AtConfidence | None,
     few: RentalRecord | None,
@@ -222,6 +228,7 @@ def _cell(
         cheapest=_picked(solved, choice.cheapest),
         all_at_once=people.all_at_once,
         by_requests_per_day=people.by_requests_per_day,
+        history=history,
         without_targets=_picked(solved, choice.without_targets),
         without_ttft=_picked(solved, choice.without_ttft),
         without_survival=_picked(solved, choice.without_survival),
@@ -431,7 +438,7 @@ def _lever(lever: Lever) -> LeverRecord:
         instance=lever.after.candidate.instance,
         **_fields(lever.after, "n_instances", "n_gpus", "monthly_usd", "is_even_chance"),
         **_fields(lever, *names),
-        chance=lever.after.chance if lever.id in OF_LEVERS and not lever.further else None,
+        chance=lever.after.chance if lever.id in (*OF_LEVERS, MORE) and not lever.further else None,
     )
 
 

@@ -410,14 +410,17 @@ class Model(Entry):
                 return self.params.routed_experts // of_width
         return None
 
-    def splits_scale_blocks(self, hf_id: str, tensor_parallel_size: int) -> bool:
+    def blocks_width(self, hf_id: str | None, weight_dtype: str) -> int:
+        """The width of an expert of which blocks share a scale in a checkpoint; 0 where none do. A checkpoint that the
+        catalog lacks, as of other weights of this architecture, is taken to be stored as those of its precision are."""
+        formats = [c.format for c in self.checkpoints if c.hf_id == hf_id]
+        formats = formats or [c.format for c in self.checkpoints if c.weight_dtype == weight_dtype]
+        return (self.expert_width or 0) if any(SCALE_BLOCKS in stored for stored in formats) else 0
+
+    def splits_scale_blocks(self, hf_id: str | None, weight_dtype: str, tensor_parallel_size: int) -> bool:
         """Whether tensor parallelism would cut the blocks of a checkpoint's experts that share a scale: engines refuse
         to load it then, and deal out whole experts where they are told to."""
-        formats = [c.format for c in self.checkpoints if c.hf_id == hf_id]
-        width = self.expert_width
-        if not width or not any(SCALE_BLOCKS in stored for stored in formats):
-            return False
-        return width % (tensor_parallel_size * SCALE_BLOCK) != 0
+        return self.blocks_width(hf_id, weight_dtype) % (tensor_parallel_size * SCALE_BLOCK) != 0
 
     def weights_named(self, name: str) -> str | None:
         """The Hugging Face id of the weights that a name means, where they are not the entry's own but others of its

@@ -227,6 +227,7 @@ LeverId = Literal[
     "slower-tokens",
     "later-first-token",
     "slower-and-later",
+    "more-of-memory",
     "bigger-gpus",
     "leaner-model",
     "host-memory",

@@ -30,14 +30,20 @@ from sheetgen.units import GIB, ON_DEMAND, PURCHASES, count, rate_text
 
 MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
-LEAST_SHOWN = Shown(1, *(False for _ in Shown._fields[1:]))
+LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
-    {"has_asides": True},
+    {"has_kept": True},
+    {"has_limits": True},
+    {"has_target": True},
+    {"has_fewer": True},
+    {"has_measured": True},
+    {"has_step": True},
     {"has_doubt": True},
     {"has_near_tie": True},
     {"has_run": True},
-    {"has_target": True},
-    *({"n_ways": n} for n in range(2, SHOWN_WAYS + 1)),
+    {"has_ways_in_full": True},
+    *({"n_ways": n} for n in range(2, SHOWN_WAYS + 3)),
+    {"has_host_facts": True},
     {"has_routing": True},
     {"has_gap": True},
     {"has_rent": True},

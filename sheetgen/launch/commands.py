@@ -162,8 +162,8 @@ class Plan:
     def splits_scale_blocks(self) -> bool:
         """Whether tensor parallelism would cut blocks of the checkpoint's experts that share a scale, which vLLM
         refuses to load ("is not divisible by weight quantization block_n = 128", vllm-project/vllm#17569)."""
-        model = self.trial.names.model
-        return model.splits_scale_blocks(self.checkpoint.word, self.value("tensor_parallel_size"))
+        names, size = self.trial.names, self.value("tensor_parallel_size")
+        return names.model.splits_scale_blocks(self.checkpoint.word, names.weight_dtype, size)
 
     @property
     def has_own_block_size(self) -> bool:

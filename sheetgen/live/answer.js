@@ -27,17 +27,37 @@ const CONSTANTS = Object.fromEntries(
 const MARKET = FACTS.market;
 const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
 
-// Why a question is none; of: the input that is wrong, "" where no single one is.
+// Why a question is none; of: the input that is wrong, "" where no single one is; beside: what is said beside that.
 class QuestionError extends Error {
-  constructor(message, of) {
+  constructor(message, of, beside = message) {
     super(message);
-    this.of = of;
+    Object.assign(this, { of, beside });
   }
 }
 
 const refuse = (name, values, of = "") => {
   throw new QuestionError(say(name, values), of);
 };
+
+// What is wrong with a question, all of it said at once; the place is that of the first.
+class Problems {
+  errors = [];
+
+  attempt(act) {
+    try {
+      act();
+    } catch (error) {
+      if (!(error instanceof QuestionError)) throw error;
+      this.errors.push(error);
+    }
+  }
+
+  throwAll() {
+    if (!this.errors.length) return;
+    const first = this.errors.find(({ of }) => of);
+    throw new QuestionError(this.errors.map(({ message }) => message).join(" "), first?.of ?? "", first?.message);
+  }
+}
 
 // Models by every name, in lower case -------------------------------------------------------------------------------
 
@@ -997,18 +1017,19 @@ const sourceOf = (offer) =>
   MARKET.sources[MARKET.offers[offer][SOURCE]].map((part) => MARKET.parts_of_sources[part]).join(FACTS.between_sources);
 
 // What is asked, in a sentence.
-function askedWords({ question, weight_dtype }) {
-  const { workload } = question;
+function askedWords({ question, weight_dtype, declined }) {
+  const { workload, model, kv } = question;
   return say("asked", {
-    model: question.model.name,
-    weights: weightsName(question.model, weight_dtype),
+    model: model.name,
+    weights: weightsName(model, weight_dtype),
+    kv: kv === model.kv ? "" : kv.toUpperCase(),
     prompt: count(workload.input_tokens),
     answer: count(workload.output_tokens),
     context: workload.context_tokens > workload.input_tokens + workload.output_tokens ? count(workload.context_tokens) : "",
     times: question.users ? String(workload.requests_per_user_per_day) : "",
     region: question.region,
     providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
-    purchase: FACTS.purchases[question.purchase].words,
+    purchase: FACTS.purchases[declined?.purchase ?? question.purchase].words,
     sure: sureWords(question.confidence),
   });
 }

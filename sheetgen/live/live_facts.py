@@ -27,6 +27,7 @@ from sheetgen.api import question_of
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
 from sheetgen.catalog.hardware import Gpu
+from sheetgen.catalog.model import SCALE_BLOCK, Model
 from sheetgen.catalog.stacks import Launcher, StackFile
 from sheetgen.errors import ScenarioError
 from sheetgen.program.declared import Axes
@@ -205,6 +206,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "of_search": OF_SEARCH,
         "tokens": [formula.name for formula in TOKENS],
         "starts": _starts(catalog, plain),
+        "scale_block": SCALE_BLOCK,
         "started_unless": ["mla_fp8_entry_bytes"],
         "deaths": [[one.where, one.bill, one.looks_like, one.change] for one in fingerprints_with({}, plain)],
         "sources": [[one.text, one.web_url] for one in sources_of((), (), [plain.engine])],
@@ -371,6 +373,11 @@ def _model(one: SheetModel, plain: Question) -> Json:
         **({"is_reference": 1} if model.is_reference_shape else {}),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
+        "blocks": {
+            dtype: width
+            for dtype in dict.fromkeys((model.weight_dtype, *checkpoints))
+            if (width := model.blocks_width(_checkpoint_id(model, dtype), dtype))
+        },
         "weights_names": {
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
@@ -389,6 +396,12 @@ def _model(one: SheetModel, plain: Question) -> Json:
             for price in plain.live_hosts(model)
         ],
     }
+
+
+def _checkpoint_id(model: Model, weight_dtype: str) -> str | None:
+    """The checkpoint that a launch names in a precision."""
+    known = model.checkpoint(weight_dtype)
+    return model.hf_id if weight_dtype == model.weight_dtype or known is None else known.hf_id
 
 
 def _source_of(one: SheetModel) -> str:

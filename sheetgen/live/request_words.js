@@ -229,21 +229,44 @@ const csvField = (value) => {
 };
 const csvLine = (values) => values.map(csvField).join(",") + "\r\n";
 const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "concurrent_requests", "weight_dtype", "kv_cache_dtype",
-  "verdict", "instance", "gpu", "purchase", "n_instances", "n_gpus", "tensor_parallel_size", "pipeline_parallel_size",
-  "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd", "annual_usd", "chance",
-  "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
+  "verdict", "instance", "region", "gpu", "purchase", "price_as_of", "n_instances", "n_gpus", "tensor_parallel_size",
+  "pipeline_parallel_size", "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd",
+  "annual_usd", "chance", "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
 
-// The answer as a line of CSV, and each way to pay less and each answer beside it as one.
-function asCsv(record, ways, compared = []) {
-  const { workload } = record.question;
-  const names = ["way", "context_tokens", "input_tokens", "output_tokens", ...OF_CSV];
-  const values = [workload.context_tokens, workload.input_tokens, workload.output_tokens];
-  const lines = ways.map((way) => {
-    const own = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])), verdict: "fits" };
-    const rented = { instance: way.instance, n_instances: way.n_instances, monthly_usd: way.monthly_usd, annual_usd: 12 * way.monthly_usd, chance: way.chance };
-    return csvLine([way.kind, ...values, ...OF_CSV.map((name) => ({ ...own, ...rented })[name])]);
-  });
-  const lineOf = (way, answered) => csvLine([way, ...values, ...OF_CSV.map((name) => answered[name])]);
-  const beside = compared.filter((one) => one.record).map((one) => lineOf("compared", one.record));
-  return csvLine(names) + lineOf("", record) + [...lines, ...beside].join("");
+// What is rented instead, as a line of CSV has it.
+function ofRental({ offer, instance, n_instances, monthly_usd, chance }) {
+  const [, , region, price_as_of] = offer === undefined ? [] : MARKET.offers[offer];
+  return { instance, n_instances, monthly_usd, annual_usd: 12 * monthly_usd, chance, region, price_as_of };
+}
+
+// The answer as a line of CSV; and as one each what 90 % sure costs, a day of measuring (once_usd), each way to pay less
+// and each answer beside it. The question stands in each: confidence, area and providers asked for, the link.
+function asCsv(record, ways, link, compared = []) {
+  const { question } = record,
+    { workload } = question,
+    { margin } = marginOf(record),
+    measure = record.chosen && measureOf(record);
+  const asked = {
+    context_tokens: workload.context_tokens,
+    input_tokens: workload.input_tokens,
+    output_tokens: workload.output_tokens,
+    requests_per_user_per_day: workload.requests_per_user_per_day,
+    confidence: question.confidence,
+    area: question.region,
+    providers: question.providers.join(" "),
+    link,
+  };
+  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd"];
+  const lineOf = (way, values) => csvLine(names.map((name) => ({ ...values, ...asked, way })[name]));
+  const load = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])), verdict: "fits" };
+  const rented = (way, rental) => lineOf(way, { ...load, ...ofRental(rental) });
+  const run = measure && (measure.decider ?? measure);
+  return [
+    csvLine(names),
+    lineOf("", record),
+    margin ? rented("sure", margin) : "",
+    run ? lineOf("measure_first", { ...load, instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
+    ...ways.map((way) => rented(way.kind, way)),
+    ...compared.filter((one) => one.record).map((one) => lineOf("compared", one.record)),
+  ].join("");
 }

@@ -41,6 +41,7 @@ function startCommand(record) {
     checkpoint,
     tp: record.tensor_parallel_size,
     dp: record.data_parallel_size,
+    is_whole: Number(record.data_parallel_size > 1 || (model.blocks[weights] ?? 0) % (record.tensor_parallel_size * FACTS.scale_block) > 0),
     max_model_len: workload.max_model_len,
     seqs: seqsOfRank(record),
     batched: readChosen(chosenGrid, "max_num_batched_tokens"),

@@ -167,8 +167,8 @@ def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
 
 class OfMarket(NamedTuple):
     """Who may be rented in a region, however many: candidates in the class asked for, those of other classes that are
-    none in this one, and whole instances at list prices: with the GPUs asked for, with those of other vendors, and
-    with other GPUs where some were named."""
+    none in this one; whole instances at list prices with the GPUs asked for; and with GPUs of other vendors, and with
+    other GPUs where some were named."""
 
     candidates: tuple[Candidate, ...]
     others: Mapping[str, tuple[Candidate, ...]]
@@ -181,10 +181,9 @@ def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
     """Who may be rented, of each provider apart: what holds of all providers holds of some of them."""
     asked = _Asked.of(catalog, engine, filters)
     kept, _ = asked.select(asked.is_by_provider)
-    others = () if asked.explicit else asked.with_other_vendors().select(_is_whole)[0]
     whole = () if filters.instances else asked.select(_is_whole)[0]
-    of_gpus = asked.of_other_gpus() if asked.explicit else ()
-    return OfMarket(tuple(kept), asked.of_other_classes(kept), tuple(whole), tuple(others), tuple(of_gpus))
+    by_vendor, by_gpu = asked.of_other_vendors(), asked.of_other_gpus()
+    return OfMarket(tuple(kept), asked.of_other_classes(kept), tuple(whole), tuple(by_vendor), tuple(by_gpu))
 
 
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
@@ -200,19 +199,14 @@ BEYOND = ("vendor", "cloud", "provider", "gpu")  # of whom nobody asked, group b
 def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
     """What took no part and one more option would let take part, by the kinds of BEYOND: GPUs of other vendors at the
     same providers, instances with the same GPUs of the clouds that take part by default and of other providers, and
-    other GPUs where some were named. Only whole instances at list prices."""
+    other GPUs where some were named. Of providers that were not named only whole instances at list prices."""
     asked = _Asked.of(catalog, engine, filters)
-    others = asked.with_other_vendors()
-    by_vendor, by_cloud, by_provider, by_gpu = (list[Candidate]() for _ in BEYOND)
-    if not asked.explicit:
-        by_vendor, _ = others.select(lambda row: asked.is_by_provider(row) and _is_whole(row))
+    by_cloud, by_provider = list[Candidate](), list[Candidate]()
     if not filters.instances:
         elsewhere, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
         for one in elsewhere:
             (by_cloud if one.provider in DEFAULT_PROVIDERS else by_provider).append(one)
-    if asked.explicit:
-        by_gpu = asked.of_other_gpus()
-    return tuple(by_vendor), tuple(by_cloud), tuple(by_provider), tuple(by_gpu)
+    return tuple(asked.of_other_vendors()), tuple(by_cloud), tuple(by_provider), tuple(asked.of_other_gpus())
 
 
 def _is_whole(row: Instance) -> bool:
@@ -316,16 +310,25 @@ class _Asked:
                     others.setdefault(price.purchase, []).extend(offers)
         return {purchase: tuple(found) for purchase, found in others.items()}
 
-    def with_other_vendors(self) -> _Asked:
-        """The same of GPUs of every vendor that was not asked for."""
+    def of_other_vendors(self) -> list[Candidate]:
+        """What the same providers have with GPUs of vendors that were not asked for."""
         every = dict.fromkeys(gpu.vendor for gpu in self.catalog.gpus())
-        return replace(self, vendors=tuple(one for one in every if one not in self.vendors))
+        wider = self._of_any_gpu
+        return self._not_named(replace(wider, vendors=tuple(one for one in every if one not in self.vendors)))
 
     def of_other_gpus(self) -> list[Candidate]:
-        """Whole instances of the same providers with GPUs that were not named."""
-        named = {row.gpu for row, _, _ in self._rows(self.is_by_provider)}
-        wider = _Asked.of(self.catalog, self.engine, replace(self.filters, gpus=(), instances=()))
-        return wider.select(lambda row: wider.is_by_provider(row) and row.gpu not in named and _is_whole(row))[0]
+        """What the same providers have with GPUs that were not named, where some were."""
+        return self._not_named(self._of_any_gpu) if self.explicit else []
+
+    @property
+    def _of_any_gpu(self) -> _Asked:
+        """The same with no GPU and no instance named."""
+        return _Asked.of(self.catalog, self.engine, replace(self.filters, gpus=(), instances=()))
+
+    def _not_named(self, wider: _Asked) -> list[Candidate]:
+        """The candidates of wider filters whose GPUs were not named."""
+        named = {row.gpu for row, _, _ in self._rows(self.is_by_provider)} if self.explicit else set()
+        return wider.select(lambda row: wider.is_by_provider(row) and row.gpu not in named)[0]
 
     def is_by_provider(self, row: Instance) -> bool:
         return row.provider in self.providers or row.id in self.brought

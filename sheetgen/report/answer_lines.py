@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
+from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess, RentalRecord
 from sheetgen.answer.confidences import ABOUT, EVEN
-from sheetgen.answer.pay_less import committed_usd
+from sheetgen.answer.pay_less import MORE, committed_usd
 from sheetgen.formula import is_text
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.market import ALL
@@ -27,6 +27,7 @@ from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
+EXPERT_PARALLEL, TELLS_TO_DEAL = "expert parallel", ("vllm", "nim")  # engines whose command says so
 STALE = "stale_after_days"
 IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
 OF_MARGIN = {"sure_impossible", "sure_dear"}  # of these reasons: they say what 0.9 costs, or that nothing is so sure
@@ -78,10 +79,11 @@ _MONTH = template(
     bound=is_text(q.binds),
 )
 _SURE = template(
-    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}."
+    f"{{chance}} that these machines are [short?large and ]fast enough[limited? for this load; {NOT_SURE_OF}]."
     "[doubted? Least sure: {doubt}.][measured? {reason}]"
     "[priced? {level} costs {month}[elsewhere?, {rent}].][nothing? Nothing is {level}.]",
     short=q.is_short == 1,
+    limited=q.is_limited,
     doubted=is_text(q.doubt),
     measured=is_text(q.reason),
     priced=is_text(q.month),
@@ -95,10 +97,15 @@ _SERVES = template(
     alone=q.is_alone == 1,
 )
 _HISTORY = template(
-    "GPU memory keeps one for {kept}, and a person asks again after {asked} on average: by then it is read anew, or "
-    "comes from a KV store."
+    "[timed?kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or "
+    "comes from a KV store]; ]read anew: [served?[same?the same|{month}, {rent}]|nothing serves it].",
+    explained=q.is_explained,
+    timed=is_text(q.kept),
+    served=is_text(q.month),
+    same=q.is_same == 1,
 )
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
+_MORE = template("at {share} {month}, {chance}: {rent}.")
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
     "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
@@ -112,9 +119,7 @@ _WAIT = template(
 _HARDWARE = template(
     "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
     "({layout}), {prices}, {region}[assumed?, assumed shape]"
-    "[dated?, {day}[old? (old)]][brought?, from {origin}]"
-    "[doubted?; {doubt}].",
-    dated=is_text(q.day),
+    ", {day}[old? (old)][brought?, from {origin}][doubted?; {doubt}].",
     old=q.is_old,
     assumed=q.is_assumed,
     spare=q.needed > 0,
@@ -132,7 +137,9 @@ _NEVER_MEASURED = template(
     passed_over=is_text(q.near_tie),
 )
 _CHEAPEST = template("The cheapest, {month}: {rent}, {near_tie}.")
-_INTERRUPTED = template("Spot can be taken away any time; that is not counted.")
+_INTERRUPTED = template(
+    "Spot can be taken away any time; that is not counted.[usual? On demand it is {month}.]", usual=is_text(q.month)
+)
 _WAY = template(
     "{month}: {what}[rented?, {rent}][cheaper_still?; {further_month}: {further}, not requested]",
     cheaper_still=is_text(q.further),
@@ -154,10 +161,9 @@ _ALL_AT_ONCE = template("all {people} at once: {month}")
 _ASKING = template("{times}[first? times a day]: {month}", first=q.is_first == 1)
 THE_SAME = "the same"
 _MEASURE = template(
-    "[named?{rent} for a day, |a day for ]{usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, "
-    "[named?now {sure}, ]{cheaper} a month|unless {holds}, [rises?{higher} a month|nothing is {level}]]|"
+    "{rent} for a day, {usd}[bound? ({sold_as})]: [decided?[falls?if {holds}, now {sure}, {cheaper} a month|"
+    "unless {holds}, [rises?{higher} a month|nothing is {level}]]|"
     "no money hangs on it].",
-    named=q.is_named == 1,
     decided=q.is_decided == 1,
     falls=is_text(q.cheaper),
     rises=is_text(q.higher),
@@ -289,18 +295,25 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, the step between two chances, what is
-    known of the cheapest host and the day of the price, what is cheaper within the near tie,
-    what it is least sure of, what is measured on which machines, which target sets the price, that replicas share what
-    arrives and times are averages, an empty line below the question, what each way rents, what is known of people, that
-    no host is to be named."""
+    """What an answer shows beside what it always says: so many ways to pay less, how long a history is kept, what its
+    chance does not cover, what far fewer machines cost, the cheapest that was measured, the step between two chances,
+    what is cheaper within the near tie, what it is least sure of, the answer's machines where they are measured, which
+    target sets the price, the ways in more than their fewest words, what is known of the cheapest host, that replicas
+    share what arrives and times are averages, an empty line below the question, what each way rents, what is known of
+    people, that no host is to be named."""
 
     n_ways: int = SHOWN_WAYS
-    has_asides: bool = True
+    has_kept: bool = True
+    has_limits: bool = True
+    has_fewer: bool = True
+    has_measured: bool = True
+    has_step: bool = True
     has_near_tie: bool = True
     has_doubt: bool = True
     has_run: bool = True
     has_target: bool = True
+    has_ways_in_full: bool = True
+    has_host_facts: bool = True
     has_routing: bool = True
     has_gap: bool = True
     has_rent: bool = True
@@ -314,17 +327,18 @@ def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator
     for label, texts in (
         ("sure", _sure(question, cell, shown)),
         ("serves", _serves(question, cell, shown.has_routing)),
-        ("history", _history(question, cell)),
+        ("history", _history(question, cell, shown)),
         ("hardware", _hardware(question, cell, shown)),
         ("class", _class(question, cell)),
         ("pay less", _pay_less(question, cell, shown)),
+        ("memory", _more_of_memory(question, cell)),
         ("target", _target(question, cell) if shown.has_target else ()),
         ("longer", _longer(question, cell)),
         ("weights", _recommended(question, cell)),
         ("published", _published(question, cell)),
         ("if", _other_loads(question, cell, shown.has_known)),
         ("measure", _measure(question, cell, shown.has_run)),
-        ("hosted", _hosted(question, cell, shown.has_asides) if cell.hosted or shown.has_no_host else ()),
+        ("hosted", _hosted(question, cell, shown.has_host_facts) if cell.hosted or shown.has_no_host else ()),
     ):
         yield from (Line("" if i else label, text) for i, text in enumerate(texts))
 
@@ -338,10 +352,11 @@ def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     ]
     is_open = answer.chance < MARGIN and OF_MARGIN.isdisjoint(cell.measure_first[:1])
     costs_no_more = margin is not None and margin.monthly_usd <= answer.monthly_usd * ABOUT
-    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell) if shown.has_asides else "")))
+    reason = " ".join(filter(None, (*reasons[:1], _step(question, cell) if shown.has_step else "")))
     sentence = _SURE.fill(
         chance=str(wording.sure(answer.chance)),
         short=answer.limit == MEMORY,
+        is_limited=shown.has_limits,
         doubted=shown.has_doubt,
         doubt=_doubt(cell),
         measured=bool(reason),
@@ -399,14 +414,21 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
     yield f"{capacity} {wait}"
 
 
-def _history(question: Question, cell: CellRecord) -> Iterator[str]:
-    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone."""
-    if not (cell.is_rate and question.loads[cell.row].users and question.workload_of(cell.row).history_hit_fraction):
+def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
+    """How long GPU memory keeps a history, where the people of a load ask again only after it is gone, and what the
+    load takes then."""
+    if (history := cell.history) is None:
         return
-    spare = max(0.0, cell.answer.memory_holds - (cell.concurrent_requests or 0))
-    kept_seconds, asks_again_seconds = (held / cell.requests_per_second for held in (spare, cell.users))
-    if kept_seconds < asks_again_seconds:
-        yield str(_HISTORY.fill(kept=wording.span(kept_seconds), asked=wording.span(asks_again_seconds)))
+    other, answer = history.read_anew, cell.answer
+    sentence = _HISTORY.fill(
+        kept=wording.span(history.kept_seconds) if shown.has_kept else "",
+        asked=wording.span(history.asks_again_seconds),
+        month=amounts_of(question.settings)(other.monthly_usd) if other else "",
+        rent=rented(other) if other else "",
+        is_explained=shown.has_limits,
+        is_same=int(other == RentalRecord(answer.instance, answer.n_instances, answer.monthly_usd)),
+    )
+    yield str(sentence)
 
 
 def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
@@ -418,10 +440,9 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         replicas=count(max(answer.n_replicas, answer.replicas_held), "replica"),
         needed=answer.n_replicas if answer.replicas_held > answer.n_replicas else 0,
         gpus=f"{answer.gpus_per_replica}x {candidate.gpu.short_name}",
-        layout=Layout(answer.tensor_parallel_size, answer.data_parallel_size).words(answer.pipeline_parallel_size),
+        layout=_layout(question, cell),
         prices=wording.price_class(candidate.purchase, less),
         region=candidate.region or "no stated region",
-        dated=shown.has_asides,
         day=candidate.price_as_of or "no stated date",
         is_assumed=candidate.assumed_shape,
         old=is_old(candidate, question, allowed),
@@ -432,17 +453,18 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     )
     told = [str(sentence)]
     if cell.needs_reservation:
-        fewer, machines = cell.fewer_machines, f"{answer.n_instances:,} machines"
+        fewer, machines = cell.fewer_machines if shown.has_fewer else None, f"{answer.n_instances:,} machines"
         rent, month = (rented(fewer), amounts_of(question.settings)(fewer.monthly_usd)) if fewer else ("", "")
         told.append(str(_RESERVE.fill(machines=machines, rent=rent, month=month, fewer=fewer is not None)))
     if candidate.purchase == SPOT:
-        told.append(str(_INTERRUPTED.fill()))
+        usual = cell.by_purchase.get(ON_DEMAND)
+        told.append(str(_INTERRUPTED.fill(month=amounts_of(question.settings)(usual.monthly_usd) if usual else "")))
     told_of = ""
     if question.draft is not None:
         what = f"{question.draft.name} as a draft, whose speed-up is not counted"
         told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False, is_same_gpu=0)))
     elif not answer.measured:
-        other = cell.measured_hardware
+        other = cell.measured_hardware if shown.has_measured else None
         told_of = other.instance if other else ""
         near_tie = near_tie_words(cell, told_of)
         sentence = _NEVER_MEASURED.fill(
@@ -462,6 +484,18 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         month, near_tie = amounts_of(question.settings)(least.monthly_usd), near_tie_words(cell, least.instance)
         told.append(str(_CHEAPEST.fill(month=month, rent=rented(least), near_tie=near_tie)))
     yield " ".join(told)
+
+
+def _layout(question: Question, cell: CellRecord) -> str:
+    """TP 8, and that experts are dealt out whole where vLLM is told to: among data-parallel ranks, or where tensor
+    parallelism would cut what shares a scale."""
+    answer, model = cell.answer, question.model_of(cell.row).model
+    layout = Layout(answer.tensor_parallel_size, answer.data_parallel_size)
+    is_whole = layout.data_parallel_size > 1 or model.splits_scale_blocks(
+        cell.checkpoint, cell.weight_dtype, layout.tensor_parallel_size
+    )
+    words = layout.words(answer.pipeline_parallel_size)
+    return f"{words}, {EXPERT_PARALLEL}" if is_whole and question.engine.engine in TELLS_TO_DEAL else words
 
 
 def _class(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -498,37 +532,39 @@ def _step(question: Question, cell: CellRecord) -> str:
 
 
 def _pay_less(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
-    """The mildest ways, and in the place of the last what was not requested, as a filter hides nothing; a line each
-    with what is rented, or all in one."""
+    """Ways to pay less, the mildest first; a line each with what is rented, or all in one. Not all of them are told
+    where room is short, but always the mildest on what was requested, the commitment that saves most, and what was not
+    requested, as a filter hides nothing; on spot, which binds nobody either, every commitment that is below it."""
     decider = cell.measure.decider if cell.measure else None
     is_said = _is_said_beside(cell) or any(  # beside the certainty, or where it is measured
         decider is not None and way.kind == "less_sure" and way.monthly_usd == decider.monthly_usd
         for way in cell.pay_less
     )
     apart = ("provider", "hosted", "less_sure" if is_said else "")  # hosted APIs have a line of their own
-    mildest = [way for way in cell.pay_less if way.kind not in apart]
-    n_elsewhere = max(min(1, shown.n_ways), shown.n_ways - len(mildest))
-    elsewhere = [way for way in cell.pay_less if way.kind == "provider"][:n_elsewhere]
-    chosen = (*mildest[: shown.n_ways - len(elsewhere)], *elsewhere)
-    # A commitment to other machines than the answer's names them.
-    ways = [
-        _way(question, cell, way, shown.has_rent or (way.kind == "term" and way.instance != cell.answer.instance))
-        for way in chosen
-    ]
+    is_spot = question.instances[cell.answer.instance].purchase == SPOT
+    every = [way for way in (*(cell.other_terms if is_spot else ()), *cell.pay_less) if way.kind not in apart]
+    elsewhere = [way for way in cell.pay_less if way.kind == "provider"]
+    first = [*every[:1], *(way for way in every if way.kind == "term"), *elsewhere]
+    told = list(dict.fromkeys((*first, *every)))[: max(shown.n_ways, len(first))]
+    ways = [_way(question, cell, way, shown) for way in (*every, *elsewhere) if way in told]
     if shown.has_rent:
         yield from ways
     elif ways:
         yield f"{'; '.join(ways)}."
 
 
-def _way(question: Question, cell: CellRecord, way: PayLess, has_rent: bool) -> str:
-    """A way in a line, or without what is rented in fewest words; very many machines are always named."""
-    n_instances, further = way.n_instances or 0, way.further
-    is_named = has_rent or n_instances > question.reference.assumption("many_instances")
+def _way(question: Question, cell: CellRecord, way: PayLess, shown: Shown) -> str:
+    """A way in a line, or without what is rented, or in fewest words. Very many machines, and those of a commitment
+    that are others than the answer's, are named where there are words for it."""
+    n_instances, further = way.n_instances or 0, way.further if shown.has_ways_in_full else None
+    is_other = way.kind == "term" and way.instance != cell.answer.instance
+    is_many = n_instances > question.reference.assumption("many_instances")
+    is_named = shown.has_rent or (shown.has_ways_in_full and (is_other or is_many))
+    is_short = not shown.has_rent and (way.kind in OF_CHECKPOINTS or not shown.has_ways_in_full)
     amount = amounts_of(question.settings)
     sentence = _WAY.fill(
         month=amount(way.monthly_usd),
-        what=way.what if has_rent or way.kind not in OF_CHECKPOINTS else short_words(way, question, cell),
+        what=short_words(way, question, cell) if is_short and way.kind != "provider" else way.what,
         rent=f"{n_instances:,}x {way.instance}",
         rented=bool(way.instance) and is_named,
         further=other_words(further) if further else "",
@@ -540,7 +576,16 @@ def _way(question: Question, cell: CellRecord, way: PayLess, has_rent: bool) -> 
 
 def way_words(question: Question, cell: CellRecord, way: PayLess) -> str:
     """A way to pay less in a sentence, with what it gives up."""
-    return str(_GIVES_UP.fill(way=_way(question, cell, way, has_rent=True), gives_up=way.gives_up))
+    return str(_GIVES_UP.fill(way=_way(question, cell, way, Shown()), gives_up=way.gives_up))
+
+
+def _more_of_memory(question: Question, cell: CellRecord) -> Iterator[str]:
+    """What is rented where the engine takes more of each GPU's memory, where that saves clearly."""
+    clearly = question.reference.assumption("clearly_cheaper_fraction")
+    for lever in cell.levers:
+        if lever.lever == MORE and (lever.saved_fraction or 0) > clearly:
+            chance, month = str(wording.sure(lever.chance or 0)), amounts_of(question.settings)(lever.monthly_usd)
+            yield str(_MORE.fill(share=lever.words, month=month, rent=rented(lever), chance=chance))
 
 
 def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
@@ -633,9 +678,14 @@ def _hosted(question: Question, cell: CellRecord, has_facts: bool) -> Iterator[s
     yield str(sentence)
 
 
+def _of_these(n_instances: int) -> str:
+    """So many of the answer's own machines."""
+    return "one" if n_instances == 1 else f"{n_instances:,} of these"
+
+
 def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[str]:
     """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
-    rented; nothing where that stands beside the certainty. has_run: whether the machines are named."""
+    rented; nothing where that stands beside the certainty. has_run: whether the answer's own machines are named."""
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)
@@ -643,8 +693,7 @@ def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[st
     amount = amounts_of(question.settings)
     higher = amount(margin.monthly_usd) if margin and margin.monthly_usd > cell.answer.monthly_usd else ""
     sentence = _MEASURE.fill(
-        named=has_run,
-        rent=rented(run),
+        rent=rented(run) if has_run or run.instance != cell.answer.instance else _of_these(run.n_instances),
         usd=amount(run.usd),
         sold_as=run.purchase,
         bound=run.purchase != ON_DEMAND,

@@ -141,7 +141,7 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "provider": (
         template("{what}"),
         template(
-            "[less_sure?certainty: {few}, not {many}|nothing; buying there must be allowed[surer?; {few} sure]]"
+            "[less_sure?certainty: {few}, not {many}|nothing; buying there must be allowed[surer?; surer]]"
             "[cheaper_still?; {further}: {further_usd}]",
             less_sure=q.is_less_sure == 1,
             surer=q.is_surer == 1,

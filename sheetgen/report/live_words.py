@@ -49,7 +49,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "least_sure": template("Least sure: {limit}[full? at full load].", full=q.is_full == 1),
     "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template(
-        "Memory of [several?all {n_gpus} GPUs|the GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
+        "Memory of the [several?{n_gpus} GPUs|GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
     ),
     "part": template("{part}, {gib} GiB"),
     "hardware": template(
@@ -71,37 +71,37 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "asked": template(
         "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
-        "[repeated?, {times} a day from each person], at least {sure}; {purchase}, prices of "
-        "[placed?{region}|the usual US regions][named? at {providers}].",
+        "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {sure}; {purchase}, "
+        "prices of [placed?{region}|each provider's US region][named? at {providers}].",
         longer=is_text(q.context),
+        cached=is_text(q.kv),
         repeated=is_text(q.times),
         placed=is_text(q.region),
         named=is_text(q.providers),
     ),
     "given": template("{name} = {value}: given by the question, the engine or the catalogs."),
-    "price_read": template(
-        "{name} = {value}: the list price of {rent}[dated?, of {day}]. Source: {source}.", dated=is_text(q.day)
-    ),
+    "price_read": template("The list price of {rent}[dated?, of {day}]. Source: {source}.", dated=is_text(q.day)),
     "step": template(
         "{month} a month up to [last?at least ][rough?about ]{up_to} {unit}", last=q.is_last == 1, rough=q.is_rough == 1
     ),
     "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
-        "The log should say, the memory of each GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
+        "The log should say, of the memory of one GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
         "{tokens} tokens; Maximum concurrency for {context} tokens per request: {concurrency}x."
     ),
     "replicas": template("{n:grouped} {n:replica|replicas}, each on {gpus}, of at most {seqs} requests at once."),
     "start_vllm": template(
-        "vllm serve {checkpoint} --tensor-parallel-size {tp:whole}[ranked? --data-parallel-size {dp:whole} "
-        "--enable-expert-parallel] --max-model-len {max_model_len:whole} --max-num-seqs {seqs:whole} "
+        "vllm serve {checkpoint} --tensor-parallel-size {tp:whole}[ranked? --data-parallel-size {dp:whole}]"
+        "[whole? --enable-expert-parallel] --max-model-len {max_model_len:whole} --max-num-seqs {seqs:whole} "
         "--max-num-batched-tokens {batched:whole} --gpu-memory-utilization {share} --kv-cache-dtype {cache} "
         "--enable-prefix-caching",
         ranked=q.dp > 1,
+        whole=q.is_whole == 1,
     ),
     "no_command": template(
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
-    "for_approval": template("For approval, {day}"),
+    "for_approval": template("For approval, {day}. {asked}"),
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),
     "copied": template("Copied."),
@@ -127,7 +127,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
-    "nothing_taken": template("What is asked now is no valid question: there is nothing to take."),
+    "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
 }

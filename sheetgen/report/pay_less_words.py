@@ -44,7 +44,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     "kv_fp8": (
         template(f"an FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
         template(f"a little quality: calibrate its scales, and {TEST_QUALITY}"),
-        template("FP8 KV cache"),
+        template(f"FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "four_bits": (
         template(f"weights in 4 bits[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
@@ -58,12 +58,12 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
             doubted=is_text(q.sure),
         ),
         template("nights and weekends; every start takes some {start_minutes} minutes"),
-        template("working hours"),
+        template(f"working hours{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "term": (
         template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
-        template("{term} term"),
+        template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "provider": (
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),

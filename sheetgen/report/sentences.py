@@ -220,7 +220,7 @@ checkpoint_words = template(
 )
 MADE_BY_ONESELF = "quantize it, or load with the engine's own FP8"
 unknown_checkpoint = template(
-    f"no checkpoint is known: [wide?convert it|[loaded?{MADE_BY_ONESELF}|quantize it yourself]; test the quality]",
+    "none in our catalog[wide?: convert it|[loaded?: load with the engine's own FP8|]; test the quality]",
     wide=q.is_wide == 1,
     loaded=q.is_loaded == 1,
 )

@@ -96,7 +96,7 @@ function showEngineers({ record, words }) {
     if (url) item.append(element("a", text, { href: url, rel: "noreferrer" }));
     return item;
   });
-  $("sources").replaceChildren(...itemsOf([FACTS.sources_of_models[record.question.model.source]]), ...sources);
+  $("sources").replaceChildren(...itemsOf([priceWords(record), FACTS.sources_of_models[record.question.model.source]]), ...sources);
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
 }
@@ -118,12 +118,15 @@ function showDerived(record) {
   $("derived_steps").replaceChildren(derivedStep($("derived").value, valueOf));
 }
 
-// What is not worked out: of a price where it was read.
-function givenWords(name, value) {
-  if (name !== "listed_usd_per_hour") return say("given", { name, value });
-  const { offer, price_as_of: day } = shown.record;
-  return say("price_read", { name, value, rent: placeWords({ ...shown.record, n_instances: 1 }), day: day ?? "", source: sourceOf(offer) });
+// Where the price of the answer was read.
+function priceWords(record) {
+  const rent = placeWords({ ...record, n_instances: 1 });
+  return say("price_read", { rent, day: record.price_as_of ?? "", source: sourceOf(record.offer) });
 }
+
+// What is not worked out.
+const givenWords = (name, value) =>
+  name === "listed_usd_per_hour" ? `${name} = ${value}. ${priceWords(shown.record)}` : say("given", { name, value });
 
 function derivedStep(name, valueOf) {
   const step = stepOf(name, valueOf),
@@ -225,10 +228,8 @@ function showRequest({ record, words, ways, compared }) {
       rented = way.instance ? `${placeWords(way)}; ` : "";
     return `${capital(what)}: ${dollars(way.monthly_usd)} a month; ${rented}gives up ${gives_up}`;
   });
-  $("request_day").textContent = say("for_approval", { day: FACTS.as_of });
+  $("request_day").textContent = say("for_approval", { day: FACTS.as_of, asked: askedWords(record) });
   $("request_sentence").textContent = `${request.sentence}.`;
-  $("request_asked").textContent = askedWords(record);
-  $("request_link").textContent = linkOf();
   $("request_options").replaceChildren(...options);
   $("request_margin").textContent = words.margin;
   $("request_ways").replaceChildren(...itemsOf(paid));
@@ -240,7 +241,7 @@ function showRequest({ record, words, ways, compared }) {
     return [head, rent ? `${month} a month; ${rent}` : month].filter(Boolean).join(": ");
   });
   $("request_compared").replaceChildren(...itemsOf(beside));
-  $("request_about").textContent = aboutWords(record, ways);
+  $("request_about").textContent = `${aboutWords(record, ways)} ${linkOf()}`;
 }
 
 // Buttons ---------------------------------------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ whenPressed("copy", () => take(linkOf()));
 whenPressed("copy_start", () => take($("start").textContent));
 whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf(), shown.compared)));
 whenPressed("csv", () => {
-  const file = new Blob([asCsv(shown.record, shown.ways, shown.compared)], { type: "text/csv" });
+  const file = new Blob([asCsv(shown.record, shown.ways, linkOf(), shown.compared)], { type: "text/csv" });
   element("a", "", { href: URL.createObjectURL(file), download: `${shown.record.model}.csv` }).click();
 });
 whenPressed("print", () => print());

@@ -129,7 +129,7 @@ function putTexts(texts) {
   }
 }
 
-const NUMBER = /^([0-9][0-9,]*\.?[0-9]*|\.[0-9]+)([km%]?)$/;
+const NUMBER = /^([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?|[0-9]+\.?[0-9]*|\.[0-9]+)([km%]?)$/;
 
 // The number of a text: 16k tokens are 16,384, 200k people 200,000; a share is 0.9, 90% or 90. NaN for what is none.
 function numberOf(name, text) {
@@ -142,9 +142,11 @@ function numberOf(name, text) {
   return number * { "": 1, k: base, m: base ** 2 }[match[2]];
 }
 
-// The question of texts. Throws QuestionError for what is none.
+// The question of texts. Throws QuestionError with all that is none of it.
 function questionOf(texts) {
-  const question = { model: texts.model };
+  const question = { model: texts.model },
+    wrong = new Problems();
+  wrong.attempt(() => modelOf(texts.model));
   const names = [texts.load, "requests_per_user_per_day", "input_tokens", "output_tokens", "confidence", ...OPTIONAL];
   for (const name of names) {
     const text = texts[name];
@@ -155,9 +157,11 @@ function questionOf(texts) {
     const isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
     const isRight = isOff || (number >= low && number <= high && isAbove && !(is_whole && number % 1));
     const kind = is_share ? say("a_share", { low, high }) : words;
-    if (!isRight) refuse("wrong", { label: labelOf(form.elements[name]), value: `"${text.slice(0, 60)}"`, kind }, name);
+    const label = labelOf(form.elements[name]);
+    if (!isRight) wrong.attempt(() => refuse("wrong", { label, value: `"${text.slice(0, 60)}"`, kind }, name));
     question[name] = number;
   }
+  wrong.throwAll();
   for (const name of CHOICES) question[name] = texts[name];
   return { ...question, providers: texts.providers };
 }
@@ -167,12 +171,16 @@ const labelOf = (field) => field.labels[0].firstChild.textContent.trim();
 
 // The address ---------------------------------------------------------------------------------------------------------
 
-// The texts of an address; what it does not have is as usual. Throws QuestionError for what it may not have.
+// The texts of an address; what it does not have is as usual. Throws QuestionError with all that it may not have.
 function addressTexts(hash) {
   const given = [...new URLSearchParams(hash.replace(/^#/, ""))],
-    texts = { ...USUAL };
+    texts = { ...USUAL },
+    wrong = new Problems();
   for (const [name, value] of given.length ? given : OPENED) {
-    if (name === "load" || !Object.hasOwn(USUAL, name)) refuse("unknown", { name: `"${name.slice(0, 60)}"` });
+    if (name === "load" || !Object.hasOwn(USUAL, name)) {
+      wrong.attempt(() => refuse("unknown", { name: `"${name.slice(0, 60)}"` }));
+      continue;
+    }
     texts[name] = name === "providers" ? value.split(",").filter(Boolean) : value;
     if (LOADS.includes(name)) texts.load = name;
     const known = CHOICES.includes(name)
@@ -181,13 +189,10 @@ function addressTexts(hash) {
     const isKnown = CHOICES.includes(name)
       ? known.includes(value)
       : name !== "providers" || texts.providers.every((one) => known.includes(one));
-    if (!isKnown)
-      refuse("wrong", {
-        label: name,
-        value: `"${value.slice(0, 60)}"`,
-        kind: `one of ${known.filter(Boolean).join(", ")}`,
-      });
+    const kind = `one of ${known.filter(Boolean).join(", ")}`;
+    if (!isKnown) wrong.attempt(() => refuse("wrong", { label: name, value: `"${value.slice(0, 60)}"`, kind }));
   }
+  wrong.throwAll();
   return texts;
 }
 
@@ -250,11 +255,18 @@ function showProblem(message = "", name = "") {
   if (field.closest("details")) field.closest("details").open = true;
 }
 
+// What is copied, loaded and printed is of what is asked: nothing where that is no question.
+function letTake(isValid) {
+  for (const id of ["copy", "copy_start", "copy_markdown", "csv", "print"]) $(id).disabled = !isValid;
+  $("taken").textContent = isValid ? "" : say("nothing_taken", {});
+}
+
 // What is asked is no question: the last valid answer stays, in grey; where there is none, there is the message alone.
 function refused(error) {
-  showProblem(error.message, error.of);
+  showProblem(error.beside, error.of);
   $("message").textContent = (shown ? `${say("stale", {})} ` : "") + error.message;
   for (const part of document.querySelectorAll(".answer, .rest")) part.classList.toggle("stale", shown !== null);
+  letTake(false);
   if (!shown) show({});
   document.documentElement.dataset.complete = "refused";
 }
@@ -279,7 +291,8 @@ function showWays(record) {
   return ways;
 }
 
-function answerTexts(texts) {
+// What the form says of these texts beside its fields.
+function dressForm(texts) {
   for (const label of form.querySelectorAll(".of_load")) label.hidden = label.dataset.load !== texts.load;
   const ofProviders = texts.providers.length ? texts.providers : FACTS.default_providers;
   $("providers_words").textContent = ofProviders.map((id) => MARKET.providers[id] ?? id).join(", ");
@@ -290,6 +303,10 @@ function answerTexts(texts) {
     button.setAttribute("aria-pressed", String(isChosen));
   }
   $("model_name").textContent = MODELS.get(texts.model.toLowerCase())?.name ?? "";
+}
+
+function answerTexts(texts) {
+  dressForm(texts);
   try {
     const start = performance.now(),
       record = answer(questionOf(texts)),
@@ -298,6 +315,7 @@ function answerTexts(texts) {
     showProblem();
     $("message").textContent = "";
     for (const part of document.querySelectorAll(".stale")) part.classList.remove("stale");
+    letTake(true);
     show(words);
     const address = addressOf(texts);
     $("command").value = commandOf(address);
@@ -345,6 +363,7 @@ function readAddress() {
   } catch (error) {
     if (!(error instanceof QuestionError)) throw error;
     putTexts(asTyped({ ...USUAL, model: FACTS.first }));
+    dressForm(formTexts());
     refused(error);
   }
 }

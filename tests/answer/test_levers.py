@@ -25,7 +25,7 @@ def options_of(lever: Lever, model: str, context: str, users: int) -> dict[str, 
     usual = {"model": model, "context": tokens, "concurrent_requests": users, "output_tokens": 1024}
     if context == "128k":  # a lever leaves the answer's length and the targets as they are
         usual |= {"tpot_ms": 100, "ttft_ms": 53019.2}
-    number = int(lever.words.split()[0].replace(",", "")) if lever.words[0].isdigit() else 0
+    number = int(float(lever.words.split()[0].replace(",", ""))) if lever.words[0].isdigit() else 0
     after = int(lever.changed.split(" to ")[1].split()[0].replace(",", "")) if lever.family == "context" else 0
     return {
         "fp8-kv-cache": {**usual, "kv_cache_dtype": "fp8"},
@@ -37,6 +37,7 @@ def options_of(lever: Lever, model: str, context: str, users: int) -> dict[str, 
         "shorter-context": {**usual, "context": after},
         "fewer-users": {**usual, "concurrent_requests": number},
         "users-for-less": {**usual, "concurrent_requests": number},
+        "more-of-memory": {**usual, "gpu_memory_utilization": 0.95},
         "leaner-model": {**usual, "model": model_id(lever) if lever.id == "leaner-model" else model},
     }.get(lever.id)
 
@@ -56,6 +57,14 @@ def test_a_lever_is_the_answer_to_a_question_of_its_own(model: str, context: str
             assert same(lever, alone(**options)), lever.id
             asked += 1
     assert asked >= 6
+
+
+def test_a_machine_that_lacks_little_memory_is_priced_at_the_most_that_the_engine_may_take() -> None:
+    """8x RTX PRO 6000 lack some GiB for DeepSeek-R1 in FP8; 70B is held by far less at its own share."""
+    near, far = of_load("deepseek-r1", "4k", 1)["more-of-memory"], of_load("8b", "16k", 32)["more-of-memory"]
+    assert near.after is not None and "RTX PRO 6000" in near.after.candidate.gpu.short_name
+    assert same(near, alone(model="deepseek-r1", context=4096, concurrent_requests=1, gpu_memory_utilization=0.95))
+    assert near.saved_fraction is not None and near.saved_fraction > 0.1 and far.why_not
 
 
 @pytest.mark.some(1)

@@ -73,7 +73,7 @@ CELL = set(
         "runner_up",
         "why_not",
         *("levers", "host_memory"),
-        *("measured", "needs_reservation", "not_asked"),
+        *("measured", "needs_reservation", "history", "not_asked"),
         *("region", "price_as_of", "input_tokens", "output_tokens", "tpot_target_seconds", "ttft_target_seconds"),
         *("declined", "measure", "left_out", "cheaper_longer", "moves", "measured_hardware", "pay_less", "passed_over"),
         "other_terms",

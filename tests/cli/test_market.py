@@ -124,8 +124,8 @@ def test_a_sheet_is_told_of_every_load_as_it_would_be_alone() -> None:
 
 def test_what_is_told_of_is_what_one_more_option_lets_take_part() -> None:
     for more, kinds in (
-        ({"instances": "aws/p5.48xlarge"}, {"gpu"}),
-        ({"gpus": "h100"}, {"provider", "gpu"}),
+        ({"instances": "aws/p5.48xlarge"}, {"vendor", "gpu"}),
+        ({"gpus": "h100"}, {"vendor", "provider", "gpu"}),
         ({"gpus": "h100", "providers": "aws"}, {"cloud", "provider", "gpu"}),
         ({"vendors": "nvidia", "providers": "aws"}, {"cloud", "provider"}),  # which has no GPUs of AMD
         ({"providers": "azure"}, {"vendor", "cloud", "provider"}),
@@ -134,6 +134,19 @@ def test_what_is_told_of_is_what_one_more_option_lets_take_part() -> None:
         took_part = {candidate.instance for candidate in solved(**more).question.candidates}
         assert {one["kind"] for one in told} <= kinds and not took_part & {one["instance"] for one in told}, more
         assert told or "instances" in more, more
+
+
+def test_where_gpus_are_named_others_at_the_same_providers_are_sought_priced_by_the_gpu_and_of_another_vendor() -> None:
+    """Each is what one more option would let take part: GPUs that a named provider prices one by one do, and AMD's."""
+    for named, kind, gpu in (
+        ({"gpus": "h200", "providers": "nebius,aws"}, "gpu", "b200"),
+        ({"gpus": "a100", "providers": "azure"}, "vendor", "mi300x"),
+    ):
+        load = ("llama-4-scout-17b-16e", "64k", 200)
+        by_kind = {one["kind"]: one for one in cell(solved(*load, **named))["not_asked"]}
+        asked_for = cell(solved(*load, **{**named, "gpus": gpu}))
+        for key in ("instance", "n_instances", "monthly_usd"):
+            assert by_kind[kind][key] == asked_for[key], named
 
 
 def test_what_nothing_asked_for_holds_is_named_where_something_else_does() -> None:
@@ -339,9 +352,8 @@ def test_no_way_to_pay_less_names_a_checkpoint_of_another_model(model: str) -> N
     entry = Catalog().model(model)
     others = {known.hf_id for known in entry.checkpoints if known.of}
     answer = sheetgen.recommend(model=model, context="16k", concurrent_requests=64, weight_dtype="published")
-    named = {
-        way["what"].partition("weights, ")[2].partition(", ")[0] for way in answer["pay_less"] if "_" in way["kind"]
-    } - {""}
+    words = (word for way in answer["pay_less"] if "_" in way["kind"] for word in way["what"].split(", "))
+    named = {word for word in words if "/" in word}
     assert others and not named & others
     assert named <= {known.hf_id for known in entry.checkpoints if known.of is None}
     assert bool(named) == (model != "deepseek-v2-lite")

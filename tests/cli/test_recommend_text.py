@@ -211,17 +211,60 @@ def test_ways_to_pay_less_are_mildest_first_and_each_saves(index: int) -> None:
     block = PAY_LESS.search(text_of(index))
     shown = " ".join(block[0].split()) if block else ""
     money = cell_money(index)
-    texts = {f"{money(way['monthly_usd'])}: {way['what']}": way["kind"] for way in ways if way["kind"] != "hosted"}
-    sign = money(0)[0]
-    of_shown = [kind for text, kind in texts.items() if text in shown]
-    assert shown.count(sign) == sum(text.count(sign) for text, kind in texts.items() if kind in of_shown)
+    amounts = {money(way["monthly_usd"]): way["kind"] for way in ways if way["kind"] != "hosted"}
+    of_shown = [kind for amount, kind in amounts.items() if f"{amount}: " in shown]
     is_told = cell["measure_first"] and cell["measure_first"][0] in ("asked_dear", "one_each")
     decider = cell["measure"]["decider"] if "\nmeasure " in text_of(index) else None
     is_told = is_told or (decider and [way["kind"] for way in ways if way["monthly_usd"] == decider["monthly_usd"]])
-    apart = ("provider", "less_sure" if is_told else "")  # which has a place of its own; which is said elsewhere
-    mildest = [kind for kind in texts.values() if kind not in apart]
-    of_shown = [kind for kind in of_shown if kind != "provider"]
-    assert of_shown == mildest[: len(of_shown)]
+    told = [kind for kind in amounts.values() if kind != "less_sure" or not is_told]  # which is said elsewhere
+    mildest = [kind for kind in told if kind != "provider"]
+    assert {*mildest[:1], *({"term", "provider"} & set(told))} <= set(of_shown) <= set(told)
+    others = [kind for kind in mildest if kind != "term"]
+    assert [kind for kind in of_shown if kind in others] == others[: len([kind for kind in of_shown if kind in others])]
+    places = [shown.index(f"{amount}: ") for amount, kind in amounts.items() if kind in of_shown and kind in mildest]
+    assert places == sorted(places)
+
+
+FULL_SCREENS: tuple[dict[str, Any], ...] = (
+    {"model": "glm-4.5", "context": "8k", "users": 50, "requests_per_user_per_day": 100, "weight_dtype": "int4"},
+    {
+        "model": "phi-4",
+        "input_tokens": 12_000,
+        "output_tokens": 2_000,
+        "users": 10_000,
+        "requests_per_user_per_day": 40,
+        "weight_dtype": "int4",
+        "gpus": "l40s",
+        "history_hit_fraction": 0.8,
+    },
+    {"model": "glm-5.3", "input_tokens": 200, "output_tokens": 200, "concurrent_requests": 500, "providers": "gcp"},
+)
+
+
+@pytest.mark.parametrize("asked", FULL_SCREENS, ids=lambda asked: str(asked["model"]))
+def test_however_full_the_screen_it_has_the_day_the_measured_machine_and_the_ways_that_matter(
+    asked: dict[str, Any],
+) -> None:
+    """The mildest way, the best commitment, and what was not requested; in the lines of a screen."""
+    found = recommended({**asked, "as_of": "2026-11-29"}, Catalog())
+    cell, text = recommend_json(found), recommend_text(found)
+    said = " ".join(text.split())
+    assert sum(folded(line).count("\n") + 1 for line in text.split("\n")) <= MOST_LINES and cell["price_as_of"] in said
+    measured = cell["measure"]["decider"] or cell["measure"]
+    if "measure " in text and measured["instance"] != cell["instance"]:
+        assert f"1x {measured['instance']} for a day" in said
+    mildest = [way for way in cell["pay_less"] if way["kind"] not in ("less_sure", "provider", "hosted")]
+    told = (mildest[0], *(way for way in cell["pay_less"] if way["kind"] in ("term", "provider")))
+    assert [f"${way['monthly_usd']:,.0f}: " in said for way in told] == [True] * len(told) and len(told) == 3
+
+
+def test_spot_stands_beside_its_price_on_demand_and_every_commitment_below_it() -> None:
+    found = recommended({"model": "70b", "context": "4k", "requests_per_second": 0.5, "purchase": "spot"}, Catalog())
+    cell, text = recommend_json(found), " ".join(recommend_text(found).split())
+    below = [one for kind, one in cell["by_purchase"].items() if kind.startswith("reserved")]
+    assert len(below) == 2 and all(one["monthly_usd"] < 0.98 * cell["monthly_usd"] for one in below)
+    for one in (*below, cell["by_purchase"]["on-demand"]):
+        assert f"${one['monthly_usd']:,.0f}" in text
 
 
 def test_all_has_every_reason_and_the_details() -> None:
@@ -242,6 +285,20 @@ def test_a_history_that_memory_loses_before_the_person_asks_again_is_said() -> N
     assert "history" in labels_of({**seldom, **history, "requests_per_user_per_day": 3})
     assert "history" not in labels_of(seldom)
     assert "history" not in labels_of({**seldom, **history, "input_tokens": 500, "users": 3})
+
+
+def test_a_lost_history_has_what_the_load_takes_where_it_is_read_anew() -> None:
+    """What the same question is answered without a history; 2 places free at 0.17 a second are 10 s."""
+    asked: dict[str, Any] = {"model": "qwen2.5-72b", "input_tokens": 12_000, "output_tokens": 50, "users": 200}
+    kept, anew = (
+        recommend_json(recommended({**asked, **more}, Catalog())) for more in ({"history_hit_fraction": 0.8}, {})
+    )
+    history = kept["history"]
+    assert history["read_anew"] == {key: anew[key] for key in ("instance", "n_instances", "monthly_usd")}
+    assert history["read_anew"]["monthly_usd"] > kept["monthly_usd"] and anew["history"] is None
+    free = kept["memory_holds"] - kept["concurrent_requests"]
+    assert history["kept_seconds"] == pytest.approx(free / kept["requests_per_second"])
+    assert history["asks_again_seconds"] == pytest.approx(200 / kept["requests_per_second"])
 
 
 def test_vendors_are_no_filter_where_a_gpu_is_named() -> None:

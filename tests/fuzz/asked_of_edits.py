@@ -32,6 +32,7 @@ NEWER = tuple(
 )
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
 AS_THEY_STAND = ("decision_", "case_", "speed_pace", "speed_requests", "output_", "money_model")
+FOLLOW = ("decision_tpot_ms", "decision_ttft_ms")  # the tokens, until somebody types over them
 
 
 def asked(start: Mapping[str, Any], yellow: Yellow, edits: Mapping[Key, Any]) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def _headline(yellow: Yellow, now: Mapping[str, Any]) -> str:
 
 
 def _typed(now: Mapping[str, Any], typed_over: Mapping[str, Any], edits: Mapping[Key, Any]) -> dict[str, Any]:
-    inputs = {name: value for name, value in now.items() if name.startswith(AS_THEY_STAND)}
+    inputs = {name: value for name, value in now.items() if name.startswith(AS_THEY_STAND) and name not in FOLLOW}
     inputs |= {name: value for name, value in typed_over.items() if input_kind(name) is not None}
     typed: dict[str, Any] = {"inputs": inputs}
     for table, row, column in (key for key in edits if key[0] != "inputs"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from sheetgen.answer.levers import EveryLever, levers_of_sheet
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.book.change_log import values_as_built
-from sheetgen.book.decision_choices import decision
+from sheetgen.book.decision_choices import TARGETS, Choices, decision
 from sheetgen.book.sheets import Book, Ref, column_name
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
@@ -98,7 +98,7 @@ class Workbook:
         catalog = books.catalog()
         try:
             solved = solve(ask(catalog, asked(self.options, self.yellow, edits)))
-            one = decision(solved)
+            one = self._targets_as_built(decision(solved), edits)
         except SheetgenError as error:
             raise Refused("; ".join(error.problems)) from error
         # A workbook answers at an even chance where nothing served a context at the confidence when it was built.
@@ -107,6 +107,13 @@ class Workbook:
         book = book_for(solved, self.levers, one, values_as_built(self.book))
         after = written(book)
         return After(solved, after, tuple(self._against_solve(solved, book, after)))
+
+    def _targets_as_built(self, choices: Choices, edits: Edits) -> Choices:
+        """Decision's choices with the targets that were typed, or that stand or follow the tokens as built."""
+        built = decision(self.solved)
+        typed = {name for name in TARGETS if ("inputs", f"decision_{name}") in edits}
+        standing = {name: built.picked[name] for name in TARGETS if name not in typed}
+        return replace(choices, picked={**choices.picked, **standing}, follows=built.follows - typed)
 
     def _against_solve(self, solved: Solution, book: Book, after: Written) -> Iterator[str]:
         """The workbook is held against this book; here the book is held against what it was made of."""

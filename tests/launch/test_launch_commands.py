@@ -242,6 +242,25 @@ def test_experts_whose_blocks_would_be_cut_are_dealt_out_whole(
         assert ("--enable-expert-parallel" in words(flags["vllm"])) == is_cut, tensor_parallel_size
 
 
+def test_other_weights_of_an_architecture_are_dealt_out_as_its_own() -> None:
+    """A name of `same_architecture` has the experts, and where it is published in its precision the blocks, of the
+    entry: MiniMax-M2 at TP 8 is 192 wide, which vLLM refuses to cut into blocks of 128."""
+    catalog, n_whole = Catalog(), 0
+    for entry in catalog.models():
+        stored = [
+            one for one in entry.own_checkpoints if "blocks of 128" in one.format and (entry.expert_width or 0) % 1024
+        ]
+        for name in entry.same_architecture if stored else ():
+            dtype, other = stored[0].weight_dtype, catalog.resolve_model(name)[0]
+            known = other.checkpoint(dtype)
+            assert other.splits_scale_blocks(known.hf_id if known else other.hf_id, dtype, 8), name
+            n_whole += 1
+    assert n_whole > 3
+    asked = {"weight_dtype": "fp8", "gpu": "b200", "tensor_parallel_size": 8, "context_tokens": 4096}
+    for name in ("MiniMaxAI/MiniMax-M2", "minimax-m2", "Qwen/Qwen3-235B-A22B-Instruct-2507"):
+        assert "--enable-expert-parallel" in words(written(("vllm",), model=name, **asked)[0]["vllm"]), name
+
+
 def test_data_parallel_ranks() -> None:
     flags, _ = written(**POINTS["r1-dp"])
     vllm, sglang = flags_of(words(flags["vllm"])), flags_of(words(flags["sglang"]))

@@ -26,7 +26,7 @@ function beside(question) {
       loads: program.gridOfLoads(found.solved).map((row) => ({ ...row, rented: row.rented.map((one) => one?.monthly_usd ?? null) })),
       request: program.requestWords(found),
       markdown: program.asMarkdown(found, words, ways, "https://a.example/#x", [other(question)]),
-      csv: program.asCsv(found, ways, [other(question)]),
+      csv: program.asCsv(found, ways, "https://a.example/#x", [other(question)]),
       about: program.aboutWords(found, ways),
       derived: program.DERIVED_ROOTS.map((name) => program.stepOf(name, valueOf)),
     };

@@ -30,13 +30,22 @@ from sheetgen.report.build_page import build_page
 
 SCRIPT = Path(__file__).with_name("answer_beside.js")
 USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
+# At TP 8 tensor parallelism would cut the blocks that share a scale.
+WHOLE_EXPERTS: Question = {
+    "model": "qwen3-coder-480b-a35b",
+    "concurrent_requests": 32,
+    "input_tokens": 1500,
+    "output_tokens": 200,
+}
 FEW: list[Question] = [
     USERS,
     {"model": "deepseek-v3", "concurrent_requests": 32, "input_tokens": 3072, "output_tokens": 1024},
     {"model": "8b", "requests_per_second": 4.5, "input_tokens": 3072, "output_tokens": 256},
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
+    WHOLE_EXPERTS,
+    {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024},  # on hardware without runs
 ]
-NAMES = ("70b", "deepseek-v3", "8b")
+NAMES = ("70b", "deepseek-v3", "8b", "qwen3-coder-480b-a35b")
 
 
 def plainly_called(known: Any) -> Any:
@@ -110,6 +119,8 @@ def test_beside_a_few(tmp_path: Path) -> None:
     assert [text for question, page in zip(FEW, pages, strict=True) for text in wrong_beside(question, page)] == []
     assert [bool(page["start"]) for page in pages] == [True] * len(FEW)
     assert all(page["log"] for page in pages)
+    whole = pages[FEW.index(WHOLE_EXPERTS)]["start"]
+    assert "--tensor-parallel-size 8 --enable-expert-parallel" in whole
 
 
 @pytest.mark.long
@@ -200,7 +211,17 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     month = f"${page['month']:,.0f}"
     assert page["markdown"].startswith("**Run Llama 3.1 70B for 320 people's requests: ") and month in page["markdown"]
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
-    first, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
+    assert asked in page["markdown"] and "in FP8" in page["markdown"]
+    first, sure, measured, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
+    assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
+    assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
+    assert (measured["way"], float(measured["once_usd"])) == (
+        "measure_first",
+        (page["measure"]["decider"] or page["measure"])["usd"],
+    )
+    assert not measured["monthly_usd"]
     assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
     assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""

@@ -225,7 +225,9 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}&compare=8b:recommended,nosuch:bf16")
     page.evaluate(OPENED)
     steps = page.evaluate(TEXT.format("steps_words"))
-    assert re.fullmatch(r"\$[\d,]+ a month carries up to [\d,]+ people; the next step is \$[\d,]+", steps)
+    assert re.fullmatch(
+        r"\$[\d,]+ a month carries up to [\d,]+ people, at least 70% sure; the next step is \$[\d,]+", steps
+    )
     assert page.evaluate("document.querySelector('#curve svg').getAttribute('aria-label')").startswith("$")
     assert page.evaluate(TEXT.format("start")).startswith("vllm serve ")
     assert "Maximum concurrency for 16,384 tokens per request" in page.evaluate(TEXT.format("log"))
@@ -235,6 +237,15 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     compared = "[...document.querySelectorAll('#compared tr')].map((row) => row.textContent)"
     own, other, wrong = page.evaluate(compared)
     assert own.startswith("Llama 3.1 70B") and other.startswith("Llama 3.1 8B") and "No model is called nosuch" in wrong
+    page.evaluate("document.querySelector('[data-derives=kv_bytes_per_token]').click()")
+    assert "= 327,680" in page.evaluate(TEXT.format("derived_steps"))
+    page.evaluate("document.querySelector('[data-derives=monthly_usd]').click()")
+    for name in ("hourly usd", "price usd per hour", "listed usd per hour"):
+        page.evaluate(
+            "[...document.querySelectorAll('#derived_steps button[aria-expanded=false]')]"
+            f".find((one) => one.textContent === {name!r})?.click()"
+        )
+    assert "Source: " in page.evaluate(TEXT.format("derived_steps"))
     page.evaluate("document.querySelector('[data-derives=chance]').click()")
     assert "chance" in page.evaluate(TEXT.format("derived_steps"))
     page.evaluate("document.querySelector('#derived_steps button').click()")
@@ -248,6 +259,7 @@ def test_print_gives_the_request(page: Browser, address: str) -> None:
     text = page.evaluate(TEXT.format("request"))
     month = page.evaluate(TEXT.format("month"))
     assert f"Run Llama 3.1 70B for 640 people's document questions: {month} a month." in text
+    assert "prompts of 15,360 tokens, answers of 1,024" in text and "in FP8" in text and "#model=70b" in text
     assert "Approve as sized" in text and "What could go wrong" in text and "Not in the price" in text
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("document.getElementById('request').hidden")
@@ -289,17 +301,38 @@ def test_a_share_is_typed_in_any_way(page: Browser, address: str, text: str) -> 
 def test_a_wrong_field_says_so_and_the_last_answer_stays(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
     month = page.evaluate(TEXT.format("month"))
-    for field, text in (("[name=users]", "12x"), ("[name=ttft_ms]", "soon"), ("[name=input_tokens]", "100m")):
+    taken = (
+        "['copy', 'copy_start', 'copy_markdown', 'csv', 'print'].filter((id) => document.getElementById(id).disabled)"
+    )
+    for field, text in (
+        ("[name=users]", "12x"),
+        ("[name=users]", "1,5"),
+        ("[name=ttft_ms]", "soon"),
+        ("[name=input_tokens]", "100m"),
+    ):
         type_in(page, field, text)
         assert page.evaluate(TEXT.format("month")) == month
         assert page.evaluate("document.querySelectorAll('.answer.stale, .rest.stale').length") == 2
         assert page.evaluate(TEXT.format("message")).startswith("This is the last valid answer. ")
+        assert len(page.evaluate(taken)) == 5
         beside = f"document.querySelector({field!r}).parentElement.querySelector('#problem').offsetHeight"
         assert page.evaluate(beside) > 0
         assert page.evaluate(f"document.querySelector({field!r}).getAttribute('aria-describedby')") == "problem"
         page.open(f"{address}#{address_of(SHOWN[0])}")
         assert page.evaluate("document.querySelectorAll('.stale, [aria-invalid=true]').length") == 0
+        assert page.evaluate(taken) == []
     assert page.problems == []
+
+
+def test_all_that_is_wrong_is_said(page: Browser, address: str) -> None:
+    """Of an address and of the fields; and the rest of the form is dressed."""
+    page.open(f"{address}#model=nonsense&users=-3&output_tokens=0")
+    message = page.evaluate(TEXT.format("message"))
+    assert "nonsense" in message and '"-3"' in message and "a whole number from 1" in message.split("Answer, tokens")[1]
+    page.open(f"{address}#foo=bar&region=mars")
+    message = page.evaluate(TEXT.format("message"))
+    assert '"foo"' in message and '"mars"' in message
+    assert "AWS" in page.evaluate(TEXT.format("providers_words"))
 
 
 SEARCHED = {

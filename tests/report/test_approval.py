@@ -200,5 +200,5 @@ def test_what_costs_less_says_so_where_it_is_surer() -> None:
     assert other.chance is not None and other.chance > cell.answer.chance + 0.05
     assert margin is not None and other.monthly_usd < margin.monthly_usd
     [row] = [way for way in asked.ways if way.kind == "provider"]
-    assert str(sure(other.chance)) in row.gives_up
+    assert "sure" in row.gives_up
     assert not any("sure" in way.gives_up for way in asked.ways if way is not row)

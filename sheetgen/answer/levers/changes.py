@@ -28,6 +28,7 @@ from sheetgen.answer.levers.looser_targets import (
     steps_down,
     tighter,
 )
+from sheetgen.answer.pay_less import MORE
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND
 from sheetgen.answer.solution import Fit, Solution, short_tokens
 from sheetgen.catalog.hardware import Workload
@@ -74,6 +75,7 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     for row in open_rows:
         plans.lower_precisions(row)
         plans.smaller_loads(row)
+        plans.more_of_memory(row)
         plans.bigger_gpus(row)
         plans.host_memory(row)
     plans.next_steps(open_rows)
@@ -398,6 +400,34 @@ class Plans:
 
     # Levers of hardware. Host memory is an indication, never a price: each step of decoding reads the bytes again, so
     # every token waits.
+
+    def more_of_memory(self, row: int) -> None:
+        """The lever of a load, where GPUs that cost clearly less lack less memory than the engine may take more."""
+        share = self.question.settings.gpu_memory_utilization
+        most = self.launcher.most_share if self.launcher else share
+        if self._nearly_held(row, most - share):
+            settings = replace(self.question.settings, gpu_memory_utilization=most)
+            changed = f"share of GPU memory {share:g} to {most:g}"
+            self.plan(MORE, row, Change(row, settings=settings), words=f"{most:g} of GPU memory", changed=changed)
+        else:
+            self.plan(MORE, row, why_not="no cheaper GPUs lack as little memory as the engine may take more")
+
+    def _nearly_held(self, row: int, more: float) -> bool:
+        """Whether any offer that is clearly cheaper in one machine lacks less than a further share of its memory."""
+        solved = self.solved
+        profiles = [one.profile for one in solved.offers]
+        needed, left, runs = (solved.sequences[name] for name in ("charge_bytes", "counted_kv_budget_bytes", "runs"))
+        short = (needed[row] - left[row])[profiles]
+        gained = more * numpy.array(
+            [self.question.candidates[one.candidate].gpu.memory.engine_bytes for one in solved.offers]
+        )
+        clearly = 1 - self.assumption("clearly_cheaper_fraction")
+        months = solved.grid.spread("instance_month_usd", ("offer",))
+        is_cheaper = months < clearly * (
+            solved.choices[row].monthly_usd if solved.choices[row].offer is not None else inf
+        )
+        is_held = solved.costs["n_instances"][row] > 0
+        return bool((is_cheaper & ~is_held & (runs[row][profiles] == 1) & (short > 0) & (short < gained)).any())
 
     def bigger_gpus(self, row: int) -> None:
         """The lever of a load; what is bigger is known when it is worked out."""

@@ -1,0 +1,43 @@
+"""A person's history that GPU memory loses before the next question: what the load takes where it is read anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sheetgen.answer.answer_record import ChosenRecord, HistoryRecord, RentalRecord
+from sheetgen.answer.picks import pick
+from sheetgen.answer.solution import Solution
+from sheetgen.answer.solve import tables
+from sheetgen.question.inputs import HISTORY
+from sheetgen.question.sheet_question import with_stated
+from sheetgen.sizing import people
+
+
+def lost_histories(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, HistoryRecord]:
+    """By load of people who ask again only after GPU memory lost their history how long it is kept, and what is rented
+    where the same question is asked with no history, at the default targets of that."""
+    question = solved.question
+    lost: dict[int, tuple[float, float]] = {}
+    for row, answer in chosen.items():
+        load = question.loads[row]
+        rate = float(solved.loads["load_requests_per_second"][row])
+        if not (load.users and load.requests_per_second and question.workload_of(row).history_hit_fraction):
+            continue
+        kept = float(people.history_kept_seconds(answer.memory_holds, load.concurrent_requests, rate))
+        again = float(people.asks_again_seconds(load.users, rate))
+        if kept < again:
+            lost[row] = kept, again
+    if not lost:
+        return {}
+    stated = {**question.stated, HISTORY: dict.fromkeys(question.stated[HISTORY], 0.0)}
+    workloads = with_stated(question.workloads, stated, question.settings, question.reference)
+    loads = tuple(question.loads[row] for row in lost)
+    others = tables(replace(question, workloads=workloads, loads=loads, headline=(loads[0].workload, loads[0].tier)))
+    return {
+        row: HistoryRecord(
+            *times,
+            pair and RentalRecord(others.candidate(pair[0].offer).instance, pair[0].n_instances, pair[0].usd),
+        )
+        for (row, times), pair in zip(lost.items(), pick(others.grid), strict=True)
+    }
