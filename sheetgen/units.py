@@ -68,6 +68,10 @@ DTYPES: dict[str, Dtype] = {
     )
 }
 DTYPE_ALIASES = {"fp8_e4m3": "fp8"}
+ENGINE_DTYPES = {  # as PyTorch and the engines' flags write a precision
+    "bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float8_e4m3": "fp8",
+    "float8_e4m3fn": "fp8", "float8_e5m2": "fp8_e5m2",
+}  # fmt: skip
 KV_ALIASES = {"int8_per_token_head": "int8", "int4_per_token_head": "int4"}  # of the KV cache alone, by vLLM's names
 SAME_SIZE = {"fp8_per_token_head": "int8", "nvfp4_4over6": "nvfp4"}  # as another precision of the KV cache
 # Of the KV cache alone, by the names that vLLM 0.33.0 has for them (config/cache.py), with what they take.

@@ -55,6 +55,8 @@ from sheetgen.formula import Formula, is_number, is_text, where
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
+from sheetgen.report.page import Text
+from sheetgen.report.wording import regions_of_prices
 from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
@@ -86,6 +88,10 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Requests at once multiplier", "context": "Context multiplier", "price": "Price multiplier"}
+OF_PEOPLE = (
+    "People are as many at once as where both times just meet their targets.",
+    "sheetgen recommend --users counts at the machines' own speed: often cheaper.",
+)
 GIVES_UP_QUALITY = "quality: test"
 
 
@@ -108,7 +114,7 @@ class DecisionSheets:
         self.sheet.widths, self.sheet.n_printed = dict(WIDTHS), N_COLUMNS
         self.inputs: dict[str, Ref] = {}  # by defined name
         catalog = build_lists(solved, one, of)
-        self.picked = self._choices()
+        self.picked = self._choices(regions_of_prices(solved.question))
         self.data = build_data(self.picked, of, self.wiring)
         self._load()
         self._cases()
@@ -135,7 +141,7 @@ class DecisionSheets:
         words = precision, f"context {CASES[context.case]}", f"level {context.level}", f"requests {requests + 1}"
         return ", ".join(word for word in words if word)
 
-    def _choices(self) -> dict[str, Ref]:
+    def _choices(self, regions: Text) -> dict[str, Ref]:
         """The yellow cells, with names in_decision_...."""
         sheet, picked = self.sheet, dict[str, Ref]()
         sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "subtitle")
@@ -148,12 +154,26 @@ class DecisionSheets:
             if name in self.one.follows:
                 usual = self._target(name, picked["context_tokens"], picked["answer_tokens"])
                 cell = replace(cell, value=usual.value, formula=usual.expr(sheet.name))
-            sheet.text(row, CHOICE - 1, label, "plain")
+            if name == "concurrent_requests":
+                sheet.compute(row, CHOICE - 1, sentences.at_once_label, picked, role="plain")
+            else:
+                sheet.text(row, CHOICE - 1, label, "plain")
             picked[name] = sheet.put(row, CHOICE, cell, f"in_decision_{name}")
             sheet.heights[row] = 17
+        self._mark_unused(picked)
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
+        sheet.text(self.row, 0, str(regions), "remark")
         self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
         return picked
+
+    def _mark_unused(self, picked: Mapping[str, Ref]) -> None:
+        """What does not count is grey: requests at once beside people, questions a day without them."""
+        people = picked["users"]._replace(name=None).expr(self.sheet.name).text
+        for name, rule in (
+            ("concurrent_requests", f"AND(ISNUMBER({people}),{people}>0)"),
+            ("requests_per_user_per_day", f"IF(AND(ISNUMBER({people}),{people}>0),0,1)"),
+        ):
+            self.sheet.marked.append(([(picked[name].row, picked[name].column)], rule, "unused"))
 
     def _target(self, name: str, context: Source, answer: Source) -> Lookup:
         """The target that follows a context and its answer."""
@@ -348,6 +368,8 @@ class DecisionSheets:
         for at, (one, given, role) in enumerate(lines, row + 1):
             sheet.compute(at, ANSWER, one, given, role=role)
         sheet.link(row + 1 + len(lines), ANSWER, found["room_words"], TEXT, "plain")
+        for at, counted in enumerate(OF_PEOPLE, row + 2 + len(lines)):
+            sheet.text(at, ANSWER, counted, "remark")
         self.monthly, self.found = monthly, found
         self.of.names |= {
             "rec_decision_instance": found["instance"],
@@ -506,11 +528,15 @@ class DecisionSheets:
             sheet.texts(at, 1, ("", ""), "plain_last")
             env: dict[str, Source] = {**inputs, "n_months": ZERO, **way, "base_usd": usd}
             env["instance"] = way.get("type", NO_VALUE)
+            env |= {"chance": way.get("chance", NO_VALUE), "base_chance": self.found["chance"]}
             sheet.compute(at, ANSWER, words, env, role="plain_last")
             env["way_usd"] = sheet.compute(at, 4, figures.usd_of_way, env, role="grid_number")
             commits = figures.commits_usd if "owned_capex_usd" not in way else figures.purchase_of_way
             env["commits_usd"] = sheet.compute(at, 5, commits, env, role="grid_number")
-            if isinstance(gives_up, str):
+            if isinstance(gives_up, str) and "chance" in way:
+                env["gives_up"] = constant(gives_up)
+                sheet.compute(at, 6, sentences.way_gives_up, env, role="beside_number")
+            elif isinstance(gives_up, str):
                 sheet.text(at, 6, gives_up, "beside_number")
             else:
                 sheet.compute(at, 6, gives_up, env, role="beside_number")

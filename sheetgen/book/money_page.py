@@ -13,7 +13,7 @@ MONTHS = cost.CONSTANTS["months_in_three_years"]
 SHOWN = (1, *range(6, MONTHS - 6, 6), MONTHS)  # months to whose end the cash is shown
 OWNED = "owned"
 WAYS = {**{purchase: one.words for purchase, one in units.PURCHASES.items()}, OWNED: "owned"}
-CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 400, 300
+CHART_AT, CHART_WIDTH, CHART_HEIGHT = len(WAYS) + 1, 370, 300
 WHAT_IS_PAID = (
     "Renting: the hardware above, renewed at today's price and counted by the month (a capacity block is paid ahead).",
     "Owning: the purchase at the base price, then power and site. Nothing is discounted, and no contingency is in it.",

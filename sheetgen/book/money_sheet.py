@@ -32,8 +32,8 @@ from sheetgen.units import DATE, FACTOR, ONE_DECIMAL, PERCENT, PLAIN, TEXT, TWO_
 LISTED = "list_money_model"
 SOURCE_HEIGHT = 27.0  # of a row of two lines
 NOT_GIVEN = (
-    "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use. A host does not give "
-    "weights of your own or data that stay at home. Each class is the hardware above, rented in it."
+    "For the tokens of the people above in a month; over 100 %: the host is cheaper at any use.",
+    "A host does not give weights of your own or data that stay at home. Each class rents the hardware above.",
 )
 NOT_IN_IT = (
     "GPUs are powered and housed in every hour. Staff, network between servers and licences are not in it; "
@@ -50,6 +50,7 @@ UNITS = (
     ("$ per million answer tokens", "usd_per_million_output_tokens", USD_CENTS),
     ("$ per million tokens", "usd_per_million_tokens", USD_CENTS),
 )
+OF_THE_PEOPLE = "$ per million tokens that these people ask for"
 PRICE_HEADS = (
     "Where the price is from", "List price, $ per hour", "Discount", "Paid, $ per hour", "Hours a month", "Provider",
     "Purchase class", "Price date", "Price age", "Region", "", "",
@@ -92,11 +93,15 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     headline = choose(wiring.ref("calc_money_model"), wiring.headline_usd)  # two rows a model on the first sheet
     wiring.of_money.append((str(wiring.ref("in_money_model").value), block.sums[0], headline))
     _source(block)
-    block.head("Unit costs", *(label for label, _, _ in UNITS), "Utilization")
+    block.head("Unit costs", *(label for label, _, _ in UNITS), "at a utilization of", OF_THE_PEOPLE)
     block.label("All replicas together")
     for column, (_, fact, display) in enumerate(UNITS, 1):
         block.show(column, block.of(fact), display)
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
+    asked = {
+        f"million_{kind}_tokens_per_month": block.of(f"hosted_million_{kind}_tokens") for kind in ("input", "output")
+    }
+    block.compute(2 + len(UNITS), cost.usd_per_million_tokens, {**asked, "monthly_usd": block.of("monthly_usd")})
     block.row += 1
     _providers(block, add_providers(wiring, n_providers, block.at, wiring.ref("calc_money_model")))
     _owned(block, on_demand)
@@ -377,8 +382,10 @@ def _hosted(block: Block) -> None:
         for column, (name, _) in zip((HOURLY, after, after + 1), HOST_PRICES, strict=True):
             block.show(column, entry(hosts.range(name), place, above_zero), USD_CENTS)
         block.row += 1
-    block.label(NOT_GIVEN, role="unit")
-    block.row += 2
+    for line in NOT_GIVEN:
+        block.label(line, role="unit")
+        block.row += 1
+    block.row += 1
 
 
 def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:

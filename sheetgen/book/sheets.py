@@ -324,7 +324,7 @@ class Sheet:
     widths: dict[int, float] = field(default_factory=dict)
     heights: dict[int, float] = field(default_factory=dict)  # least ones: the writer makes room for wrapped texts
     status_cells: list[tuple[int, int]] = field(default_factory=list)
-    marked: list[tuple[list[tuple[int, int]], str]] = field(default_factory=list)  # cells, blue where a formula holds
+    marked: list[tuple[list[tuple[int, int]], str, str]] = field(default_factory=list)  # cells, a rule, a tint
     page_breaks: list[int] = field(default_factory=list)  # rows that begin a printed page
     folded: tuple[int, int] | None = None  # rows that one click on the row above them shows
     rows_printed: int | None = None  # those below are for the screen alone; None: all

@@ -228,6 +228,8 @@ class SizingSheet:
                     "n_models": count_filled(area),
                 }
                 sheet.compute(self.row, column, together_usd, env, role="light")
+            together = inputs["together"].expr(sheet.name).text
+            sheet.marked.append(([(self.row, USD_AT), (self.row, YEAR_AT)], f'{together}<>"yes"', "blank"))
             self.row += 1
         for line in NOTES:
             sheet.text(self.row, 0, line, "remark")
@@ -313,7 +315,7 @@ class SizingSheet:
         for (w, t), cells in self.asked.items():
             number, tier = numbers[w], self.groups[t][1]
             texts = (ref._replace(name=None).expr(NAME).text for ref in (workload, number, requests, tier))
-            self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts)))
+            self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts), "asked"))
 
     def _load(self, row: int, left: int, at: Lookup) -> None:
         """What a load takes: its price and its KV cache, and below them what to rent."""
@@ -361,9 +363,9 @@ class SizingSheet:
     def foot(self, page: Page) -> None:
         """What to change where memory runs out, what is assumed, and dates."""
         sheet, wiring = self.sheet, self.wiring
-        self._bar("If it runs out of memory", "runs out", "", "change first")
+        self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:
-            for column, text in ((0, death.where), (1, death.bill), (3, death.first_change)):
+            for column, text in ((0, death.where), (1, death.bill), (3, death.first_change), (5, death.looks_like)):
                 sheet.text(self.row, column, str(text), "remark")
             sheet.heights[self.row] = 13
             self.row += 1

@@ -78,6 +78,9 @@ def recommendation(
             return [*asked, *([""] if shown.has_gap else []), answer_words(question, cell), rows]
 
         shown = LEAST_SHOWN if more else Shown()
+        if more and n_lines(drawn(shown)) > MOST_LINES:
+            more.clear()  # the last to give way
+            return "\n".join(drawn(shown))
         for also in ALSO_SHOWN if more else ():
             fuller = shown._replace(**also)
             shown = fuller if n_lines(drawn(fuller)) <= MOST_LINES else shown

@@ -50,6 +50,7 @@ HEADINGS = {
     "Engine": ("engine", "precision", "limits", "caches", "kv_budget", "kv_offload_gib", "flags"),
     "Output": (),  # and all else
 }
+SWITCH = "0|1"  # the metavar of an option that may stand alone, as an engine's own flag does: 1
 MOST_IN_A_LIST = 20  # options of a help without headings
 OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change no answer
 
@@ -122,6 +123,8 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
                 metavar, about = of_table if isinstance(part, str) else part[1:] or of_table
                 spellings = [f"--{name.replace('_', '-')}", *([SHORT[name]] if name in SHORT else []), name]
                 flag: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True, "flag_value": "yes"}
+                if metavar == SWITCH:
+                    flag |= {"is_flag": False, "flag_value": "1"}
                 if option.repeated:
                     flag |= {"multiple": True, "callback": lambda _, __, texts: list(texts) or None}
                 if name != without:

@@ -14,7 +14,8 @@ from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.bench_command import bench_command
 from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
-from sheetgen.launch.start_lines import Started, start_lines
+from sheetgen.launch.size_command import size_command
+from sheetgen.launch.start_lines import ROOMY, Started, start_lines
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, engine_defaults
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
@@ -31,8 +32,9 @@ class Launch(NamedTuple):
     flags: dict[str, Flags]
     advice: Advice
     started: Mapping[str, float]  # every quantity of a replica: as its command starts it, where there is one
-    serve: str | None = None  # the command under the answer's own engine, and its benchmark
+    serve: str | None = None  # the command under the answer's own engine, its benchmark, and `size` of the same replica
     bench: str | None = None
+    size: str | None = None
 
     def record(self) -> dict[str, Any]:
         """The start commands, and flags and stack as `size --flags --json` has them; no flags where none were asked
@@ -65,6 +67,7 @@ def launches(answer: Record, question: Question, engines: tuple[str, ...], catal
             flags.get(own),
             pairs[place],
             {name: column[place] for name, column in numbers.items()},
+            catalog,
         )
         for place, (row, (flags, advice)) in enumerate(zip(points, flags_for(every, pairs, catalog), strict=True))
     }
@@ -76,6 +79,7 @@ def _launch(
     own: Flags | None,
     pair: tuple[Mapping[str, Any], Mapping[str, Any]],
     numbers: Mapping[str, float],
+    catalog: Catalog,
 ) -> Launch:
     """The launch of an answer; `own` are the flags of its own engine, by which it is measured. pair: the inputs of its
     replica, and their record."""
@@ -84,7 +88,8 @@ def _launch(
     if own is None or printed is None or own.written is None:
         return Launch(flags, advice, {**numbers, **sized})
     serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, point)
-    return Launch(flags, advice, {**printed.known, **printed.answer}, serve, bench)
+    size = size_command(point, printed, own.launcher, catalog)
+    return Launch(flags, advice, {**printed.known, **printed.answer}, serve, bench, size)
 
 
 def with_launch_rows(
@@ -108,21 +113,21 @@ def with_launch_rows(
         for row, cell, launch in zip(rows, cells.values(), launched.values(), strict=True)
         if (flags := launch.flags.get(engine)) and flags.written
     ]
+    subject = next(row for row, cell in cells.items() if cell.model == answer.of_replica["model"])
+    sized = launched if len(launched) <= ROOMY else (subject,)
     return replace(
         page,
         replicas=rows,
+        sized_by=tuple(filter(None, (launched[row].size for row in sized))),
         start=start_lines(models),
         findings=(memory_finding(rows), speed_finding(rows), breaks_finding(rows)),
-        started_deaths=_deaths(answer, question, cells, launched),
+        started_deaths=_deaths(answer, question, launched[subject]),
     )
 
 
-def _deaths(
-    answer: Record, question: Question, cells: Mapping[int, CellRecord], launched: Mapping[int, Launch]
-) -> tuple[FingerprintRow, ...]:
+def _deaths(answer: Record, question: Question, launch: Launch) -> tuple[FingerprintRow, ...]:
     """Where the subject's replica dies, with its numbers as it is started."""
-    subject = next(row for row, cell in cells.items() if cell.model == answer.of_replica["model"])
-    numbers = bills_as_started(answer.of_replica, launched[subject].started)
+    numbers = bills_as_started(answer.of_replica, launch.started)
     prints = fingerprints_of(replace(answer, of_replica=numbers), question)
     return tuple(one.on_page(named=False) for one in prints)
 

@@ -17,7 +17,7 @@ from sheetgen.writers.formats import Options
 from sheetgen.writers.html import strict_environment, visible, web_logo
 
 FOLDER = "live"  # of the templates
-COMMENT = re.compile(r"(?m)^ *//.*\n")  # a line of a script that a browser need not read
+UNREAD = re.compile(r"(?m)^ *//.*\n|^ +")  # of a script what a browser need not read: indents, lines of comment
 
 
 def write_live(facts: Json, options: Options) -> bytes:
@@ -25,7 +25,7 @@ def write_live(facts: Json, options: Options) -> bytes:
     folder, brand = options.templates / FOLDER, options.brand
     page = "".join((folder / name).read_text(encoding="utf-8") for name in ("page.js", "beside.js"))
     read_facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
-    script = COMMENT.sub("", "\n".join((runtime(), read_facts, live_program(facts["has_draft"]), page)))
+    script = UNREAD.sub("", "\n".join((runtime(), read_facts, live_program(facts["has_draft"]), page)))
     style = (folder / "live.css").read_text(encoding="utf-8")
     document = (
         strict_environment(folder, visible)

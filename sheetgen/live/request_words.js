@@ -59,6 +59,7 @@ function testWords(record, margin, isSure, measure) {
     requests: requestsWord(record.question),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: sureWords(measure.decider && even ? even.chance : record.chance),
+    sized: sureWords(record.chance),
     month: lessOf(record.monthly_usd),
     higher: margin ? lessOf(margin.monthly_usd) : "",
     level: sureWords(FACTS.levels.sure),
@@ -101,10 +102,26 @@ function* servedOf(record) {
   }
 }
 
+// What a failed machine does, and what a spare costs.
+function failsWords({ question, n_instances, n_replicas, pipeline_parallel_size: stages, served_at_target: served, concurrent_requests, requests_per_second, monthly_usd }) {
+  const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
+    left = (served * (n_instances - lost)) / n_instances,
+    asked = question.isRate ? requests_per_second : concurrent_requests;
+  return say("request_fails", {
+    machines: machinesWords(n_instances),
+    n_instances,
+    left: count(Math.floor(left)),
+    asked: count(Math.round(asked)),
+    counted: Number(!question.isRate && left < asked),
+    is_short: Number(left < asked),
+    usd: lessOf(monthly_usd / n_instances),
+  });
+}
+
 // What could go wrong, each with what it costs.
 function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
-  if (!CONSTANTS.survive) yield say("request_fails", { machines: machinesWords(n_instances), n_instances, usd: lessOf(usd / n_instances) });
+  if (!CONSTANTS.survive) yield failsWords(record);
   if (question.users && question.users <= FACTS.most_at_once) {
     const [every] = atLoads(record.solved, [question.users], "concurrent_requests");
     if (every?.monthly_usd > usd) yield say("request_same_moment", { users: count(question.users), usd: lessOf(every.monthly_usd) });

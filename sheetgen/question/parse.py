@@ -16,6 +16,7 @@ from sheetgen.units import (
     DTYPE_ALIASES,
     DTYPE_CHOICES,
     DTYPES,
+    ENGINE_DTYPES,
     FIRST_DAY,
     KV_ALIASES,
     KV_NOT_SIZED,
@@ -86,7 +87,7 @@ def dtype(value: Any, name: str) -> str:
     if name == "kv_cache_dtype" and text in KV_NOT_SIZED:
         raise ScenarioError(f"{name} {text} is not sized: {KV_NOT_SIZED[text]}.")
     of_weights = name == "weight_dtype"
-    text = text if of_weights else KV_ALIASES.get(text, text)
+    text = ENGINE_DTYPES.get(text, text if of_weights else KV_ALIASES.get(text, text))
     found = one_of(text, name, WEIGHT_CHOICES if of_weights else DTYPE_CHOICES)
     return PUBLISHED if of_weights and found == AUTO else DTYPE_ALIASES.get(found, found)
 

@@ -79,11 +79,10 @@ _MONTH = template(
     bound=is_text(q.binds),
 )
 _SURE = template(
-    f"{{chance}} that these machines are [short?large and ]fast enough[limited? for this load; {NOT_SURE_OF}]."
+    f"{{chance}} that these machines are [short?large and ]fast enough for this load; {NOT_SURE_OF}."
     "[doubted? Least sure: {doubt}.][measured? {reason}]"
     "[priced? {level} costs {month}[elsewhere?, {rent}].][nothing? Nothing is {level}.]",
     short=q.is_short == 1,
-    limited=q.is_limited,
     doubted=is_text(q.doubt),
     measured=is_text(q.reason),
     priced=is_text(q.month),
@@ -98,7 +97,8 @@ _SERVES = template(
 )
 _HISTORY = template(
     "[timed?kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or "
-    "comes from a KV store]; ]read anew: [served?[same?the same|{month}, {rent}]|nothing serves it].",
+    "comes from a KV store]; |lost by the next question; ]read anew: "
+    "[served?[same?the same|{month}, {rent}]|nothing serves it].",
     explained=q.is_explained,
     timed=is_text(q.kept),
     served=is_text(q.month),
@@ -356,7 +356,6 @@ def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
     sentence = _SURE.fill(
         chance=str(wording.sure(answer.chance)),
         short=answer.limit == MEMORY,
-        is_limited=shown.has_limits,
         doubted=shown.has_doubt,
         doubt=_doubt(cell),
         measured=bool(reason),

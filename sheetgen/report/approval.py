@@ -14,11 +14,12 @@ from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.formula import is_text, same_money
-from sheetgen.question.sheet_question import Question
+from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
 from sheetgen.report.host_words import priced_for
-from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, joined, words
+from sheetgen.report.in_currency import amounts_of
+from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, words
 from sheetgen.report.pay_less_words import TERMS, is_below, is_told
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
@@ -51,13 +52,13 @@ _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} a month is enough, else {month}[rises? or {higher}]|this is enough, else [rises?{higher} a "
-    "month|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper} a month is enough, {sized}: {month}[rises?, {level}: {higher}]|this is enough, "
+    "else [rises?{higher} a month|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
 )
-_SPAN = template("{low} to {high}, not {now}")
+_SPAN = template("{low} to {high}, not {now}[loosened?; more, slower]", loosened=q.loosened == 1)
 _PRICES = template("{less} less to {more} more")
 _FINDING = template(
     "[moved?{name} [several?move|moves] the cost most: [open?nothing serves {end}|{usd} [saved?less|more] at {end}]|"
@@ -67,7 +68,7 @@ _FINDING = template(
     open=q.is_open == 1,
     saved=q.is_saved == 1,
 )
-_SHARED = template("{names} each move the cost by up to {usd}")
+_SHARED = template("{names}: each up to {usd}, in whole machines")
 _TOGETHER = template(
     "First two together [served?{load}|nothing serves]; all together [carried?{every}|nothing serves].",
     served=q.served == 1,
@@ -84,8 +85,11 @@ _ENOUGH = template(
 _SPEED = template("The first word comes {wait}", wait=sentences.wait)
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
-    "[several?One of {machines}|The machine] fails: a spare costs {usd} a month.",
+    "[several?One of {machines} fails[counted?: {left} of {asked} still served|[short?: too few are left, answers slow "
+    "down]]|The machine fails: nothing is served]; a spare: {usd} a month.",
     several=q.n_instances > 1,
+    counted=q.counted == 1,
+    short=q.is_short == 1,
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template("All {users} ask at the same moment: {usd} a month would serve them in time.")
@@ -105,8 +109,10 @@ _BOUND = template("We stop early: up to {usd} stay due.")
 _EXCLUDED = "tax, storage, network, staff"
 _SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
-    "Prices, {prices}: {lists}.[exchanged? {exchange}.][others? Other models: {models}.]",
-    others=is_text(q.models),
+    "Prices, {prices}: {lists}[committed?; of terms from {terms}][chosen?|; for Europe: region eu]."
+    "[exchanged? {exchange}.]",
+    committed=is_text(q.terms),
+    chosen=q.chosen == 1,
     exchanged=is_text(q.exchange),
 )
 # What the live page says of a request, too.
@@ -127,12 +133,15 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "fp8_weights": (template("the model in 8 bits"), SOME_QUALITY),
     "kv_fp8": (template("conversations in 8 bits"), SOME_QUALITY),
     "four_bits": (template("the model in 4 bits"), template("more quality: test it first")),
-    "hours": (template("{what}"), template("answers at night")),
-    "term": (template("a {term} term"), template("pays off in {months:tenths} months")),
+    "hours": (template("{what}"), template("nights, weekends")),
+    "term": (
+        template("{term} term"),
+        template("[longer?{year} a year; ]pays off in {months:tenths} months", longer=is_text(q.year)),
+    ),
     "provider": (
-        template("{what} instead"),
+        template("{what}"),
         template(
-            "[less_sure?certainty: {few}, not {many}|nothing, if allowed[surer?, and surer]]"
+            "[less_sure?certainty: {few}, not {many}|nothing; buying there must be allowed[surer?; surer]]"
             "[cheaper_still?; {further}: {further_usd}]",
             less_sure=q.is_less_sure == 1,
             surer=q.is_surer == 1,
@@ -142,7 +151,7 @@ WAYS: dict[str, tuple[Template, Template]] = {
     "own": (template("owning the machines"), template("cash up front, staff, space")),
     "hosted": (
         template("hosted by {host}"),
-        template("data in house"),
+        template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
     ),
 }
 
@@ -181,7 +190,12 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         risks=tuple(_risks(question, cell)),
         excluded=_EXCLUDED,
         spare=_spare(question, cell),
-        basis=_basis(question, [cell.answer.instance, *([margin.instance] if margin else [])], cards, asked, month),
+        basis=_basis(
+            question,
+            [cell.answer.instance, *([margin.instance] if margin else [])],
+            month,
+            [way for way in _ways(cell) if way.kind == "term"],
+        ),
     )
 
 
@@ -197,7 +211,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         sentence=_CHOOSE.fill(what=what),
         options=tuple(options),
         excluded=_EXCLUDED,
-        basis=_basis(question, [cell.answer.instance for cell in cells if cell.chosen], (), 0, NONE),
+        basis=_basis(question, [cell.answer.instance for cell in cells if cell.chosen]),
     )
 
 
@@ -217,7 +231,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
         serves=tuple(words("{}: {} a month. {}", one.name, one.price, one.facts[-1]) for one in options),
         excluded=_EXCLUDED,
-        basis=_basis(question, [cell.answer.instance for cell in cells], (), 0, month),
+        basis=_basis(question, [cell.answer.instance for cell in cells], month),
     )
 
 
@@ -292,6 +306,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             requests=_requests(question, cell),
             cheaper=full_money(cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
+            sized=str(sure(answer.chance)),
             month=full_money(answer.monthly_usd),
             higher=full_money(margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
@@ -355,7 +370,10 @@ def _length_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Mov
     a_page, request = question.reference.assumption("tokens_per_page"), question.workload_of(cell.row).request_name
     a_unit, unit = (1.0, "tokens") if move.low < a_page else (a_page, "pages")
     amounts = tuple(tokens / a_unit for tokens in (move.low, move.high, cell.context_tokens))
-    return _moved(f"{unit.capitalize()} per {request}", wording.whole, amounts, f"{{}} {unit}")
+    workload = question.workload_of(cell.row).id
+    follows = question.settings.speed_targets and any(workload not in question.stated[name] for name in TARGETS)
+    name = f"{unit.capitalize()} per {request}"
+    return _moved(name, wording.whole, amounts, f"{{}} {unit}", loosened=bool(follows))
 
 
 def _speed_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -367,10 +385,12 @@ def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Mov
     return "List prices", _PRICES.fill(less=less, more=more), (words("{} less", less), words("{} more", more))
 
 
-def _moved(name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str) -> Moved:
-    """What moves by a number: from what to what, not what it is now."""
+def _moved(
+    name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str, loosened: bool = False
+) -> Moved:
+    """What moves by a number: from what to what, not what it is now; and whether its targets move with it."""
     low, high, now = map(shown, amounts)
-    return name, _SPAN.fill(low, high, now), (words(pattern, low), words(pattern, high))
+    return name, _SPAN.fill(low, high, now, loosened=loosened), (words(pattern, low), words(pattern, high))
 
 
 _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
@@ -434,7 +454,7 @@ def _ways(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    change, gives_up = WAYS[way.kind]
+    (change, gives_up), amount = WAYS[way.kind], amounts_of(question.settings)
     own, answer = (cell.answer.chance if way.chance is None else way.chance), cell.answer.chance
     values = {
         "what": way.what.removesuffix(f", {sure(own)}").removesuffix(", not requested").replace(" only", ""),
@@ -444,11 +464,15 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, question.settings.confidence, cell)),
         "host": way.what.partition(" of ")[2],
         "further": provider_of(way.further.instance) if way.further else "",
-        "further_usd": full_money(way.further.monthly_usd) if way.further else "",
+        "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "term": TERMS.get(way.detail, way.detail),
         "months": way.pays_after_months or 0,
+        "year": amount(_year_of_term(way)) if _year_of_term(way) else "",
+        "is_unknown": int(bool(cell.hosted) and cell.hosted[0].precision is None),
     }
     rented: Text = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
+    if (way.instance, way.n_instances) == (cell.answer.instance, cell.answer.n_instances):
+        rented = "as sized"
     if way.kind == "hosted":
         rented = priced_for(question, cell)
     commits = full_money(way.commits_usd) if way.commits_usd else "nothing"
@@ -464,6 +488,12 @@ def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         kind=way.kind,
         is_best=way in cell.pay_less,
     )
+
+
+def _year_of_term(way: PayLess) -> float:
+    """What a term of several years costs a year; 0 of others, whose year is what they commit to."""
+    year = cost.CONSTANTS["months_in_a_year"]
+    return float(cost.annual_usd(way.monthly_usd, year)) if MONTHS.get(way.detail, 0) > year else 0
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -500,7 +530,17 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _SURVIVED.fill(lost=wording.lost(question))
     else:
         machines, spare = plural(answer.n_instances, "machine"), full_money(usd / answer.n_instances)
-        yield _FAILS.fill(machines=machines, usd=spare, several=answer.n_instances > 1)
+        left = _served_without_one(cell)
+        asked = cell.requests_per_second if cell.is_rate else cell.requests
+        yield _FAILS.fill(
+            machines=machines,
+            usd=spare,
+            left=wording.whole(math.floor(left)),
+            asked=wording.whole(cell.requests),
+            several=answer.n_instances > 1,
+            counted=not cell.is_rate and left < asked,
+            short=left < asked,
+        )
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         yield _AT_THE_SAME_MOMENT.fill(
             users=wording.whole(every.concurrent_requests), usd=full_money(every.monthly_usd)
@@ -519,20 +559,29 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
 
 
+def _served_without_one(cell: CellRecord) -> float:
+    """What the other machines serve within the targets where one fails, in requests at once, or at most a second."""
+    answer = cell.answer
+    lost = answer.n_instances / answer.n_replicas if answer.spans_machines else 1
+    return answer.served_at_target * (answer.n_instances - lost) / answer.n_instances
+
+
 def _spare(question: Question, cell: CellRecord) -> Text:
     if question.settings.survive:
         return ""
     return _SPARE.fill(usd=full_money(cell.answer.monthly_usd / cell.answer.n_instances))
 
 
-def _basis(question: Question, rented: Sequence[str], cards: Sequence[Card], asked: int, month: Text) -> Cell:
-    """The prices' kind and days, of what is to be rented; the other models; dollars beside another currency."""
+def _basis(question: Question, rented: Sequence[str], month: Text = NONE, terms: Sequence[PayLess] = ()) -> Cell:
+    """The prices' kind and days, of what is to be rented, and the oldest day of its terms' prices; how prices of Europe
+    are had; dollars beside another currency."""
     settings = question.settings
     days: dict[str, list[str]] = {}
     for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
-        days.setdefault(where, []).append(wording.day_words(notes.price_date(candidate)))
-    others = [words("{} {}", card.model, card.monthly) for i, card in enumerate(cards) if i != asked]
+        days.setdefault(where, []).append(notes.price_date(candidate))
+    in_class = [question.instances[way.instance or ""].in_class(way.detail) for way in terms]
+    of_terms = min((notes.price_date(one) for one in in_class if one), default="")
     exchange = ""
     if settings.currency != "USD":
         dollars = f": {month} a month" if month else ""  # a text, which stays in dollars
@@ -540,8 +589,9 @@ def _basis(question: Question, rented: Sequence[str], cards: Sequence[Card], ask
     return _BASIS.fill(
         prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
         lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(found))}" for provider, found in days.items()),
-        models=joined(", ", others),
-        others=bool(others),
+        terms=of_terms,
+        committed=bool(of_terms),
+        chosen=bool(question.filters.region),
         exchange=exchange,
         exchanged=bool(exchange),
     )

@@ -466,6 +466,7 @@ class Page:
     # What `launch`, a floor above, fills in.
     replicas: tuple[ReplicaRow, ...] = ()  # of each answer
     start: Start = NOT_STARTED
+    sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
     findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed, and what breaks them
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
     contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent

@@ -57,7 +57,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
             other_class=is_text(q.other_class),
             doubted=is_text(q.sure),
         ),
-        template("answers at night; every start takes some {start_minutes} minutes"),
+        template("nights and weekends; every start takes some {start_minutes} minutes"),
         template(f"working hours{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "term": (

@@ -6,6 +6,8 @@ whether a quantity is known.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
@@ -369,6 +371,11 @@ break_even_words = first_of(
     otherwise="Owning is cheaper above {base:percent} of the hours ({low:percent} to {high:percent}) than on demand.",
 ).formula("break_even_words", "Break-even in words")
 
+regions_of_prices = template(
+    "Prices of [chosen?regions with {region} in their name|US regions]"
+    "[chosen?|; for Europe: sheetgen build --region eu]",
+    chosen=is_text(q.region),
+)
 no_live_host = template(
     "{n_hosts} {n_hosts:host on our list has|hosts on our list have} it, none to be named: each is retired, without a "
     "source page, or was read more than {days} days before"
@@ -433,13 +440,31 @@ pace_of_answer = template(
     ms=q.tpot_seconds * q.milliseconds_per_second,
     aimed=is_number(q.tpot_ms),
 ).formula("pace_of_answer", "Pace")
+_OF_PEOPLE = both(is_number(q.users), q.users > 0)
 asked_in_words = template(
     "[people?{users:grouped} people who ask {requests_per_user_per_day} times a day are {requests:grouped} at once|"
     "{requests:grouped} at once, as typed]",
     when=answerable,
     otherwise=None,
-    people=both(is_number(q.users), q.users > 0),
+    people=_OF_PEOPLE,
 ).formula("asked_in_words", "What is asked")
+at_once_label = template("[people?requests at once: not used|or requests at once]", people=_OF_PEOPLE).formula(
+    "at_once_label", "Requests at once, or that people stand in their place"
+)
+
+
+def _steps_of(chance: Expr) -> Any:
+    """A chance in the steps that it is told by."""
+    return smallest(round_down(round_nearest(ratio(chance, q.chance_step), 2)), ratio(1, q.chance_step) - 1)
+
+
+# What a way gives up, and how sure it is, where that is less than the answer.
+_IS_DOUBTED = both(
+    is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance), _steps_of(q.chance) < _steps_of(q.base_chance)
+)
+way_gives_up = template("{gives_up}[doubted?; {how_sure} sure]", how_sure=how_sure, doubted=_IS_DOUBTED).formula(
+    "way_gives_up", "What a way gives up"
+)
 term_gives_up = template(
     "pays after {months:tenths} months",
     when=both(is_number(q.commits_usd), is_number(q.base_usd)),

@@ -18,6 +18,7 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
+from sheetgen.errors import shown
 from sheetgen.program.sheet_program import OF_CHANCE
 from sheetgen.question.deployment import SECONDS_PER_HOUR, draft_columns, model_columns
 from sheetgen.question.inputs import BY_NAME
@@ -224,6 +225,11 @@ def provider_name(provider: str) -> str:
 def instance_name(instance: str) -> str:
     """An instance in short: p5.48xlarge, ND96isr H200 v5."""
     return str(short_type(instance.partition("/")[2]))
+
+
+def regions_of_prices(question: Question) -> Cell:
+    """For which regions the prices hold, and how those of Europe are had."""
+    return sentences.regions_of_prices.fill(region=shown(question.filters.region or ""))
 
 
 def provider_of(instance: str) -> str:

@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from sheetgen.units import KV_ALIASES, SAME_SIZE
+from sheetgen.units import DTYPE_ALIASES, ENGINE_DTYPES, KV_ALIASES, SAME_SIZE
 
 ENGINE_NAMES = {
     "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
@@ -51,9 +51,8 @@ QUANTIZATIONS = {
     "moe_wna16": "int4", "bitsandbytes": "int4", "w8a8_int8": "int8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4",
 }  # fmt: skip
 DTYPES = {
-    "auto": "auto", "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "float32": "fp32",
-    "fp8": "fp8", "fp8_e4m3": "fp8", "float8_e4m3fn": "fp8", "fp8_e5m2": "fp8_e5m2", "float8_e5m2": "fp8_e5m2",
-    "int8": "int8", "nvfp4": "nvfp4", **KV_ALIASES, **SAME_SIZE,
+    **{name: name for name in ("auto", "bf16", "fp16", "fp8", "fp8_e5m2", "int8", "nvfp4")},
+    **ENGINE_DTYPES, **DTYPE_ALIASES, **KV_ALIASES, **SAME_SIZE,
 }  # fmt: skip
 
 Value = str | int | float | bool | None

@@ -22,7 +22,7 @@ from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.writers.formats import Options
 from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
-from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, WARNING, fitted, style
+from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, UNUSED, WARNING, fitted, style
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
 
@@ -111,9 +111,9 @@ class _Writer:
         for word in TINTS if tinted else ():  # mutually exclusive rules, one a word for all cells of the sheet
             rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self.tint(word)}
             worksheet.conditional_format(*tinted[0], rule | several(tinted))
-        for cells, criterion in sheet.marked:
+        for cells, criterion, tint in sheet.marked:
             marked = areas(cells)
-            rule = {"type": "formula", "criteria": f"={criterion}", "format": self.tint("asked")}
+            rule = {"type": "formula", "criteria": f"={criterion}", "format": self.tint(tint)}
             worksheet.conditional_format(*marked[0], rule | several(marked))
         table = filtered(sheet)
         if table is not None and sheet.kind != sheets.CONTROL:
@@ -264,6 +264,8 @@ LEAST_HEADS = 3  # of a table that gets a filter
 TINTS = {
     **STATUS,
     "asked": ASKED,
+    "unused": UNUSED,
+    "blank": {"font_color": "#FFFFFF"},
     "OK": STATUS["fits"],
     "changed": WARNING,
     "run pull": WARNING,

@@ -85,6 +85,7 @@ FLUSH = (
     *("plain", "plain_last", "quiet", "quiet_last"),
 )
 ASKED = {"font_color": "#1D4ED8"}
+UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}
 
 WARNING = {"bg_color": "#FEF3C7", "font_color": "#78350F"}
 STATUS: dict[str, dict[str, Any]] = {

@@ -20,6 +20,7 @@ from sheetgen.answer.solve import solve
 from sheetgen.api import answered
 from sheetgen.book.decision_choices import decision, requests_of_choice
 from sheetgen.question.sheet_question import Load, Question, ask
+from sheetgen.report.wording import sure
 from sheetgen.units import COMMITTED, PLAIN_LAYOUTS
 
 OPTIONS = {"models": "8b", "workloads": "rag", "tiers": "32", "instances": books.INSTANCES, "as_of": books.AS_OF}
@@ -173,6 +174,8 @@ def test_it_opens_with_the_people_of_the_request_and_counts_requests_at_once_wit
     alone = {"in_decision_users": None, "in_decision_requests_per_user_per_day": None}
     found = values_after(book, alone)
     assert {name: found[name] for name in answer} == {name: built[name] for name in answer}
+    beside, alone_label = (str(shown["Decision", "A8"]) for shown in (built, found))
+    assert "not used" in beside and "not used" not in alone_label, "beside people the requests at once do not count"
 
 
 def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_path: Path) -> None:
@@ -190,6 +193,16 @@ def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_pat
     found = values_after(built, {"in_decision_confidence": 0.9})
     assert found["rec_decision_monthly_usd"] == pytest.approx(surest.monthly_usd, rel=1e-9)
     assert surest.monthly_usd > cell.at_level(0.9).monthly_usd  # type: ignore[union-attr]
+
+
+def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> None:
+    cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
+    shown = values_after(book, {})
+    gives_up = {str(shown.get(("Decision", f"A{r}"))): shown.get(("Decision", f"G{r}")) for r in range(40, 90)}
+    even = cell.at_level(0.5)
+    assert even is not None and even.chance < cell.answer.chance
+    assert str(sure(even.chance)) in str(gives_up["An even chance to be fast enough"])
+    assert "sure" not in str(gives_up["Working hours only"]), "it rents what the answer rents"
 
 
 def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:

@@ -329,3 +329,17 @@ def test_formulas_for_hosts_are_few(default_book: Path) -> None:
     found = books.opened(default_book)
     n = sum(isinstance(cell.value, str) and cell.value.startswith("=") for row in found["Hosts"] for cell in row)
     assert 0 < n <= 3 * 120, f"{n} formulas on Hosts for three models"
+
+
+def test_a_million_tokens_of_the_people_is_priced_beside_the_one_at_the_utilization(tmp_path: Path) -> None:
+    """RAG for 460 people: 20 questions of 16,384 tokens a day each, 730 / 24 days a month."""
+    book, _ = books.build(tmp_path, "one", OPTIONS)
+    found = values(book)
+    shown = {key[1]: value for key, value in found.items() if isinstance(key, tuple) and key[0] == "Money"}
+    head = next(int(place[1:]) for place, value in shown.items() if place[0] == "A" and value == "Unit costs")
+    row = {str(shown[f"{column}{head}"]): shown[f"{column}{head + 1}"] for column in "BCDEFGHIJ"}
+    people = row["People: as stated, or at least so many by the targets"]
+    month = row["$ per user and month"] * people
+    millions = people * 20 * 730 / 24 * 16_384 / 1e6
+    of_people = next(usd for label, usd in row.items() if "these people" in label)
+    assert of_people == pytest.approx(month / millions, rel=1e-9) and of_people > row["$ per million tokens"]

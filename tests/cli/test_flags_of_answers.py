@@ -152,6 +152,31 @@ def test_what_is_pasted_starts_every_replica(models: str, tmp_path: Path) -> Non
     assert started(tmp_path, page) == sorted(expected)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"models": "8b,70b", "headline": "rag:32"},
+        {"models": "deepseek-v3", "weight_dtype": "published", "headline": "chat:128"},
+        {"models": "8b", "workloads": "long-doc", "headline": "long-doc:32", "kv_cache_dtype": "fp8"},
+        {"models": "70b", "engine": "sglang", "gpu_memory_utilization": "0.85"},
+    ],
+    ids=lambda asked: "-".join(asked.values()).replace(":", "-"),
+)
+def test_size_as_printed_says_what_the_page_says(asked: dict[str, str], run) -> None:  # type: ignore[no-untyped-def]
+    """Every command on the page for engineers can be pasted, and gives that replica's pool, tokens and concurrency."""
+    answer = solve(ask(catalog(), {"as_of": "2026-11-20", **asked}))
+    page = with_launch_rows(page_for(answer), record_for(answer, ()), answer.question, {}, catalog())
+    assert len(page.sized_by) == len(page.replicas) > 0
+    for command, row in zip(page.sized_by, page.replicas, strict=True):
+        program, *words = shlex.split(command)
+        assert program == "sheetgen"
+        sized = json.loads(run(*words, "--json").output)
+        assert sized["fits"] and sized["concurrent_requests"] == row.requests
+        assert sized["kv_pool_bytes_per_gpu"] == pytest.approx(row.pool.value, rel=1e-9)
+        assert f"{sized['kv_tokens']:,}" == str(row.kv_tokens)
+        assert sized["max_concurrency"] == pytest.approx(row.max_concurrency.value, rel=1e-9)
+
+
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:
     launch = launched(solved(**LOADS[0]), "sglang", "tensorrt-llm")[0]
     assert not [note for flags in launch.flags.values() for note in flags.notes if "was typed" in note]

@@ -41,6 +41,17 @@ def test_bills_first_then_the_command(run) -> None:  # type: ignore[no-untyped-d
     assert "\nSTACK\n  vLLM: " in text
 
 
+@pytest.mark.parametrize("word", ["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"])
+def test_the_flags_of_an_engine_can_be_pasted(word: str, run) -> None:  # type: ignore[no-untyped-def]
+    """A precision in the words of PyTorch, and a switch without a value, mean what ours mean."""
+    ours = {"bfloat16": "bf16", "float16": "fp16", "float8_e4m3fn": "fp8", "float8_e5m2": "fp8_e5m2"}[word]
+    theirs = ("--enable-prefix-caching", "--enforce-eager", "--kv-cache-dtype", word)
+    as_ours = ("--enable-prefix-caching", "1", "--enforce-eager", "1", "--kv-cache-dtype", ours)
+    pasted, typed = (json.loads(run("size", *POINT, *flags, "--json").output) for flags in (theirs, as_ours))
+    assert pasted == typed and pasted["kv_cache_dtype"] == ours and pasted["enforce_eager"] == 1
+    assert run("explain", "kv_bytes_per_token", "--model", "8b", *theirs).output
+
+
 def test_all_engines_and_their_order(run) -> None:  # type: ignore[no-untyped-def]
     text = run("size", *POINT, "--flags", "all").output
     starts = (

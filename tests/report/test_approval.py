@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import pytest
@@ -67,6 +68,10 @@ def test_every_price_is_the_records(load: str) -> None:
         term = min(known.values(), key=lambda one: abs(one.monthly_usd - amount(way.monthly)))
         assert amount(way.commits) == pytest.approx(term.commits_usd)
         assert f"pays off in {term.pays_after_months:.1f} months" in way.gives_up
+        a_year = f"${12 * term.monthly_usd:,.0f} a year"
+        assert (a_year in way.gives_up) == (term.commits_usd > 12.5 * term.monthly_usd), (
+            "else it is what one commits to"
+        )
     together = {LOAD_AND_CONTEXT, EVERYTHING}
     assert [(mover.low.value, mover.high.value) for mover in asked.movers] == [
         (move.low_usd, move.high_usd) for move in cell.moves if move.input not in together
@@ -84,8 +89,10 @@ def test_what_goes_wrong_costs_what_the_record_says() -> None:
     usd = cell.answer.monthly_usd
     for more in (usd / cell.answer.n_instances, cell.as_published.monthly_usd - usd):
         assert f"${more:,.0f}" in said
+    left = math.floor(cell.answer.served_at_target * (cell.answer.n_instances - 1) / cell.answer.n_instances)
+    assert left < cell.requests and f"{left} of {cell.requests:.0f} still served" in said
     survived = " ".join(map(str, requested(survive="machine")[0].risks))
-    assert "a spare costs" not in survived and "its spare is in the price" in survived
+    assert "a spare:" not in survived and "its spare is in the price" in survived
     bound = requested(purchase="reserved-1yr")
     assert f"up to ${12 * bound[1].answer.monthly_usd:,.0f} stay due" in " ".join(map(str, bound[0].risks))
 
@@ -158,9 +165,26 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
     even, margin, decider = cell.at_level(0.5), cell.at_level(0.9), cell.measure and cell.measure.decider
     assert even is not None and margin is not None and decider is not None
     said = str(option.facts[0])
-    for usd in (decider.monthly_usd, cell.answer.monthly_usd, margin.monthly_usd):
-        assert str(full_money(usd)) in said
-    assert str(sure(even.chance)) in said
+    months = (decider.monthly_usd, cell.answer.monthly_usd, margin.monthly_usd)
+    places = [said.index(str(full_money(usd))) for usd in months]
+    chances = [said.index(str(sure(chance))) for chance in (even.chance, cell.answer.chance, margin.confidence)]
+    assert sorted([*places, *chances]) == [place for pair in zip(chances, places, strict=True) for place in pair]
+
+
+def test_longer_requests_may_be_slower_unless_their_targets_are_stated() -> None:
+    def spans(**more: str) -> dict[str, str]:
+        return {mover.name: str(mover.span) for mover in requested(**more)[0].movers}
+
+    name = "Pages per document question"
+    assert "slower" in spans()[name] and "slower" not in spans(ttft_ms="7000", tpot_ms="50")[name]
+
+
+def test_a_host_whose_precision_nobody_knows_says_so_and_the_terms_have_their_day() -> None:
+    asked, cell = requested()
+    [hosted] = [way for way in asked.ways if way.kind == "hosted"]
+    assert ("precision unknown" in hosted.gives_up) == (cell.hosted[0].precision is None)
+    assert "of terms from 20" in str(asked.basis)
+    assert "region eu" in str(asked.basis) and "region eu" not in str(requested(region="eu")[0].basis)
 
 
 def test_what_is_rented_stands_with_its_region() -> None:
