@@ -62,30 +62,45 @@ class Problems {
 // Models by every name, in lower case -------------------------------------------------------------------------------
 
 const MODELS = new Map();
+const modelKey = (name) => String(name).toLowerCase().trim().replaceAll(/[\s_]+/g, "-");
 FACTS.models.forEach((model, place) => {
   model.place = place;
   for (const name of [model.id, model.name, ...model.names]) {
-    const key = name.toLowerCase();
+    const key = modelKey(name);
     if (!MODELS.has(key)) MODELS.set(key, model);
   }
 });
+const modelCalled = (text) => MODELS.get(modelKey(text));
 
 const partsOf = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
+const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
 
-// The model of a name. Throws QuestionError with those whose names have the most of its words.
+// The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
+// those whose id has all, and others.
+function modelsWith(text) {
+  const parts = partsOf(text),
+    named = modelCalled(text);
+  const rank = (model) =>
+    [model === named, model.id.startsWith(parts[0]), parts.every((part) => model.id.includes(part)), true].indexOf(true);
+  return FACTS.models
+    .filter((model) => model === named || parts.every((part) => namesOf(model).includes(part)))
+    .sort((one, other) => rank(one) - rank(other));
+}
+
+const MOST_NEAR = 5;
+
+// The model of a name. Throws QuestionError with those whose names have all of its words, else the most of them.
 function modelOf(name) {
-  const asked = String(name).toLowerCase().trim(),
-    found = MODELS.get(asked);
+  const text = String(name),
+    found = modelCalled(text);
   if (found) return found;
-  const parts = partsOf(asked);
-  const shared = (model) =>
-    parts.filter((part) => [...model.names, model.id, model.name].some((known) => known.toLowerCase().includes(part)))
-      .length;
-  const near = FACTS.models
-    .filter(shared)
-    .sort((one, other) => shared(other) - shared(one))
-    .slice(0, 5);
-  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") }, "model");
+  const parts = partsOf(text),
+    idsOf = (models) => models.slice(0, MOST_NEAR).map(({ id }) => id).join(", ");
+  const models = parts.length ? modelsWith(text) : [];
+  if (models.length) return refuse("not_one_model", { near: idsOf(models), more: Number(models.length > MOST_NEAR) }, "model");
+  const shared = (model) => parts.filter((part) => namesOf(model).includes(part)).length;
+  const near = FACTS.models.filter(shared).sort((one, other) => shared(other) - shared(one));
+  return refuse("no_model", { name: text.toLowerCase().trim().slice(0, 80), near: idsOf(near) }, "model");
 }
 
 // Tables of one load alone: what a program makes of quantities by name.

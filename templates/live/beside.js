@@ -194,15 +194,16 @@ function showCompared({ record, compared, texts }) {
 
 // Beside the answer one more model; beside the field why not.
 function addCompared() {
-  const text = $("compare_model").value.trim(),
-    [model, ...others] = modelsWith(text);
-  const isOne = model && text && (!others.length || MODELS.get(text.toLowerCase()) === model);
-  $("compare_model").setAttribute("aria-invalid", String(!isOne));
-  $("compare_problem").textContent = isOne ? "" : say("not_one_model", { name: text, near: [model, ...others].filter(Boolean).slice(0, 5).map(({ id }) => id).join(", ") });
-  if (!isOne) return;
+  const field = $("compare_model"),
+    wrong = new Problems();
+  let model = oneModel(field.value);
+  wrong.attempt(() => (model ??= modelOf(field.value)));
+  field.setAttribute("aria-invalid", String(!model));
+  $("compare_problem").textContent = wrong.errors.map(({ message }) => message).join(" ");
+  if (!model) return;
   const entries = [...comparedIn(form.elements.compare.value), `${model.id}:${$("compare_weights").value}`];
   form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
-  $("compare_model").value = "";
+  field.value = "";
   changed();
 }
 

@@ -302,7 +302,7 @@ function dressForm(texts) {
       plain(texts.input_tokens) === String(input_tokens) && plain(texts.output_tokens) === String(output_tokens);
     button.setAttribute("aria-pressed", String(isChosen));
   }
-  $("model_name").textContent = MODELS.get(texts.model.toLowerCase())?.name ?? "";
+  $("model_name").textContent = modelCalled(texts.model)?.name ?? "";
 }
 
 function answerTexts(texts) {
@@ -371,25 +371,19 @@ function readAddress() {
 // A field that finds a model by any parts of its names ---------------------------------------------------------------
 
 const MOST_LISTED = 60;
-const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
 
-// The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
-// those whose id has all, and others.
-function modelsWith(text) {
-  const parts = partsOf(text),
-    named = MODELS.get(text.toLowerCase().trim());
-  const rank = (model) =>
-    [model === named, model.id.startsWith(parts[0]), parts.every((part) => model.id.includes(part)), true].indexOf(true);
-  return FACTS.models
-    .filter((model) => model === named || parts.every((part) => namesOf(model).includes(part)))
-    .sort((one, other) => rank(one) - rank(other))
-    .slice(0, MOST_LISTED);
+// The model that a text means: the one called so, or the only one whose names have its parts; null where several have.
+function oneModel(text) {
+  const [model, ...others] = partsOf(text).length ? modelsWith(text) : [];
+  return modelCalled(text) ?? (others.length ? null : (model ?? null));
 }
 
-// The list below a field, of which one is tapped, or taken by Enter: the one that the arrows are on, else the first.
+// The list below a field, of which one is tapped, or taken by Enter where the arrows are on it. What is typed is taken
+// where it means one model; else the list stays for the reader to choose.
 function modelField(field, list, taken) {
   let active = -1;
   const options = () => [...list.children];
+  const found = () => modelsWith(field.value).slice(0, MOST_LISTED);
   function close() {
     list.hidden = true;
     active = -1;
@@ -415,43 +409,48 @@ function modelField(field, list, taken) {
     field.setAttribute("aria-activedescendant", options()[active].id);
     options()[active].scrollIntoView({ block: "nearest" });
   }
-  function take(option) {
-    field.value = option.dataset.model;
+  function take(id) {
+    field.value = id;
     close();
+  }
+  function takeTyped() {
+    const model = oneModel(field.value);
+    if (model && model !== modelCalled(field.value)) field.value = model.id;
+    return model !== null;
   }
   field.addEventListener("input", (event) => {
     event.stopPropagation(); // what is half typed is no question yet
-    open(modelsWith(field.value));
-    if (MODELS.has(field.value.toLowerCase().trim()) && field.form) answerSoon();
+    open(found());
+    if (modelCalled(field.value) && field.form) answerSoon();
   });
   field.addEventListener("click", () => {
     field.select();
-    open(MODELS.has(field.value.toLowerCase().trim()) ? FACTS.models : modelsWith(field.value));
+    open(modelCalled(field.value) ? FACTS.models : found());
   });
   field.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") close();
     if (step) {
       event.preventDefault();
-      if (list.hidden) open(modelsWith(field.value));
+      if (list.hidden) open(found());
       if (list.children.length) moveTo(active < 0 && step < 0 ? -1 : active + step);
     }
     if (event.key !== "Enter") return;
     event.preventDefault();
-    const isNamed = active < 0 && MODELS.has(field.value.toLowerCase().trim());
-    const option = options()[Math.max(active, 0)];
-    if (!list.hidden && option && !isNamed) take(option);
-    close();
+    if (!list.hidden && active >= 0) take(options()[active].dataset.model);
+    else if (takeTyped()) close();
+    else open(found());
     taken();
   });
   list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
   list.addEventListener("click", (event) => {
     const option = event.target.closest("[role=option]");
     if (!option) return;
-    take(option);
+    take(option.dataset.model);
     if (field.form) taken();
   });
   field.addEventListener("blur", () => {
+    takeTyped();
     close();
     if (field.form) changed();
   });

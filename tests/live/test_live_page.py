@@ -335,32 +335,43 @@ def test_all_that_is_wrong_is_said(page: Browser, address: str) -> None:
     assert "AWS" in page.evaluate(TEXT.format("providers_words"))
 
 
-SEARCHED = {
-    "llama 405": "llama-3.1-405b",
-    "deepseek v3": "deepseek-v3",
-    "mistral": "mistral-",
-    "Scout": "llama-4-scout-17b-16e",
+SEARCHED = {  # what is typed, the model that is listed first, and the one that it means
+    "llama 405": ("llama-3.1-405b", "llama-3.1-405b"),
+    "deepseek v3": ("deepseek-v3", "deepseek v3"),
+    "Scout": ("llama-4-scout-17b-16e", "llama-4-scout-17b-16e"),
+    "mistral": ("mistral-", ""),
+    "Llama 70B": ("llama-", ""),
+    "llama": ("llama-", ""),
 }
+TAB = """document.querySelector({0!r}).dispatchEvent(new Event("blur"))"""
 
 
+@pytest.mark.parametrize("key", [ENTER, TAB])
 @pytest.mark.parametrize("text", SEARCHED)
-def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str) -> None:
+def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str, key: str) -> None:
+    """Enter and Tab take what means one model; of several the reader chooses."""
     page.open(f"{address}#{address_of(SHOWN[0])}")
     page.evaluate(TYPE.format("#model", text))
     listed = page.evaluate("[...document.querySelectorAll('#model_list li')].map((one) => one.dataset.model)")
-    assert listed and SEARCHED[text] in listed[0] and page.evaluate("!document.getElementById('model_list').hidden")
+    first, meant = SEARCHED[text]
+    assert listed and first in listed[0] and page.evaluate("!document.getElementById('model_list').hidden")
     assert (
         page.evaluate("Math.min(...[...document.querySelectorAll('#model_list li')].map((one) => one.offsetHeight))")
         >= 44
     )
-    page.evaluate(ENTER.format("#model"))
+    page.evaluate(key.format("#model"))
     page.wait_for("document.documentElement.dataset.complete")
-    assert page.evaluate("document.getElementById('model').value") == listed[0]
-    assert f"model={listed[0]}" in page.evaluate("location.hash")
+    assert page.evaluate("document.getElementById('model').value") == (meant or text)
+    assert ("Choose one model: " in page.evaluate(TEXT.format("message"))) == (not meant)
+    if meant:
+        assert f"model={meant.replace(' ', '+')}" in page.evaluate("location.hash")
+    elif key == ENTER:
+        assert page.evaluate("!document.getElementById('model_list').hidden")
+    page.open(f"{address}#{address_of(SHOWN[0])}")
     page.evaluate(TYPE.format("#compare_model", text))
     page.evaluate(ENTER.format("#compare_model"))
-    page.wait_for("document.documentElement.dataset.complete")
-    assert page.evaluate("document.querySelectorAll('#compared tr').length") == 2
+    page.wait_for(f"document.querySelectorAll('#compared tr').length === {2 if meant else 1}")
+    assert ("Choose one model: " in page.evaluate(TEXT.format("compare_problem"))) == (not meant)
     page.evaluate("document.getElementById('model').value = '8b'; document.getElementById('model').click()")
     page.evaluate("document.querySelector('#model_list [data-model=llama-3\\\\.1-70b]').click()")
     assert page.evaluate(TEXT.format("model_name")) == "Llama 3.1 70B"
