@@ -129,6 +129,7 @@ function putTexts(texts) {
   }
 }
 
+const PARTED = /^[1-9][0-9]{0,2}(\.[0-9]{3})+$/; // 1.000, which is 1 to some readers and 1000 to others
 const NUMBER = /^([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?|[0-9]+\.?[0-9]*|\.[0-9]+)([km%]?)$/;
 
 // The number of a text: 16k tokens are 16,384, 200k people 200,000; a share is 0.9, 90% or 90. NaN for what is none.
@@ -155,8 +156,9 @@ function questionOf(texts) {
     const isOff = OFF.includes(name) && text.toLowerCase() === "off";
     const number = isOff ? 0 : numberOf(name, text);
     const isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
-    const isRight = isOff || (number >= low && number <= high && isAbove && !(is_whole && number % 1));
-    const kind = is_share ? say("a_share", { low, high }) : words;
+    const isUnsure = is_whole && PARTED.test(text);
+    const isRight = isOff || (!isUnsure && number >= low && number <= high && isAbove && !(is_whole && number % 1));
+    const kind = isUnsure ? text.replaceAll(".", "") : is_share ? say("a_share", { low, high }) : words;
     const label = labelOf(form.elements[name]);
     if (!isRight) wrong.attempt(() => refuse("wrong", { label, value: `"${text.slice(0, 60)}"`, kind }, name));
     question[name] = number;

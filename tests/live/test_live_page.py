@@ -307,6 +307,8 @@ def test_a_wrong_field_says_so_and_the_last_answer_stays(page: Browser, address:
     for field, text in (
         ("[name=users]", "12x"),
         ("[name=users]", "1,5"),
+        ("[name=users]", "1.000"),
+        ("[name=output_tokens]", "1.000"),
         ("[name=ttft_ms]", "soon"),
         ("[name=input_tokens]", "100m"),
     ):
