@@ -861,8 +861,10 @@ function say(name, values) {
 }
 
 const sureWords = (chance) => say("sure", { chance, chance_step: FACTS.chance_step });
-const rentWords = ({ instance, n_instances }) =>
-  say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
+function rentWords({ instance, n_instances }) {
+  const type = instance.slice(instance.indexOf("/") + 1);
+  return say("rent", { n_instances, instance: /^[0-9]+x /.test(type) ? `(${type})` : type });
+}
 const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
 
 // A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest.

@@ -219,9 +219,9 @@ function showBeside(now) {
 // The request for approval, as it is printed.
 function showRequest({ record, words, ways, compared }) {
   const request = requestWords(record);
-  const options = request.options.map(({ name, price, rent, facts }) => {
+  const options = request.options.map(({ name, price, rent, machine, facts }) => {
     const box = element("div", "", { class: "option" });
-    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
+    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", machine ?? rent, { class: "soft" }));
     return box;
   });
   const paid = ways.map((way) => {

@@ -44,6 +44,7 @@ SHOWN: list[Question] = [
         "providers": ["aws", "azure"],
     },
     {"model": "70b", "users": 640},  # and no more, as `recommend` takes it
+    {"model": "8b", "users": 100, "providers": ["lambda"]},  # whose types are counts themselves: 1x A10
     # As sure as was asked for to the last digit, as what nobody requested is.
     {
         "model": "trinity-mini",
