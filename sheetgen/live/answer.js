@@ -797,8 +797,9 @@ function* everyWay(record) {
     commits_usd: own("owned_capex_usd"),
     detail: `${record.n_gpus} ${record.gpu}`,
   };
-  const [host] = hostsOf(record);
-  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on };
+  const hosts = hostsOf(record).slice(0, FACTS.hosts_told),
+    [host] = hosts;
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on, hosts };
 }
 
 // Those that save, none that rents the same as another.
@@ -909,6 +910,14 @@ function wayWords(way, record) {
     start_minutes: String(judged.start_minutes),
   };
   return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
+}
+
+// The cheapest hosts, each with its month and precision.
+function hostsWords({ hosts }) {
+  const told = hosts.map(({ name, monthly_usd, precision }) =>
+    say("host", { host: name, month: dollars(monthly_usd), precision: precision || "precision unknown" }),
+  );
+  return say("hosts", { hosts: told.join(", ") });
 }
 
 // Why one should measure before renting, in words: the first reason.

@@ -104,7 +104,16 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "for_approval": template("For approval, {day}. {asked}"),
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),
-    "copied": template("Copied."),
+    "derived_pool": template(
+        "This counts the engine's default flags, as size without flags does[started?; the start command admits fewer "
+        "requests, and its log says {pool} GiB].",
+        started=is_text(q.pool),
+    ),
+    "hosts": template("hosts, the cheapest first: {hosts}"),
+    "host": template("{host} {month} ({precision})"),
+    "pages": template("{pages:grouped} {pages:page|pages}"),
+    "a_page": template("A page is {tokens} tokens; counted are prompt and answer."),
+    "copied": template("Copied.[file? This page is a file: send it with the link.]", file=q.is_file == 1),
     "not_copied": template("This browser lets the page copy nothing here. The link is in the address bar."),
     "loads": template("The usual loads of {model}, $ a month"),
     "compared": template("{model}, {weights}"),

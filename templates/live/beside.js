@@ -142,6 +142,7 @@ function derivedStep(name, valueOf) {
     box.append(line);
   }
   if (step.source) box.append(element("p", step.source, { class: "soft" }));
+  if (name === "kv_budget_bytes_per_gpu") box.append(element("p", poolWords(shown.record)));
   const buttons = element("p", "", { class: "buttons" });
   for (const input of step.inputs) {
     const button = element("button", input.replaceAll("_", " "), { type: "button", "aria-expanded": "false" });
@@ -247,10 +248,10 @@ function showRequest({ record, words, ways, compared }) {
 
 // Buttons ---------------------------------------------------------------------------------------------------------------
 
-async function take(text) {
+async function take(text, isLink = false) {
   try {
     await navigator.clipboard.writeText(text);
-    $("taken").textContent = say("copied", {});
+    $("taken").textContent = say("copied", { is_file: Number(isLink && location.protocol === "file:") });
   } catch {
     $("taken").textContent = say("not_copied", {});
   }
@@ -260,7 +261,7 @@ const linkOf = () => location.href.replace(/#.*/, "") + addressOf(shown.texts);
 function whenPressed(id, act) {
   $(id).addEventListener("click", act);
 }
-whenPressed("copy", () => take(linkOf()));
+whenPressed("copy", () => take(linkOf(), true));
 whenPressed("copy_start", () => take($("start").textContent));
 whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf(), shown.compared)));
 whenPressed("csv", () => {

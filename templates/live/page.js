@@ -79,6 +79,8 @@ function setUp() {
   );
   for (const { id, name, input_tokens, output_tokens, asks } of FACTS.workloads) {
     const button = element("button", name, { type: "button", "data-workload": id });
+    const pages = Math.round((input_tokens + output_tokens) / FACTS.judged.tokens_per_page);
+    if (pages) button.append(element("small", say("pages", { pages })));
     button.addEventListener("click", () => {
       form.elements.input_tokens.value = count(input_tokens);
       form.elements.output_tokens.value = count(output_tokens);
@@ -87,6 +89,7 @@ function setUp() {
     });
     $("workloads").append(button);
   }
+  $("a_page").textContent = say("a_page", { tokens: String(FACTS.judged.tokens_per_page) });
   for (const [id, name] of Object.entries(MARKET.providers)) {
     const label = element("label"),
       box = element("input", "", { type: "checkbox", name: "provider", value: id });
@@ -282,6 +285,7 @@ function showWays(record) {
         head = element("th", what, { scope: "row" });
       const rented = way.instance ? `${rentWords(way)}, ${providerOf(way.instance)}; ` : "";
       head.append(element("small", `${rented}gives up ${gives_up}`));
+      if (way.hosts) head.append(element("small", hostsWords(way)));
       row.append(head, element("td", dollars(way.monthly_usd)));
       return row;
     }),

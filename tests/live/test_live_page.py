@@ -179,6 +179,31 @@ def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
     assert page.problems == []
 
 
+def test_a_usual_workload_says_its_pages(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    a_page = recommended(options_of(SHOWN[0]), catalog()).question.reference.assumption("tokens_per_page")
+    told = page.evaluate("[...document.querySelectorAll('#workloads small')].map((one) => parseInt(one.textContent))")
+    expected = [one.input_tokens + one.output_tokens for one in catalog().workloads() if one.is_default]
+    assert told == [round(tokens / a_page) for tokens in expected]
+
+
+def test_the_cheapest_hosts_are_told(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    solved = recommended(options_of(SHOWN[0]), catalog())
+    [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
+    text = page.evaluate("document.querySelector('#ways tr:last-child').textContent")
+    assert len(cell.hosted) == 3 and all(str(money(host.monthly_usd)) in text for host in cell.hosted)
+
+
+def test_a_link_of_a_file_says_that_the_file_goes_with_it(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    page.evaluate("navigator.clipboard.writeText = async () => {}; document.getElementById('copy').click()")
+    page.wait_for("document.getElementById('taken').textContent")
+    assert "send it with the link" in page.evaluate(TEXT.format("taken"))
+    page.evaluate("document.getElementById('copy_markdown').click()")
+    page.wait_for("document.getElementById('taken').textContent === 'Copied.'")
+
+
 def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
     before = page.evaluate("document.getElementById('month').textContent")
@@ -240,6 +265,9 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     assert own.startswith("Llama 3.1 70B") and other.startswith("Llama 3.1 8B") and "No model is called nosuch" in wrong
     page.evaluate("document.querySelector('[data-derives=kv_bytes_per_token]').click()")
     assert "= 327,680" in page.evaluate(TEXT.format("derived_steps"))
+    page.evaluate("document.querySelector('[data-derives=kv_budget_bytes_per_gpu]').click()")
+    pool = re.findall(r"Available KV cache memory: ([\d.]+) GiB", page.evaluate(TEXT.format("log")))
+    assert f"its log says {pool[0]} GiB" in page.evaluate(TEXT.format("derived_steps"))
     page.evaluate("document.querySelector('[data-derives=monthly_usd]').click()")
     for name in ("hourly usd", "price usd per hour", "listed usd per hour"):
         page.evaluate(
