@@ -917,7 +917,8 @@ function hostsWords({ hosts }) {
   const told = hosts.map(({ name, monthly_usd, precision }) =>
     say("host", { host: name, month: dollars(monthly_usd), precision: precision || "precision unknown" }),
   );
-  return say("hosts", { hosts: told.join(", ") });
+  const [day] = hosts.map(({ read_on }) => read_on).sort();
+  return say("hosts", { hosts: told.join(", "), day });
 }
 
 // Why one should measure before renting, in words: the first reason.

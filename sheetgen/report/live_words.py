@@ -109,7 +109,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "requests, and its log says {pool} GiB].",
         started=is_text(q.pool),
     ),
-    "hosts": template("hosts, the cheapest first: {hosts}"),
+    "hosts": template("hosts, the cheapest first: {hosts}; prices read {day}"),
     "host": template("{host} {month} ({precision})"),
     "pages": template("{pages:grouped} {pages:page|pages}"),
     "a_page": template("A page is {tokens} tokens; counted are prompt and answer."),

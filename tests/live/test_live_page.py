@@ -193,6 +193,7 @@ def test_the_cheapest_hosts_are_told(page: Browser, address: str) -> None:
     [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
     text = page.evaluate("document.querySelector('#ways tr:last-child').textContent")
     assert len(cell.hosted) == 3 and all(str(money(host.monthly_usd)) in text for host in cell.hosted)
+    assert f"prices read {min(host.read_on for host in cell.hosted)}" in text
 
 
 def test_a_link_of_a_file_says_that_the_file_goes_with_it(page: Browser, address: str) -> None:
