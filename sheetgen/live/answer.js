@@ -62,30 +62,45 @@ class Problems {
 // Models by every name, in lower case -------------------------------------------------------------------------------
 
 const MODELS = new Map();
+const modelKey = (name) => String(name).toLowerCase().trim().replaceAll(/[\s_]+/g, "-");
 FACTS.models.forEach((model, place) => {
   model.place = place;
   for (const name of [model.id, model.name, ...model.names]) {
-    const key = name.toLowerCase();
+    const key = modelKey(name);
     if (!MODELS.has(key)) MODELS.set(key, model);
   }
 });
+const modelCalled = (text) => MODELS.get(modelKey(text));
 
 const partsOf = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
+const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
 
-// The model of a name. Throws QuestionError with those whose names have the most of its words.
+// The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
+// those whose id has all, and others.
+function modelsWith(text) {
+  const parts = partsOf(text),
+    named = modelCalled(text);
+  const rank = (model) =>
+    [model === named, model.id.startsWith(parts[0]), parts.every((part) => model.id.includes(part)), true].indexOf(true);
+  return FACTS.models
+    .filter((model) => model === named || parts.every((part) => namesOf(model).includes(part)))
+    .sort((one, other) => rank(one) - rank(other));
+}
+
+const MOST_NEAR = 5;
+
+// The model of a name. Throws QuestionError with those whose names have all of its words, else the most of them.
 function modelOf(name) {
-  const asked = String(name).toLowerCase().trim(),
-    found = MODELS.get(asked);
+  const text = String(name),
+    found = modelCalled(text);
   if (found) return found;
-  const parts = partsOf(asked);
-  const shared = (model) =>
-    parts.filter((part) => [...model.names, model.id, model.name].some((known) => known.toLowerCase().includes(part)))
-      .length;
-  const near = FACTS.models
-    .filter(shared)
-    .sort((one, other) => shared(other) - shared(one))
-    .slice(0, 5);
-  return refuse("no_model", { name: asked.slice(0, 80), near: near.map((model) => model.id).join(", ") }, "model");
+  const parts = partsOf(text),
+    idsOf = (models) => models.slice(0, MOST_NEAR).map(({ id }) => id).join(", ");
+  const models = parts.length ? modelsWith(text) : [];
+  if (models.length) return refuse("not_one_model", { near: idsOf(models), more: Number(models.length > MOST_NEAR) }, "model");
+  const shared = (model) => parts.filter((part) => namesOf(model).includes(part)).length;
+  const near = FACTS.models.filter(shared).sort((one, other) => shared(other) - shared(one));
+  return refuse("no_model", { name: text.toLowerCase().trim().slice(0, 80), near: idsOf(near) }, "model");
 }
 
 // Tables of one load alone: what a program makes of quantities by name.
@@ -782,8 +797,9 @@ function* everyWay(record) {
     commits_usd: own("owned_capex_usd"),
     detail: `${record.n_gpus} ${record.gpu}`,
   };
-  const [host] = hostsOf(record);
-  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on };
+  const hosts = hostsOf(record).slice(0, FACTS.hosts_told),
+    [host] = hosts;
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on, hosts };
 }
 
 // Those that save, none that rents the same as another.
@@ -846,8 +862,10 @@ function say(name, values) {
 }
 
 const sureWords = (chance) => say("sure", { chance, chance_step: FACTS.chance_step });
-const rentWords = ({ instance, n_instances }) =>
-  say("rent", { n_instances, instance: instance.slice(instance.indexOf("/") + 1) });
+function rentWords({ instance, n_instances }) {
+  const type = instance.slice(instance.indexOf("/") + 1);
+  return say("rent", { n_instances, instance: /^[0-9]+x /.test(type) ? `(${type})` : type });
+}
 const providerOf = (instance) => MARKET.providers[instance.slice(0, instance.indexOf("/"))];
 
 // A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest.
@@ -892,6 +910,15 @@ function wayWords(way, record) {
     start_minutes: String(judged.start_minutes),
   };
   return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
+}
+
+// The cheapest hosts, each with its month and precision.
+function hostsWords({ hosts }) {
+  const told = hosts.map(({ name, monthly_usd, precision }) =>
+    say("host", { host: name, month: dollars(monthly_usd), precision: precision || "precision unknown" }),
+  );
+  const [day] = hosts.map(({ read_on }) => read_on).sort();
+  return say("hosts", { hosts: told.join(", "), day });
 }
 
 // Why one should measure before renting, in words: the first reason.

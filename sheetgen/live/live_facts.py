@@ -17,6 +17,7 @@ import numpy
 
 from sheetgen.answer.answer_record import OF_SEARCH
 from sheetgen.answer.confidences import ABOUT, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE
+from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.levers.changes import FP4, FP8
 from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR
 from sheetgen.answer.people_loads import MOST_AT_ONCE
@@ -62,7 +63,7 @@ Key = tuple[Axes, str]  # of a column: its axes, and its name
 Classes: TypeAlias = tuple[Sequence[Candidate], Mapping[str, Sequence[Candidate]]]  # of a class, and of the others
 OF_QUESTION = ("workload", "pace", "load", "instance", "offer")  # axes whose facts a reader gives
 CLEARLY, CLEAR = "clearly_cheaper_fraction", "clear_saving_of_chance_fraction"
-MANY = "many_instances"
+MANY, A_PAGE = "many_instances", "tokens_per_page"
 BETWEEN_SOURCES = "; "
 ALL = "all"
 FIRST = "llama-3.1-70b"  # of all models the one that the page opens with
@@ -141,7 +142,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
     whole = replace(plain, gpus=gpus, candidates=(), others={}, rows=(), beyond=(), loads=plain.loads[:1])
     columns, variants, of_models = _columns(whole, models)
     reference = plain.reference
-    judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, *targets.ASSUMED)
+    judged = (*JUDGED, *SAID.values(), CLEARLY, CLEAR, MANY, A_PAGE, *targets.ASSUMED)
     settings, states_use = plain.settings, plain.options.get("utilization") is not None
     is_own = any(one.id == ASKED for one in plain.workloads)  # a load of one's own, and no workload of the catalog
     workloads = [one for one in catalog.workloads() if one.is_default] if is_own else plain.workloads
@@ -197,6 +198,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),
         "near": list(NEAR),
+        "hosts_told": SHOWN_HOSTS,
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,

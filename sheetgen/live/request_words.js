@@ -47,7 +47,8 @@ function* optionsOf(record, margin, isSure, measure) {
   else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
   if (!measure) return;
   const run = measure.decider ?? measure;
-  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent: run.instance === record.chosen.instance ? "" : placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
+  const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
+  yield { name: "Measure first", price: `${dollars(run.usd)} once`, rent, machine: placeWords(run), facts: [testWords(record, margin, isSure, measure)] };
 }
 
 // What a day of measuring is, and what hangs on it.
@@ -170,7 +171,7 @@ const markdownTable = (heads, rows) =>
 // The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
 function asMarkdown(record, words, ways, link, compared = []) {
   const request = requestWords(record);
-  const options = request.options.map(({ name, price, rent, facts }) => [name, price, facts.join(" "), rent]);
+  const options = request.options.map(({ name, price, rent, machine, facts }) => [name, price, facts.join(" "), machine ?? rent]);
   const paid = ways.map((way) => {
     const { what, gives_up } = wayWords(way, record);
     return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), gives_up];
@@ -233,10 +234,19 @@ const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "c
   "pipeline_parallel_size", "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd",
   "annual_usd", "chance", "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
 
-// What is rented instead, as a line of CSV has it.
-function ofRental({ offer, instance, n_instances, monthly_usd, chance }) {
-  const [, , region, price_as_of] = offer === undefined ? [] : MARKET.offers[offer];
-  return { instance, n_instances, monthly_usd, annual_usd: 12 * monthly_usd, chance, region, price_as_of };
+// What is rented instead, as a line of CSV has it: on which GPUs, and in which class, a term or the answer's own.
+function ofRental({ kind, detail, offer, instance, n_instances, monthly_usd, chance }, { purchase }) {
+  const [, , region, price_as_of] = MARKET.offers[offer],
+    machine = machineOf(offer);
+  const paid = kind === "term" ? detail : kind === "hours" ? ON_DEMAND : purchase;
+  const gpus = { gpu: FACTS.gpus[machine[GPU]].id, n_gpus: n_instances * machine[GPU_COUNT], purchase: paid };
+  return { verdict: "fits", instance, n_instances, monthly_usd, annual_usd: 12 * monthly_usd, chance, region, price_as_of, ...gpus };
+}
+
+// What is not rented, as a line of CSV has it: of GPUs that one owns these, of a host its name.
+function notRented({ kind, host, monthly_usd, read_on }, { gpu, n_gpus }) {
+  const has = kind === "own" ? { gpu, n_gpus } : { host, price_as_of: read_on };
+  return { monthly_usd, annual_usd: 12 * monthly_usd, ...has };
 }
 
 // The answer as a line of CSV; and as one each what 90 % sure costs, a day of measuring (once_usd), each way to pay less
@@ -256,17 +266,17 @@ function asCsv(record, ways, link, compared = []) {
     providers: question.providers.join(" "),
     link,
   };
-  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd"];
+  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd", "host"];
   const lineOf = (way, values) => csvLine(names.map((name) => ({ ...values, ...asked, way })[name]));
-  const load = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])), verdict: "fits" };
-  const rented = (way, rental) => lineOf(way, { ...load, ...ofRental(rental) });
+  const load = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])) };
+  const paidFor = (way, of) => lineOf(way, { ...load, ...(of.offer === undefined ? notRented(of, record) : ofRental(of, record)) });
   const run = measure && (measure.decider ?? measure);
   return [
     csvLine(names),
     lineOf("", record),
-    margin ? rented("sure", margin) : "",
-    run ? lineOf("measure_first", { ...load, instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
-    ...ways.map((way) => rented(way.kind, way)),
+    margin ? paidFor("sure", margin) : "",
+    run ? lineOf("measure_first", { ...load, verdict: "fits", instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
+    ...ways.map((way) => paidFor(way.kind, way)),
     ...compared.filter((one) => one.record).map((one) => lineOf("compared", one.record)),
   ].join("");
 }

@@ -50,6 +50,12 @@ function startCommand(record) {
   });
 }
 
+// Which pool is derived, beside the one that a replica's log says.
+function poolWords(record) {
+  const log = logOf(record);
+  return say("derived_pool", { pool: log ? fixed(log.kv_pool_bytes_per_gpu / FACTS.gib, 2) : "" });
+}
+
 // For engineers in words: texts by the names of their places.
 function engineerWords(record) {
   const log = logOf(record),

@@ -216,7 +216,10 @@ def _sure_means(page: Page) -> str:
 
 def _way(one: WayRow) -> Text:
     """A way to pay less with what it commits to, or else what is given up."""
-    costs = words("commits {}", one.commits) if one.binds else one.gives_up
+    if one.binds:
+        costs: Text = words("commits {}", one.commits)
+    else:
+        costs = one.gives_up if str(one.gives_up).startswith("nothing") else words("without {}", one.gives_up)
     return words("{} {} ({})", one.change, one.monthly, costs)
 
 

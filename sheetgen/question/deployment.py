@@ -100,7 +100,9 @@ def number_column(name: str, given: Any, errors: Any) -> Any:
     column = numpy.array(values if is_numeric else [_number(name, value) for value in values], float)
     hint = " Write a number of tokens, such as 16k or 16384." if _KINDS[name].what == "tokens" else ""
     for row in numpy.flatnonzero(numpy.isinf(column)):
-        _report(errors, int(row), f"{name} is {shown(values[row])!r}, which is not a number.{hint}")
+        cure = parse.plainly(values[row]) if _KINDS[name].is_whole else ""
+        wrong = f". {cure}" if cure else f", which is not a number.{hint}"
+        _report(errors, int(row), f"{name} is {shown(values[row])!r}{wrong}")
     return numpy.select([numpy.isnan(column), numpy.isinf(column)], [_default(name), numpy.nan], column)
 
 
@@ -109,6 +111,8 @@ def _number(name: str, value: Any) -> float:
     if is_blank(value):
         return math.nan
     text, kind = str(value).strip(), _KINDS[name]
+    if kind.is_whole and parse.plainly(value):
+        return math.inf
     if kind.what == "tokens" and text[-1:] in "kKmM":
         found = Problems().attempt(parse.tokens, text, name)
     else:

@@ -28,6 +28,7 @@ from sheetgen.units import (
 
 MAX_TOKENS = 100_000_000
 _TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
+_POINTS = re.compile(r"\s*[1-9]\d{0,2}(?:\.\d{3})+\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 
 
@@ -52,11 +53,19 @@ def people(value: Any) -> float:
     return round(number(text[:-1]) * unit, 6) if unit and text[:-1][-1:].isdigit() else number(text)
 
 
+def plainly(value: Any) -> str:
+    """What to write in place of a whole number that is 1 to some readers and 1000 to others (1.000), else blank."""
+    is_unsure = isinstance(value, str) and _POINTS.fullmatch(value)
+    return f"Write {value.strip().replace('.', '')}." if is_unsure else ""
+
+
 def tokens(value: Any, name: str = "context") -> int:
     """A number of tokens: 4k is 4096, 128k is 131072, a plain number is itself.
 
     Raises ScenarioError for anything that is not a whole number of tokens from 1 to 100 million.
     """
+    if cure := plainly(value):
+        raise ScenarioError(f"{name} is {shown(value)!r}. {cure}")
     match = _TOKENS.fullmatch(str(value))
     if match is None:
         raise ScenarioError(f"{name} is {shown(value)!r}. Write a number of tokens, such as 16k (16,384) or 20000.")
@@ -221,6 +230,8 @@ class Kind:
                 if not re.fullmatch(r"[A-Z]{3}", text):
                     raise ScenarioError(f"{name} is {shown(value)!r}. Write its three letters, such as EUR.")
                 return text
+        if self.is_whole and (cure := plainly(value)):
+            raise ScenarioError(f"{name} is {shown(value)!r}. {cure}")
         found = people(value) if self.decimal else number(value)
         if not self.takes(found):
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.")

@@ -38,7 +38,7 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
     ),
     "fp8_weights": (
         template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
-        template(f"[known?some quality: |{MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
+        template(f"some quality[known?: | and a ready checkpoint: {MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
         template(f"FP8 weights{_DOUBTED}", doubted=is_text(q.sure)),
     ),
     "kv_fp8": (

@@ -218,7 +218,7 @@ checkpoint_words = template(
     listed=is_text(q.hf_id),
     licensed=is_text(q.license),
 )
-MADE_BY_ONESELF = "quantize it, or load with the engine's own FP8"
+MADE_BY_ONESELF = "quantize the model, or load with the engine's own FP8"
 unknown_checkpoint = template(
     "none in our catalog[wide?: convert it|[loaded?: load with the engine's own FP8|]; test the quality]",
     wide=q.is_wide == 1,

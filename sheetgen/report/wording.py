@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -237,9 +238,13 @@ def provider_of(instance: str) -> str:
     return provider_name(instance.partition("/")[0])
 
 
+COUNTED_TYPE = re.compile(r"[0-9]+x ")
+
+
 def rent(n_instances: int, instance: str) -> Cell:
-    """What is rented: 2 × p5.48xlarge."""
-    return sentences.rent.fill(n_instances, instance.partition("/")[2])
+    """What is rented: 2 × p5.48xlarge; of a type that is itself a count, 2 × (1x B200 SXM6)."""
+    kind = instance.partition("/")[2]
+    return sentences.rent.fill(n_instances, f"({kind})" if COUNTED_TYPE.match(kind) else kind)
 
 
 def rented(one: RentalRecord | None) -> Cell:

@@ -142,6 +142,7 @@ function derivedStep(name, valueOf) {
     box.append(line);
   }
   if (step.source) box.append(element("p", step.source, { class: "soft" }));
+  if (name === "kv_budget_bytes_per_gpu") box.append(element("p", poolWords(shown.record)));
   const buttons = element("p", "", { class: "buttons" });
   for (const input of step.inputs) {
     const button = element("button", input.replaceAll("_", " "), { type: "button", "aria-expanded": "false" });
@@ -194,15 +195,16 @@ function showCompared({ record, compared, texts }) {
 
 // Beside the answer one more model; beside the field why not.
 function addCompared() {
-  const text = $("compare_model").value.trim(),
-    [model, ...others] = modelsWith(text);
-  const isOne = model && text && (!others.length || MODELS.get(text.toLowerCase()) === model);
-  $("compare_model").setAttribute("aria-invalid", String(!isOne));
-  $("compare_problem").textContent = isOne ? "" : say("not_one_model", { name: text, near: [model, ...others].filter(Boolean).slice(0, 5).map(({ id }) => id).join(", ") });
-  if (!isOne) return;
+  const field = $("compare_model"),
+    wrong = new Problems();
+  let model = oneModel(field.value);
+  wrong.attempt(() => (model ??= modelOf(field.value)));
+  field.setAttribute("aria-invalid", String(!model));
+  $("compare_problem").textContent = wrong.errors.map(({ message }) => message).join(" ");
+  if (!model) return;
   const entries = [...comparedIn(form.elements.compare.value), `${model.id}:${$("compare_weights").value}`];
   form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
-  $("compare_model").value = "";
+  field.value = "";
   changed();
 }
 
@@ -218,9 +220,9 @@ function showBeside(now) {
 // The request for approval, as it is printed.
 function showRequest({ record, words, ways, compared }) {
   const request = requestWords(record);
-  const options = request.options.map(({ name, price, rent, facts }) => {
+  const options = request.options.map(({ name, price, rent, machine, facts }) => {
     const box = element("div", "", { class: "option" });
-    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", rent, { class: "soft" }));
+    box.append(element("b", `\u2610 ${name}`), element("span", price, { class: "price" }), element("p", facts.join(" ")), element("p", machine ?? rent, { class: "soft" }));
     return box;
   });
   const paid = ways.map((way) => {
@@ -246,10 +248,10 @@ function showRequest({ record, words, ways, compared }) {
 
 // Buttons ---------------------------------------------------------------------------------------------------------------
 
-async function take(text) {
+async function take(text, isLink = false) {
   try {
     await navigator.clipboard.writeText(text);
-    $("taken").textContent = say("copied", {});
+    $("taken").textContent = say("copied", { is_file: Number(isLink && location.protocol === "file:") });
   } catch {
     $("taken").textContent = say("not_copied", {});
   }
@@ -259,7 +261,7 @@ const linkOf = () => location.href.replace(/#.*/, "") + addressOf(shown.texts);
 function whenPressed(id, act) {
   $(id).addEventListener("click", act);
 }
-whenPressed("copy", () => take(linkOf()));
+whenPressed("copy", () => take(linkOf(), true));
 whenPressed("copy_start", () => take($("start").textContent));
 whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf(), shown.compared)));
 whenPressed("csv", () => {

@@ -79,6 +79,8 @@ function setUp() {
   );
   for (const { id, name, input_tokens, output_tokens, asks } of FACTS.workloads) {
     const button = element("button", name, { type: "button", "data-workload": id });
+    const pages = Math.round((input_tokens + output_tokens) / FACTS.judged.tokens_per_page);
+    if (pages) button.append(element("small", say("pages", { pages })));
     button.addEventListener("click", () => {
       form.elements.input_tokens.value = count(input_tokens);
       form.elements.output_tokens.value = count(output_tokens);
@@ -87,6 +89,7 @@ function setUp() {
     });
     $("workloads").append(button);
   }
+  $("a_page").textContent = say("a_page", { tokens: String(FACTS.judged.tokens_per_page) });
   for (const [id, name] of Object.entries(MARKET.providers)) {
     const label = element("label"),
       box = element("input", "", { type: "checkbox", name: "provider", value: id });
@@ -129,6 +132,7 @@ function putTexts(texts) {
   }
 }
 
+const PARTED = /^[1-9][0-9]{0,2}(\.[0-9]{3})+$/; // 1.000, which is 1 to some readers and 1000 to others
 const NUMBER = /^([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?|[0-9]+\.?[0-9]*|\.[0-9]+)([km%]?)$/;
 
 // The number of a text: 16k tokens are 16,384, 200k people 200,000; a share is 0.9, 90% or 90. NaN for what is none.
@@ -155,8 +159,9 @@ function questionOf(texts) {
     const isOff = OFF.includes(name) && text.toLowerCase() === "off";
     const number = isOff ? 0 : numberOf(name, text);
     const isAbove = number > 0 || (low === 0 && name.endsWith("_fraction"));
-    const isRight = isOff || (number >= low && number <= high && isAbove && !(is_whole && number % 1));
-    const kind = is_share ? say("a_share", { low, high }) : words;
+    const isUnsure = is_whole && PARTED.test(text);
+    const isRight = isOff || (!isUnsure && number >= low && number <= high && isAbove && !(is_whole && number % 1));
+    const kind = isUnsure ? text.replaceAll(".", "") : is_share ? say("a_share", { low, high }) : words;
     const label = labelOf(form.elements[name]);
     if (!isRight) wrong.attempt(() => refuse("wrong", { label, value: `"${text.slice(0, 60)}"`, kind }, name));
     question[name] = number;
@@ -280,6 +285,7 @@ function showWays(record) {
         head = element("th", what, { scope: "row" });
       const rented = way.instance ? `${rentWords(way)}, ${providerOf(way.instance)}; ` : "";
       head.append(element("small", `${rented}gives up ${gives_up}`));
+      if (way.hosts) head.append(element("small", hostsWords(way)));
       row.append(head, element("td", dollars(way.monthly_usd)));
       return row;
     }),
@@ -302,7 +308,7 @@ function dressForm(texts) {
       plain(texts.input_tokens) === String(input_tokens) && plain(texts.output_tokens) === String(output_tokens);
     button.setAttribute("aria-pressed", String(isChosen));
   }
-  $("model_name").textContent = MODELS.get(texts.model.toLowerCase())?.name ?? "";
+  $("model_name").textContent = modelCalled(texts.model)?.name ?? "";
 }
 
 function answerTexts(texts) {
@@ -371,25 +377,19 @@ function readAddress() {
 // A field that finds a model by any parts of its names ---------------------------------------------------------------
 
 const MOST_LISTED = 60;
-const namesOf = (model) => [model.id, model.name, ...model.names].join(" ").toLowerCase();
 
-// The models whose names have every part of a text: the one called just so, those whose id begins with the first part,
-// those whose id has all, and others.
-function modelsWith(text) {
-  const parts = partsOf(text),
-    named = MODELS.get(text.toLowerCase().trim());
-  const rank = (model) =>
-    [model === named, model.id.startsWith(parts[0]), parts.every((part) => model.id.includes(part)), true].indexOf(true);
-  return FACTS.models
-    .filter((model) => model === named || parts.every((part) => namesOf(model).includes(part)))
-    .sort((one, other) => rank(one) - rank(other))
-    .slice(0, MOST_LISTED);
+// The model that a text means: the one called so, or the only one whose names have its parts; null where several have.
+function oneModel(text) {
+  const [model, ...others] = partsOf(text).length ? modelsWith(text) : [];
+  return modelCalled(text) ?? (others.length ? null : (model ?? null));
 }
 
-// The list below a field, of which one is tapped, or taken by Enter: the one that the arrows are on, else the first.
+// The list below a field, of which one is tapped, or taken by Enter where the arrows are on it. What is typed is taken
+// where it means one model; else the list stays for the reader to choose.
 function modelField(field, list, taken) {
   let active = -1;
   const options = () => [...list.children];
+  const found = () => modelsWith(field.value).slice(0, MOST_LISTED);
   function close() {
     list.hidden = true;
     active = -1;
@@ -415,43 +415,48 @@ function modelField(field, list, taken) {
     field.setAttribute("aria-activedescendant", options()[active].id);
     options()[active].scrollIntoView({ block: "nearest" });
   }
-  function take(option) {
-    field.value = option.dataset.model;
+  function take(id) {
+    field.value = id;
     close();
+  }
+  function takeTyped() {
+    const model = oneModel(field.value);
+    if (model && model !== modelCalled(field.value)) field.value = model.id;
+    return model !== null;
   }
   field.addEventListener("input", (event) => {
     event.stopPropagation(); // what is half typed is no question yet
-    open(modelsWith(field.value));
-    if (MODELS.has(field.value.toLowerCase().trim()) && field.form) answerSoon();
+    open(found());
+    if (modelCalled(field.value) && field.form) answerSoon();
   });
   field.addEventListener("click", () => {
     field.select();
-    open(MODELS.has(field.value.toLowerCase().trim()) ? FACTS.models : modelsWith(field.value));
+    open(modelCalled(field.value) ? FACTS.models : found());
   });
   field.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") close();
     if (step) {
       event.preventDefault();
-      if (list.hidden) open(modelsWith(field.value));
+      if (list.hidden) open(found());
       if (list.children.length) moveTo(active < 0 && step < 0 ? -1 : active + step);
     }
     if (event.key !== "Enter") return;
     event.preventDefault();
-    const isNamed = active < 0 && MODELS.has(field.value.toLowerCase().trim());
-    const option = options()[Math.max(active, 0)];
-    if (!list.hidden && option && !isNamed) take(option);
-    close();
+    if (!list.hidden && active >= 0) take(options()[active].dataset.model);
+    else if (takeTyped()) close();
+    else open(found());
     taken();
   });
   list.addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
   list.addEventListener("click", (event) => {
     const option = event.target.closest("[role=option]");
     if (!option) return;
-    take(option);
+    take(option.dataset.model);
     if (field.form) taken();
   });
   field.addEventListener("blur", () => {
+    takeTyped();
     close();
     if (field.form) changed();
   });

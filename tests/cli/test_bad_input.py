@@ -69,6 +69,15 @@ ONE_LINE = {
     "blank gpu": ((*SIZE, "--gpu", ""), "gpu is blank."),
     "comma for a point": ((*SIZE, "--context", "1,6k"), "context_tokens is '1,6k'"),
     "recommend comma for a point": (("recommend", "--model", "8b", "--context", "1,5k"), "context_tokens is '1,5k'"),
+    "a point that parts thousands": ((*SIZE, "--users", "1.000"), "users is '1.000'. Write 1000."),
+    "recommend a point that parts thousands": (
+        ("recommend", "--model", "8b", "--users", "1.000"),
+        "users is '1.000'. Write 1000.",
+    ),
+    "points that part thousands of tokens": (
+        (*SIZE, "--context", "16.384"),
+        "context_tokens is '16.384'. Write 16384.",
+    ),
     "commas anywhere": ((*SIZE, "--users", "1,0,0"), "users is '1,0,0'"),
     "recommend commas anywhere": (("recommend", "--model", "8b", "--users", "1,0,0"), "users is '1,0,0'"),
     "underscores anywhere": ((*SIZE, "--users", "1__0"), "users is '1__0'"),

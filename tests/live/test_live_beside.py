@@ -27,6 +27,7 @@ from sheetgen.live.live_facts import facts_of_sheet
 from sheetgen.question.sheet_question import Question as Asked
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page
+from sheetgen.report.wording import rent
 
 SCRIPT = Path(__file__).with_name("answer_beside.js")
 USERS: Question = {"model": "70b", "users": 320, "input_tokens": 15_360, "output_tokens": 1024}
@@ -225,4 +226,19 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
     assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""
-    assert [way["way"] for way in ways] == [way["kind"] for way in in_python(USERS)["pay_less"]]
+    assert [way["way"] for way in ways] == [way["kind"] for way in answered["pay_less"]]
+    [measured_row] = [line for line in page["markdown"].splitlines() if line.startswith("| Measure first")]
+    assert str(rent(int(measured["n_instances"]), measured["instance"])) in measured_row.split("|")[-2]
+
+
+def test_a_line_of_csv_says_what_is_paid_for(tmp_path: Path) -> None:
+    """Of a term its class, of GPUs that one owns these, of a host its name, which holds no verdict."""
+    question: Question = {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1}
+    [page] = beside([question], tmp_path, facts(NAMES))
+    lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
+    details = {way["kind"]: way["detail"] for way in in_python(question)["pay_less"]}
+    term, own, hosted = (lines[kind] for kind in ("term", "own", "hosted"))
+    assert term["purchase"] == details["term"] and term["verdict"] == "fits"
+    assert f"{own['n_gpus']} {own['gpu']}" == details["own"]
+    assert hosted["host"].lower() == details["hosted"] and not hosted["instance"]
+    assert own["verdict"] == hosted["verdict"] == ""

@@ -44,6 +44,7 @@ SHOWN: list[Question] = [
         "providers": ["aws", "azure"],
     },
     {"model": "70b", "users": 640},  # and no more, as `recommend` takes it
+    {"model": "8b", "users": 100, "providers": ["lambda"]},  # whose types are counts themselves: 1x A10
     # As sure as was asked for to the last digit, as what nobody requested is.
     {
         "model": "trinity-mini",
@@ -178,6 +179,32 @@ def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
     assert page.problems == []
 
 
+def test_a_usual_workload_says_its_pages(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    a_page = recommended(options_of(SHOWN[0]), catalog()).question.reference.assumption("tokens_per_page")
+    told = page.evaluate("[...document.querySelectorAll('#workloads small')].map((one) => parseInt(one.textContent))")
+    expected = [one.input_tokens + one.output_tokens for one in catalog().workloads() if one.is_default]
+    assert told == [round(tokens / a_page) for tokens in expected]
+
+
+def test_the_cheapest_hosts_are_told(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    solved = recommended(options_of(SHOWN[0]), catalog())
+    [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
+    text = page.evaluate("document.querySelector('#ways tr:last-child').textContent")
+    assert len(cell.hosted) == 3 and all(str(money(host.monthly_usd)) in text for host in cell.hosted)
+    assert f"prices read {min(host.read_on for host in cell.hosted)}" in text
+
+
+def test_a_link_of_a_file_says_that_the_file_goes_with_it(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    page.evaluate("navigator.clipboard.writeText = async () => {}; document.getElementById('copy').click()")
+    page.wait_for("document.getElementById('taken').textContent")
+    assert "send it with the link" in page.evaluate(TEXT.format("taken"))
+    page.evaluate("document.getElementById('copy_markdown').click()")
+    page.wait_for("document.getElementById('taken').textContent === 'Copied.'")
+
+
 def test_typing_answers_and_is_a_link(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}")
     before = page.evaluate("document.getElementById('month').textContent")
@@ -239,6 +266,9 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     assert own.startswith("Llama 3.1 70B") and other.startswith("Llama 3.1 8B") and "No model is called nosuch" in wrong
     page.evaluate("document.querySelector('[data-derives=kv_bytes_per_token]').click()")
     assert "= 327,680" in page.evaluate(TEXT.format("derived_steps"))
+    page.evaluate("document.querySelector('[data-derives=kv_budget_bytes_per_gpu]').click()")
+    pool = re.findall(r"Available KV cache memory: ([\d.]+) GiB", page.evaluate(TEXT.format("log")))
+    assert f"its log says {pool[0]} GiB" in page.evaluate(TEXT.format("derived_steps"))
     page.evaluate("document.querySelector('[data-derives=monthly_usd]').click()")
     for name in ("hourly usd", "price usd per hour", "listed usd per hour"):
         page.evaluate(
@@ -307,6 +337,8 @@ def test_a_wrong_field_says_so_and_the_last_answer_stays(page: Browser, address:
     for field, text in (
         ("[name=users]", "12x"),
         ("[name=users]", "1,5"),
+        ("[name=users]", "1.000"),
+        ("[name=output_tokens]", "1.000"),
         ("[name=ttft_ms]", "soon"),
         ("[name=input_tokens]", "100m"),
     ):
@@ -335,32 +367,43 @@ def test_all_that_is_wrong_is_said(page: Browser, address: str) -> None:
     assert "AWS" in page.evaluate(TEXT.format("providers_words"))
 
 
-SEARCHED = {
-    "llama 405": "llama-3.1-405b",
-    "deepseek v3": "deepseek-v3",
-    "mistral": "mistral-",
-    "Scout": "llama-4-scout-17b-16e",
+SEARCHED = {  # what is typed, the model that is listed first, and the one that it means
+    "llama 405": ("llama-3.1-405b", "llama-3.1-405b"),
+    "deepseek v3": ("deepseek-v3", "deepseek v3"),
+    "Scout": ("llama-4-scout-17b-16e", "llama-4-scout-17b-16e"),
+    "mistral": ("mistral-", ""),
+    "Llama 70B": ("llama-", ""),
+    "llama": ("llama-", ""),
 }
+TAB = """document.querySelector({0!r}).dispatchEvent(new Event("blur"))"""
 
 
+@pytest.mark.parametrize("key", [ENTER, TAB])
 @pytest.mark.parametrize("text", SEARCHED)
-def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str) -> None:
+def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str, key: str) -> None:
+    """Enter and Tab take what means one model; of several the reader chooses."""
     page.open(f"{address}#{address_of(SHOWN[0])}")
     page.evaluate(TYPE.format("#model", text))
     listed = page.evaluate("[...document.querySelectorAll('#model_list li')].map((one) => one.dataset.model)")
-    assert listed and SEARCHED[text] in listed[0] and page.evaluate("!document.getElementById('model_list').hidden")
+    first, meant = SEARCHED[text]
+    assert listed and first in listed[0] and page.evaluate("!document.getElementById('model_list').hidden")
     assert (
         page.evaluate("Math.min(...[...document.querySelectorAll('#model_list li')].map((one) => one.offsetHeight))")
         >= 44
     )
-    page.evaluate(ENTER.format("#model"))
+    page.evaluate(key.format("#model"))
     page.wait_for("document.documentElement.dataset.complete")
-    assert page.evaluate("document.getElementById('model').value") == listed[0]
-    assert f"model={listed[0]}" in page.evaluate("location.hash")
+    assert page.evaluate("document.getElementById('model').value") == (meant or text)
+    assert ("Choose one model: " in page.evaluate(TEXT.format("message"))) == (not meant)
+    if meant:
+        assert f"model={meant.replace(' ', '+')}" in page.evaluate("location.hash")
+    elif key == ENTER:
+        assert page.evaluate("!document.getElementById('model_list').hidden")
+    page.open(f"{address}#{address_of(SHOWN[0])}")
     page.evaluate(TYPE.format("#compare_model", text))
     page.evaluate(ENTER.format("#compare_model"))
-    page.wait_for("document.documentElement.dataset.complete")
-    assert page.evaluate("document.querySelectorAll('#compared tr').length") == 2
+    page.wait_for(f"document.querySelectorAll('#compared tr').length === {2 if meant else 1}")
+    assert ("Choose one model: " in page.evaluate(TEXT.format("compare_problem"))) == (not meant)
     page.evaluate("document.getElementById('model').value = '8b'; document.getElementById('model').click()")
     page.evaluate("document.querySelector('#model_list [data-model=llama-3\\\\.1-70b]').click()")
     assert page.evaluate(TEXT.format("model_name")) == "Llama 3.1 70B"

@@ -14,6 +14,7 @@ from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
+from sheetgen.report import pay_less_words
 from sheetgen.report.build_page import build_page
 from sheetgen.report.page import Cell, Request
 from sheetgen.report.wording import full_money, sure
@@ -202,3 +203,10 @@ def test_what_costs_less_says_so_where_it_is_surer() -> None:
     [row] = [way for way in asked.ways if way.kind == "provider"]
     assert "sure" in row.gives_up
     assert not any("sure" in way.gives_up for way in asked.ways if way is not row)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_lower_precision_gives_up_is_a_thing(known: bool) -> None:
+    """It stands after "gives up", and says where the weights come from."""
+    given_up = str(pay_less_words.WAYS["fp8_weights"].gives_up.fill(known=known))
+    assert given_up.startswith("some quality") and ("quantize the model" in given_up) == (not known)

@@ -14,6 +14,7 @@ from sheetgen.formula.tree import INPUT
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Cell
 from sheetgen.report.templates import Unless, first_of, q, template
+from sheetgen.report.wording import rent
 from sheetgen.units import USD, WHOLE
 
 N_CALLS = 40
@@ -111,6 +112,7 @@ def test_a_sentence_is_filled_for_the_page():
 
 def test_page_and_workbook_draw_from_one_sentence():
     assert sentences.rent.fill(2, "Standard_ND96isr_H200_v5") == sentences.rent_words(2, "Standard_ND96isr_H200_v5")
+    assert str(rent(2, "lambda/1x B200 SXM6")) == "2 × (1x B200 SXM6)", "a type that is a count"
     assert sentences.rent.fill(math.nan, "nothing fits") == sentences.rent_words(math.nan, "nothing fits")
     assert sentences.gpus.fill(8, "H100 SXM") == sentences.owned_words(8, "H100 SXM") == "8× H100 SXM"
     limits = {"tpot_limit_seconds": 0.05, "ttft_limit_seconds": 5, "no_limit_seconds": 1e9}
