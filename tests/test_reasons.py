@@ -104,7 +104,7 @@ def test_what_costs_no_more_than_the_answer_says_why_it_lost(load: dict[str, Any
 
 def test_the_same_sentence_says_why_what_was_measured_and_the_cheapest_lost() -> None:
     solved = recommended({**PASSED_OVER[0][0], "as_of": AS_OF}, Catalog())
-    told = " ".join(recommend_text(solved).split())
+    told = " ".join(recommend_text(solved, True).split())
     answer, measured, cheapest = (
         re.search(words, told).groups()  # type: ignore[union-attr]
         for words in (

@@ -459,9 +459,8 @@ def _steps_of(chance: Expr) -> Any:
 
 
 # What a way gives up, and how sure it is, where that is less than the answer.
-_IS_DOUBTED = both(
-    is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance), _steps_of(q.chance) < _steps_of(q.base_chance)
-)
+_HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
+_IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1
 way_gives_up = template("{gives_up}[doubted?; {how_sure} sure]", how_sure=how_sure, doubted=_IS_DOUBTED).formula(
     "way_gives_up", "What a way gives up"
 )
