@@ -33,7 +33,7 @@ MOST_LINES = 18  # of an answer without details
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_kept": True},
-    {"has_limits": True},
+    {"has_reread": True},
     {"has_target": True},
     {"has_fewer": True},
     {"has_measured": True},

@@ -295,8 +295,8 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, how long a history is kept, what its
-    chance does not cover, what far fewer machines cost, the cheapest that was measured, the step between two chances,
+    """What an answer shows beside what it always says: so many ways to pay less, how long a history is kept, what
+    reading it anew means, what far fewer machines cost, the cheapest that was measured, the step between two chances,
     what is cheaper within the near tie, what it is least sure of, the answer's machines where they are measured, which
     target sets the price, the ways in more than their fewest words, what is known of the cheapest host, that replicas
     share what arrives and times are averages, an empty line below the question, what each way rents, what is known of
@@ -304,7 +304,7 @@ class Shown(NamedTuple):
 
     n_ways: int = SHOWN_WAYS
     has_kept: bool = True
-    has_limits: bool = True
+    has_reread: bool = True
     has_fewer: bool = True
     has_measured: bool = True
     has_step: bool = True
@@ -424,7 +424,7 @@ def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str
         asked=wording.span(history.asks_again_seconds),
         month=amounts_of(question.settings)(other.monthly_usd) if other else "",
         rent=rented(other) if other else "",
-        is_explained=shown.has_limits,
+        is_explained=shown.has_reread,
         is_same=int(other == RentalRecord(answer.instance, answer.n_instances, answer.monthly_usd)),
     )
     yield str(sentence)
