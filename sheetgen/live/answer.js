@@ -394,9 +394,12 @@ function solve(question) {
 }
 
 // The tables with the load at so many standard deviations, up to the choice.
-function atLevel(grid, level_z) {
+const atLevel = (grid, level_z) => withTimesOf(grid, ["pace"], "level_z", level_z);
+
+// The tables up to the choice with another value of what its times hang on.
+function withTimesOf(grid, axes, name, value) {
   const other = Object.assign(grid.again(), { gpus: grid.gpus, layouts: grid.layouts, offers: grid.offers });
-  other.put(["pace"], "level_z", [level_z]);
+  other.put(axes, name, [value]);
   return readAgain(other, "at_levels");
 }
 

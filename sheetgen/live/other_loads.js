@@ -29,12 +29,7 @@ function atLoads({ question, grid }, amounts, kind = loadName(question)) {
 }
 
 // The grid with the times of requests at once, which differ from those of a rate where answers are short.
-function inClosedLoop(grid) {
-  if (grid.values("closed_loop", [])[0] === 1) return grid;
-  const other = Object.assign(grid.again(), { gpus: grid.gpus, layouts: grid.layouts, offers: grid.offers });
-  other.put([], "closed_loop", [1]);
-  return readAgain(other, "at_levels");
-}
+const inClosedLoop = (grid) => (grid.values("closed_loop", [])[0] === 1 ? grid : withTimesOf(grid, [], "closed_loop", 1));
 
 const WIDER = 4; // times the load: how far the curve goes
 const POINTS = 64; // of the curve
