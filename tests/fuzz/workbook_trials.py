@@ -24,11 +24,11 @@ from sheetgen.answer.levers import EveryLever, levers_of_sheet
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import solve
 from sheetgen.book.change_log import values_as_built
-from sheetgen.book.decision_choices import TARGETS, Choices, decision
+from sheetgen.book.decision_choices import Choices, decision
 from sheetgen.book.sheets import Book, Ref, column_name
 from sheetgen.errors import SheetgenError
 from sheetgen.formula import same_money
-from sheetgen.question.sheet_question import ask
+from sheetgen.question.sheet_question import TARGETS, ask
 from sheetgen.writers.xlsx import write_xlsx
 
 MOST_TRIES = 60  # of shrinking: a trial takes seconds
