@@ -126,10 +126,11 @@ def bills_as_started(
 
 
 def _as_started(fit: Fit) -> Columns:
-    """What one GPU of the fullest replica leaves for its cache, where a rank admits the requests of its own alone."""
+    """What one GPU of a replica leaves for its cache, where a rank admits as many requests as it serves within the
+    targets."""
     pools = SHEET["pools"].quantities
     values: Columns = {i: fit[i] for _, one in by_name(pools) for i in one.inputs if i in fit.numbers}
-    values["max_num_seqs"] = -(-_fullest(fit) // fit.layout.data_parallel_size)
+    values["max_num_seqs"] = fit["paced_requests"] // fit.layout.data_parallel_size
     return evaluate(pools, values)
 
 
@@ -145,8 +146,8 @@ def _pool(fit: Fit, quantities: Fit | Columns) -> tuple[float, float, float]:
 
 
 def startup_log(solved: Solution, row: int) -> StartupLog | None:
-    """What the engine prints of its pool when the fullest replica of the answer starts for its own requests, as its
-    start command says; None where nothing holds the load."""
+    """What the engine prints of its pool when a replica of the answer starts as its start command says; None where
+    nothing holds the load."""
     fit = Fit.of(solved, row)
     if fit is None:
         return None

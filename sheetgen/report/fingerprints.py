@@ -210,9 +210,10 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
 
     longest = {"tokens": n["longest_tokens_at_load"], "limit_tokens": n["max_context_tokens"]}
     growing = str(sentences.growing.fill(requests, limit=limit, **longest))
-    capped = n["sequences_held"] == n["max_num_seqs"] * n["data_parallel_size"]  # each rank has the engine's limit
+    admitted = n["max_num_seqs"] * n["data_parallel_size"]
+    capped = n["sequences_held"] >= admitted
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
-    spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
+    spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {min(n['sequences_held'], admitted) + 1:,} "
     fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
     flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
     cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
