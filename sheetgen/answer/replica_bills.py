@@ -59,6 +59,7 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     handed = fit["hand_over_bytes"] if staged else 0
+    batch = {name: fit[name] for name in BATCH}
     longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id,
@@ -88,7 +89,9 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
         "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
         "vocab_size": model.model.vocab_size,
-        **batch_bills({name: fit[name] for name in BATCH}),
+        **batch_bills(batch),
+        "engines_max_num_seqs": int(batch["max_num_seqs"]),
+        "sampler_bytes_at_engines": sampler_bytes(batch),
         "cuda_graph_bytes_per_gpu": fit["cuda_graph_bytes_per_gpu"],
         "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
     }
@@ -97,14 +100,18 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
 def batch_bills(batch: Mapping[str, float]) -> dict[str, float]:
     """The engine's limits of a batch, and what these and smaller ones take."""
     smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
-    sampler = {**batch, "max_num_batched_tokens": 0}
-    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
+    less = {**batch, "max_num_seqs": fewer(batch["max_num_seqs"], FEWER_SEQUENCES)}
     return {
         **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, {**batch, **smaller})["profile_peak_bytes"]),
-        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
-        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
+        "sampler_bytes": sampler_bytes(batch),
+        "sampler_bytes_at_fewer_sequences": sampler_bytes(less),
     }
+
+
+def sampler_bytes(batch: Mapping[str, float]) -> float:
+    """What the sampler takes for the most requests of a batch, without the hidden states of its tokens."""
+    return float(memory.sampler_bytes.of({**batch, "max_num_batched_tokens": 0}))
 
 
 def bills_as_started(
