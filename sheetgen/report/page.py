@@ -168,11 +168,17 @@ class WayRow:
     rent: Text
     monthly: Text
     commits: Text
-    gives_up: str
+    loses: str  # what is given up; "" where nothing is
+    needs: str = ""  # what has to be done first
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
     is_best: bool = True  # of its kind
+
+    @property
+    def gives_up(self) -> str:
+        """What is given up, and what has to be done first."""
+        return "; ".join(filter(None, (self.loses, self.needs)))
 
     @property
     def binds(self) -> bool:
