@@ -119,7 +119,7 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         of_it = book.where(PRICES_SHEET, Instance=instance)
         count = next(r["GPUs"] for r in book.rows[PRICES_SHEET] if r.get("Instance") == instance)
         return Place((float(count),)) if field == "gpus" else of_it
-    if part in ("question", "precision_line"):
+    if part == "question":
         row = built.headline(0)
         return book.cells("Workings", row, "At once", "Context in words") + Place(_targets(book))
     return book.sheet("Sources and checks", "Inputs", "Sizing sheet", "Contexts")

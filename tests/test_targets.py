@@ -25,7 +25,7 @@ from sheetgen.api import recommended, record, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.wording import sizing_rule
+from sheetgen.report.wording import targets_of_readers
 from sheetgen.writers.csv import SPEED
 from sheetgen.writers.xlsx import write_xlsx
 
@@ -97,7 +97,7 @@ def test_two_sheets_for_one_load_name_the_right_reason() -> None:
     alone, target = (document(one)["cells"][0]["without_targets"] for one in (fast, slow))
     assert (alone["instance"], alone["n_instances"], round(alone["monthly_usd"])) == ("aws/p6-b200.48xlarge", 1, 83_171)
     assert target is None
-    assert sizing_rule(slow.question) == "size set by memory and speed (200 ms a token)"
+    assert targets_of_readers(slow.question).endswith(": 5 a second.")
     for solved, reason in ((slow, "memory"), (fast, "tpot")):
         (cell,) = document(solved)["cells"]
         assert cell["sized_by"] == reason and cell["tpot_seconds"] == solved.choices[0].tpot_seconds
@@ -143,7 +143,7 @@ def test_off_is_memory_alone(load: dict[str, Any]) -> None:
     """As the brute force without targets, and as a target that nothing misses."""
     off, slack = one(load, tpot_ms="off"), one(load, tpot_ms="3600000")
     assert off.question.workloads[0].tpot_target_ms is None
-    assert sizing_rule(off.question) == "size set by memory, not by speed"
+    assert targets_of_readers(off.question) == "Size set by memory, not by speed."
     choice, cell, model = off.choices[0], off.question.loads[0], off.question.models[0]
     assert chosen(off) == chosen(slack) and choice.sized_by == slack.choices[0].sized_by == "memory"
     assert choice.n_replicas == -(-cell.concurrent_requests // choice.sequences_per_replica)
@@ -179,7 +179,7 @@ def test_a_switch_of_the_sheet_is_off_too() -> None:
     switched, off = solve(dataclasses.replace(question, settings=settings)), sheet("8b,70b,405b", tpot_ms="off")
     assert [chosen(switched, row) for row in range(36)] == [chosen(off, row) for row in range(36)]
     assert {c.sized_by for c in switched.choices} == {"memory"}
-    assert sizing_rule(switched.question) == "size set by memory, not by speed"
+    assert targets_of_readers(switched.question) == "Size set by memory, not by speed."
 
 
 # What a lower target does -------------------------------------------------------------------------------
@@ -237,8 +237,7 @@ def test_the_first_token_counts_unless_it_is_off() -> None:
     assert cell["without_targets"]["instance"] == "aws/p5.48xlarge" and cell["without_targets"]["n_instances"] == 1
     both = one(H100, tpot_ms="50", ttft_ms="1500")
     assert monthly(both) >= max(monthly(tight), monthly(one(H100, tpot_ms="50")))
-    targets = "50 ms a token, first token in 1.5 s"
-    assert sizing_rule(both.question) == f"size set by memory and speed ({targets})"
+    assert targets_of_readers(both.question).endswith(": 1.5 s, 20 a second.")
 
 
 def first_ms(prompt: int) -> float:

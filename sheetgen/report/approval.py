@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from sheetgen.answer.answer_record import AtConfidence, CellRecord, ChosenRecord, MoveRecord, PayLess, Record
@@ -16,7 +17,7 @@ from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
-from sheetgen.report.headline_table import load_asked
+from sheetgen.report.headline_table import load_asked, way_row
 from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, words
 from sheetgen.report.pay_less_words import TERMS, plain_words
@@ -448,22 +449,11 @@ def _ways(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    rented: Text = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
-    if (way.instance, way.n_instances) == (cell.answer.instance, cell.answer.n_instances):
-        rented = "as sized"
-    if way.kind == "hosted":
-        rented = priced_for(question, cell)
-    change, loses, needs = plain_words(way, question, cell)
-    return WayRow(
-        change,
-        rented,
-        full_money(way.monthly_usd),
-        full_money(way.commits_usd) if way.commits_usd else "nothing",
-        loses,
-        needs=needs,
-        kind=way.kind,
-        is_best=way in cell.pay_less,
-    )
+    row, (change, loses, needs) = way_row(question, cell, way), plain_words(way, question, cell)
+    is_as_sized = (way.instance, way.n_instances) == (cell.answer.instance, cell.answer.n_instances)
+    rented = "as sized" if is_as_sized else priced_for(question, cell) if way.kind == "hosted" else row.rent
+    is_best = way in cell.pay_less
+    return replace(row, change=change, rent=rented, loses=loses, needs=needs, is_best=is_best)
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:

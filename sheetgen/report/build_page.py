@@ -56,8 +56,7 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         request=approval.request_of(record, question, cards, asked["total"]),
         finding=headline_table.finding(question, cards, asked["total"] and asked["total"].monthly),
         question=_question(question),
-        precision_line=" · ".join((*_precision(question), *_rule(question))),
-        precision_in_short=" · ".join(_precision(question)),
+        precision=" · ".join(_precision(question)),
         engine=question.engine.name,
         weights_in_short=headline_table.weights_in_short(record, question),
         load_note=headline_table.load_note(record, question),
@@ -153,12 +152,6 @@ def _precision(question: Question) -> tuple[str, ...]:
         f"{engine.name} {engine.default_version}",
         *([wording.draft_words(question.draft)] if question.draft else []),
     )
-
-
-def _rule(question: Question) -> tuple[str, ...]:
-    """What sets the sizes."""
-    chance = f"a rate: allowance for chance, {share(question.settings.max_wait_fraction)} may wait"
-    return (wording.sizing_rule(question), *([chance] if question.rate else []))
 
 
 def _card(question: Question, cell: CellRecord) -> Card:

@@ -157,10 +157,11 @@ def weights_in_short(record: Record, question: Question) -> Text:
 
 def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:
     """The ways to pay less, mildest first."""
-    return tuple(_way_row(question, cell, way) for way in cell.pay_less)
+    return tuple(way_row(question, cell, way) for way in cell.pay_less)
 
 
-def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
+def way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
+    """A way in the words of an engineer."""
     short = short_words(way, question, cell)
     candidate = question.instances.get(way.instance or "")
     rented = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE

@@ -434,8 +434,7 @@ class Page:
     request: Request  # what is to be approved
     finding: Text  # "32 document questions at once: $5,095 to $166,342 a month"
     question: str  # "RAG (16k tokens), 32 requests at once"
-    precision_line: str  # "weights and KV cache at the checkpoint's own precision ..."
-    precision_in_short: str  # the same without what sets the sizes
+    precision: str  # "weights FP8 · KV cache bf16 · vLLM 0.33.0"
     engine: str  # "vLLM"
     weights_in_short: Text  # under the first table: the precisions in use, with publisher and licence
     load_note: tuple[Text, ...]  # under the first table: the load in people and an hour, a day of measuring

@@ -401,14 +401,8 @@ def draft_words(model: Model | None) -> str:
     return "no draft model" if model is None else f"draft model {model.name}, never measured by us"
 
 
-def sizing_rule(question: Question) -> str:
-    """What sets the sizes of the sheet, for the line under its title."""
-    said = _by_workload(question, target_words)
-    return f"size set by memory and speed ({said})" if said else MEMORY_ALONE
-
-
 def targets_of_readers(question: Question) -> str:
-    """The same as its readers see it: "first word and tokens a second: Chat 2.2 s, 20"."""
+    """What sets the sizes of the sheet, as its readers see it: "first word, tokens a second each: Chat 2.2 s, 20"."""
     said = _by_workload(question, _as_seen)
     both = f"sized for memory and for speed (first word, tokens a second each): {said}"
     return f"{capital(both if said else MEMORY_ALONE)}."

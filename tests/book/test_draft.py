@@ -60,8 +60,8 @@ def test_only_a_sheet_with_a_draft_reads_one(book: Path, tmp_path: Path) -> None
 
 def test_the_page_says_which_draft_and_what_it_adds() -> None:
     drafted, plain = (page_for(solve(ask(books.catalog(), asked))) for asked in (ASKED, WITHOUT))
-    assert "draft model" not in plain.precision_line
-    assert "draft model Llama 3.2 1B, never measured by us" in drafted.precision_line
+    assert "draft model" not in plain.precision
+    assert "draft model Llama 3.2 1B, never measured by us" in drafted.precision
     for a, b in zip(plain.models, drafted.models, strict=True):
         assert a.kv_per_token != b.kv_per_token
         assert b.note == "32.0 KiB of it the draft's" and not a.note  # 16 layers x 8 heads x 128 x 2 bytes

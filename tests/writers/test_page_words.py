@@ -75,7 +75,7 @@ def test_sums_beyond_a_billion(usd: float | None, words: str) -> None:
 def test_no_line_begins_with_a_dot() -> None:
     html = render_html(page_of(8, "letter"), templates=TEMPLATES, spacing=SPACINGS[-1])
     body = html.partition("<body>")[2]
-    assert "\u00a0· " in body and page_of(8, "letter").precision_line.replace(" · ", "\u00a0· ") in body
+    assert "\u00a0· " in body and page_of(8, "letter").precision.replace(" · ", "\u00a0· ") in body
 
 
 MANY = words("{} × {}", "100,002", "g7e.2xlarge")

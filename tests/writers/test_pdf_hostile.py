@@ -147,8 +147,8 @@ def test_a_long_name_lacks_its_middle_and_a_text_without_end_is_named() -> None:
     names = {"Llama 3.1 8B": "first" + "x" * 3_000 + "last"}
     text = text_of(drawn(little(names)))
     assert re.search("first ?x[x ]*…[x ]*last", text)
-    page = dataclasses.replace(little(), precision_line="x" * 50_000)
-    with pytest.raises(PageError, match="precision_line, 50,000 characters: shorten it"):
+    page = dataclasses.replace(little(), precision="x" * 50_000)
+    with pytest.raises(PageError, match="precision, 50,000 characters: shorten it"):
         write_pdf(page, Options(TEMPLATES))
 
 
