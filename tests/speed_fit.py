@@ -383,7 +383,7 @@ STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength i
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
     Structure(("of_kind", "of_dtype")[:n], strength, POWER)
-    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 1), (2, 3), (2, 3))
+    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 3), (2, 3), (2, 3))
 )
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten

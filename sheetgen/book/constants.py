@@ -187,6 +187,14 @@ def _speed(page: InputsSheet) -> None:
         ),
         *((name, label, getattr(known, name), FACTOR, "", known.kernels_source) for name, label in OF_KERNELS),
         (
+            "least_step_seconds",
+            "Shortest step of an engine",
+            known.least_step_seconds,
+            FACTOR,
+            "seconds",
+            known.least_step_source,
+        ),
+        (
             "network_hop_seconds",
             "Latency from machine to machine",
             known.network_hop_seconds,

@@ -1000,6 +1000,8 @@ class SpeedFile(Entry):
     kernels_source: Text
     eager_seconds_per_layer: Seconds
     eager_source: Text
+    least_step_seconds: Seconds
+    least_step_source: Text
     network_hop_seconds: Seconds
     network_source: Text
     longest_prompt_tokens: Count
