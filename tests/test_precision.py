@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -212,7 +211,8 @@ def test_sizes_by_precision() -> None:
      ("gpt-oss-120b", "16k", 16), ("kimi-k3", "16k", 1)],
 )  # fmt: skip
 def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) -> None:
-    """As `size` has it of the fullest replica started for its requests: full attention, windows, latents, states."""
+    """As `size` has it of a replica started for all that it serves within the targets: full attention, windows,
+    latents, states."""
     asked = {"model": model, "context": context, "weight_dtype": "published"}
     found = sheetgen.recommend(**asked, concurrent_requests=at_once)
     sizes = {name: found[name] for name in ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")}
@@ -221,7 +221,7 @@ def test_the_log_is_that_of_one_replica(model: str, context: str, at_once: int) 
         **asked,
         gpu=found["gpu"],
         concurrent_requests=found["requests_per_replica"],
-        max_num_seqs=math.ceil(found["requests_per_replica"] / sizes["data_parallel_size"]),
+        max_num_seqs=int(found["served_at_target"]) // found["n_replicas"] // sizes["data_parallel_size"],
         expert_parallel_size=ranks,
         **sizes,
     )

@@ -196,6 +196,11 @@ class ChosenRecord:
         return self.tensor_parallel_size * self.data_parallel_size * self.pipeline_parallel_size
 
     @property
+    def sequences_of_rank(self) -> int:
+        """The most requests of a data-parallel rank within the targets: what a replica is started for."""
+        return int(self.paced_requests) // self.data_parallel_size
+
+    @property
     def limit(self) -> str:
         """What makes the answer no surer."""
         return limit_of(self.chance_of, self.chance)

@@ -59,6 +59,7 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
     per_rank = -(-per_replica // fit.layout.data_parallel_size)
     longest_allowed = int(model.model.max_context_tokens or load.context_tokens)
     handed = fit["hand_over_bytes"] if staged else 0
+    batch = {name: fit[name] for name in BATCH}
     longest = largest_where(lambda tokens: _needed(fit, per_rank, tokens) <= pool / part, 0, longest_allowed)
     return {
         "model": model.model.id,
@@ -88,7 +89,9 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
         "weights_bytes_per_gpu": layers + ends if staged else fit["loaded_weights_bytes_per_gpu"],
         "activation_bytes_per_gpu": fit["activation_bytes_per_gpu"] + handed,
         "vocab_size": model.model.vocab_size,
-        **batch_bills({name: fit[name] for name in BATCH}),
+        **batch_bills(batch),
+        "engines_max_num_seqs": int(batch["max_num_seqs"]),
+        "sampler_bytes_at_engines": sampler_bytes(batch),
         "cuda_graph_bytes_per_gpu": fit["cuda_graph_bytes_per_gpu"],
         "graphs_reserved": int(fit.solved.models["graphs_reserved"][fit.model]),
     }
@@ -97,14 +100,18 @@ def replica_bills(fit: Fit) -> dict[str, float | int | str]:
 def batch_bills(batch: Mapping[str, float]) -> dict[str, float]:
     """The engine's limits of a batch, and what these and smaller ones take."""
     smaller = {"max_num_batched_tokens": fewer(batch["max_num_batched_tokens"], FEWER_TOKENS)}
-    sampler = {**batch, "max_num_batched_tokens": 0}
-    less = sampler | {"max_num_seqs": fewer(sampler["max_num_seqs"], FEWER_SEQUENCES)}
+    less = {**batch, "max_num_seqs": fewer(batch["max_num_seqs"], FEWER_SEQUENCES)}
     return {
         **{limit: int(batch[limit]) for limit in ("max_num_seqs", "max_num_batched_tokens")},
         "activation_bytes_at_fewer_tokens": float(evaluate(PEAK, {**batch, **smaller})["profile_peak_bytes"]),
-        "sampler_bytes": float(memory.sampler_bytes.of(sampler)),
-        "sampler_bytes_at_fewer_sequences": float(memory.sampler_bytes.of(less)),
+        "sampler_bytes": sampler_bytes(batch),
+        "sampler_bytes_at_fewer_sequences": sampler_bytes(less),
     }
+
+
+def sampler_bytes(batch: Mapping[str, float]) -> float:
+    """What the sampler takes for the most requests of a batch, without the hidden states of its tokens."""
+    return float(memory.sampler_bytes.of({**batch, "max_num_batched_tokens": 0}))
 
 
 def bills_as_started(
@@ -126,10 +133,11 @@ def bills_as_started(
 
 
 def _as_started(fit: Fit) -> Columns:
-    """What one GPU of the fullest replica leaves for its cache, where a rank admits the requests of its own alone."""
+    """What one GPU of a replica leaves for its cache, where a rank admits as many requests as it serves within the
+    targets."""
     pools = SHEET["pools"].quantities
     values: Columns = {i: fit[i] for _, one in by_name(pools) for i in one.inputs if i in fit.numbers}
-    values["max_num_seqs"] = -(-_fullest(fit) // fit.layout.data_parallel_size)
+    values["max_num_seqs"] = fit["paced_requests"] // fit.layout.data_parallel_size
     return evaluate(pools, values)
 
 
@@ -145,8 +153,8 @@ def _pool(fit: Fit, quantities: Fit | Columns) -> tuple[float, float, float]:
 
 
 def startup_log(solved: Solution, row: int) -> StartupLog | None:
-    """What the engine prints of its pool when the fullest replica of the answer starts for its own requests, as its
-    start command says; None where nothing holds the load."""
+    """What the engine prints of its pool when a replica of the answer starts as its start command says; None where
+    nothing holds the load."""
     fit = Fit.of(solved, row)
     if fit is None:
         return None

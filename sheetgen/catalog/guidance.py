@@ -97,10 +97,12 @@ class OwnWords(Entry):
 
 
 class CaseWords(Entry):
-    """What is said of one form of a death where the words for all would mislead."""
+    """What is said of one form of a death where the words for all would mislead. looks_like: by engine, where its log
+    tells that form from the others; the page then has a row for it."""
 
     bill: Label
     symptom: Text
+    looks_like: dict[Id, Label] = Field(default_factory=dict)
 
 
 class Fingerprint(Entry):
@@ -126,6 +128,12 @@ class Fingerprint(Entry):
         """What is said of it for an engine: its own words where it has some, else those for all."""
         own = self.own.get(engine, OwnWords())
         return OwnWords(**{name: getattr(own, name) or getattr(self, name) for name in OwnWords.model_fields})
+
+
+class Form(Fingerprint):
+    """One form of a death as a row of its own."""
+
+    case: Id
 
 
 class FingerprintFile(Entry):
@@ -159,9 +167,31 @@ class AssumptionFile(Entry):
 
 
 def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
-    """The fingerprints of the page, in its order, each with the fixes that the page says."""
-    shown_ones = [one for one in catalog.file(FingerprintFile).fingerprints if one.on_page]
-    return tuple(one.model_copy(update={"fixes": tuple(f for f in one.fixes if f.on_page)}) for one in shown_ones)
+    """The fingerprints of the page, in its order, each with the fixes that the page says; before it those of its forms
+    that have a row of their own."""
+    rows: list[Fingerprint] = []
+    for one in catalog.file(FingerprintFile).fingerprints:
+        if one.on_page:
+            forms = [_form(one, case) for case, words in one.cases.items() if words.looks_like]
+            apart = {form.case for form in forms}
+            fixes = tuple(fix for fix in one.fixes if fix.on_page and fix.case not in apart)
+            rows += [*forms, one.model_copy(update={"fixes": fixes})]
+    return tuple(rows)
+
+
+def _form(one: Fingerprint, case: str) -> Form:
+    words = one.cases[case]
+    return Form(
+        label=one.label,
+        case=case,
+        where=one.where,
+        bill=words.bill,
+        symptom=words.symptom,
+        own={engine: OwnWords(looks_like=text) for engine, text in words.looks_like.items()},
+        log_lines={},
+        fixes=tuple(fix for fix in one.fixes if fix.on_page and fix.case == case),
+        sources=one.sources,
+    )
 
 
 def assumptions(catalog: Catalog) -> dict[str, Assumption]:

@@ -75,7 +75,7 @@ def extras(
 def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
     """The flags of all engines asked for, with the terminal's width kept by all but the commands."""
     yield ""
-    yield folded("LAUNCH FLAGS, each sized again under its engine with max_num_seqs at the requests stated")
+    yield folded("LAUNCH FLAGS, each sized again under its engine")
     for one in written.values():
         yield from ("", *map(folded, _comments(one)))
         if one.written is not None:

@@ -210,9 +210,9 @@ def _flags(
             for name in ENGINES_OWN
             if requested.get(name) is not None and name != "engine_version"
         ]
-    typed, held = (int(one.known["max_num_seqs"]) for one in (checked.requested, trial))
-    if checked.requested.fits and held < typed:
-        notes.append(f"max_num_seqs {typed:,} was typed; the pool holds {held:,} at full length")
+    wanted, held = (int(one.known["max_num_seqs"]) for one in (checked.requested, trial))
+    if checked.requested.fits and held < wanted:
+        notes.append(f"the pool holds {held:,} of max_num_seqs {wanted:,} at full length")
     notes += model.notes
     written = None
     if checked.printed is not None:

@@ -147,8 +147,8 @@ def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:
 
 
 def fullest_replica(question: Question, cell: CellRecord) -> dict[str, Any]:
-    """The inputs of `size` for the replica of an answer that has the most requests. What is the engine's own choice
-    stays out, so that every engine launches with its own."""
+    """The inputs of `size` for the replica of an answer that has the most requests, started for all that it serves
+    within the targets. What is the engine's own choice stays out, so that every engine launches with its own."""
     load, one, engine = question.loads[cell.row], cell.answer, question.engine
     gpu, n_ranks = question.instances[one.instance].gpu, one.data_parallel_size
     memory = gpu.memory.engine_bytes / GIB, gpu.architecture
@@ -176,4 +176,5 @@ def fullest_replica(question: Question, cell: CellRecord) -> dict[str, Any]:
         "input_tokens": load.input_tokens,
         "output_tokens": question.workload_of(cell.row).output_tokens,
         "concurrent_requests": one.requests_per_replica,
+        "max_num_seqs": one.sequences_of_rank,
     }

@@ -31,7 +31,7 @@ class Started(NamedTuple):
     @property
     def on_one(self) -> int:
         """The replicas of one machine."""
-        return max(1, min(self.candidate.gpu_count // self.chosen.gpus_per_replica, self.chosen.n_replicas))
+        return max(1, min(self.candidate.gpu_count // self.chosen.gpus_per_replica, self.chosen.replicas_held))
 
     @property
     def is_side_by_side(self) -> bool:
@@ -43,7 +43,7 @@ def start_lines(models: Sequence[Started]) -> Start:
     shared = _shared(models)
     flags = [f'FLAGS="{" ".join(shared)}"'] if shared else []
     lines = [line for one in models for line in _lines_of(one, shared, len(models))]
-    most = max((one.chosen.n_replicas for one in models), default=1)
+    most = max((one.chosen.replicas_held for one in models), default=1)
     return Start((*flags, *lines), sentences.start_note.fill(n_shared=len(shared), most_replicas=most))
 
 
@@ -87,7 +87,7 @@ def _remark(one: Started) -> str:
     chosen = one.chosen
     is_staged = chosen.pipeline_parallel_size > 1
     said = sentences.start_remark.fill(
-        n_machines=chosen.pipeline_parallel_size if is_staged else -(-chosen.n_replicas // one.on_one),
+        n_machines=chosen.pipeline_parallel_size if is_staged else -(-chosen.replicas_held // one.on_one),
         is_staged=is_staged and chosen.spans_machines,
         files=", ".join(one.written.files) or None,
         engine=one.engine,

@@ -303,7 +303,7 @@ function withOffers(grid, gpus, layouts, offers) {
   grid.put(
     ["instance"],
     "discount_fraction",
-    offers.map((offer) => MARKET.offers[offer][DISCOUNT] ?? 0),
+    offers.map((offer) => MARKET.offers[offer][DISCOUNT]),
   );
   const places = machines.flatMap((machine, i) =>
     layouts.flatMap((place, layout) =>

@@ -31,6 +31,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import SCALE_BLOCK, Model
 from sheetgen.catalog.stacks import Launcher, StackFile
 from sheetgen.errors import ScenarioError
+from sheetgen.live.packed import as_text
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid
 from sheetgen.program.quantities import TOKENS
@@ -244,11 +245,6 @@ def _limits(name: str) -> Json:
     }
 
 
-def as_text(facts: Json) -> str:
-    """Facts as JSON that may stand in a script of a page."""
-    return json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-
-
 def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
     """All models but those that serve nothing by themselves, and those that the engine does not load."""
     for model in catalog.models():
@@ -372,7 +368,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
         "kv": one.auto_kv_cache_dtype,
         "deploys": int(has_deployed(model, one.auto_weight_dtype)),
         "experts": int(model.experts is not None),
-        **({"is_reference": 1} if model.is_reference_shape else {}),
+        "is_reference": int(model.is_reference_shape),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
         "blocks": {
@@ -516,11 +512,11 @@ class _Market:
     def _offer(self, one: Candidate) -> int:
         self.gpus.setdefault(one.gpu.id, one.gpu)
         place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
-        discount = self._plain.discount(one.provider, one.purchase)
-        more = [discount] if discount else []
-        if one.purchase != ON_DEMAND and (plain := one.class_price(ON_DEMAND)):
-            more = [discount, plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))]
+        discount, plain = self._plain.discount(one.provider, one.purchase), one.class_price(ON_DEMAND)
+        on_demand_usd = 0.0  # of an offer on demand, and where there is none beside it
+        if plain and one.purchase != ON_DEMAND:
+            on_demand_usd = plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))
         parts = tuple(self._parts.setdefault(part, len(self._parts)) for part in one.source.split(BETWEEN_SOURCES))
         source = self._sources.setdefault(parts, len(self._sources))
-        offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, *more)
+        offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, discount, on_demand_usd)
         return self._offers.setdefault(offer, len(self._offers))

@@ -1,7 +1,7 @@
 // For engineers: what the log of a replica says, and the command that starts it; nothing where the page does not know.
 
-// The requests that a rank of the fullest replica is started for.
-const seqsOfRank = ({ requests_per_replica, data_parallel_size }) => Math.ceil(requests_per_replica / data_parallel_size);
+// The most requests of a rank within the targets, for which a replica is started.
+const seqsOfRank = ({ chosenGrid, data_parallel_size }) => readChosen(chosenGrid, "paced_requests") / data_parallel_size;
 
 // What the engine prints of its pool, started for the requests of a rank alone, each sequence charged all its tokens.
 function logOf(record) {

@@ -436,7 +436,7 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
     less = question.discount(candidate.provider, candidate.purchase)
     reason = doubt(candidate, question)
     sentence = _HARDWARE.fill(
-        replicas=count(max(answer.n_replicas, answer.replicas_held), "replica"),
+        replicas=count(answer.replicas_held, "replica"),
         needed=answer.n_replicas if answer.replicas_held > answer.n_replicas else 0,
         gpus=f"{answer.gpus_per_replica}x {candidate.gpu.short_name}",
         layout=_layout(question, cell),

@@ -20,10 +20,11 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, FingerprintRow, Source, Text, words
 from sheetgen.report.wording import named_size
-from sheetgen.units import DTYPES
+from sheetgen.units import DTYPES, GIB
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
+_SHOWN_BYTES = 0.1 * GIB  # what sizes are shown to: one that frees less is not said either
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
 _SHOWN_CHANGE = 52  # characters: two lines of the page
 
@@ -72,6 +73,7 @@ class Fingerprint:
     said: str
     numbers: dict[str, float | int | str]
     sources: tuple[Source, ...]
+    case: str = ""  # of a label whose forms have rows of their own
 
     @property
     def change(self) -> str:
@@ -123,6 +125,9 @@ def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Que
     prints, found = question.reference.fingerprints, []
     said = _sentences(numbers, question, prints) if numbers else {}
     for one in prints:
+        case = one.case if isinstance(one, guidance.Form) else ""
+        if case and engine not in one.own:
+            continue
         own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
         fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
         found.append(
@@ -135,9 +140,10 @@ def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Que
                 lines,
                 fixes,
                 own.leave_alone or "",
-                said.get(one.label, ""),
+                said.get((one.label, case), ""),
                 numbers,
                 sources,
+                case,
             )
         )
     return tuple(found)
@@ -189,7 +195,7 @@ def _helps(
 
 def _shrinks(numbers: dict[str, Any], bill: str, fewer_bill: str) -> bool:
     """Whether a smaller step frees enough of a bill to be worth saying."""
-    return bool(numbers[fewer_bill] < _WORTH_SAYING * numbers[bill])
+    return bool(numbers[fewer_bill] < min(_WORTH_SAYING * numbers[bill], numbers[bill] - _SHOWN_BYTES))
 
 
 def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, Any]) -> int:
@@ -197,8 +203,10 @@ def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, An
     return int(numbers.get(setting) or max(getattr(row, setting) for row in question.engine.batch_defaults))
 
 
-def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.Fingerprint]) -> dict[str, str]:
-    """By label, the fingerprint in this sheet's numbers."""
+def _sentences(
+    n: dict[str, Any], question: Question, prints: Sequence[guidance.Fingerprint]
+) -> dict[tuple[str, str], str]:
+    """By label and form, the fingerprint in this sheet's numbers."""
     units, engine = question.settings.units, question.engine
     context = short_tokens(n["context_tokens"])
     gpus = f"{n['n_gpus_per_replica']}× {n['gpu']}"
@@ -210,14 +218,16 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
 
     longest = {"tokens": n["longest_tokens_at_load"], "limit_tokens": n["max_context_tokens"]}
     growing = str(sentences.growing.fill(requests, limit=limit, **longest))
-    capped = n["sequences_held"] == n["max_num_seqs"] * n["data_parallel_size"]  # each rank has the engine's limit
+    admitted = n["max_num_seqs"] * n["data_parallel_size"]
+    capped = n["sequences_held"] >= admitted
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
-    spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {n['next_request']:,} "
+    spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {min(n['sequences_held'], admitted) + 1:,} "
     fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
     flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
     cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
     spike += f"waits ({cap})" if capped else "does not fit"
-    prefill = f"{n['max_num_batched_tokens']:,} tokens a step: {activation} a GPU"
+    prefill = profile = f"{n['max_num_batched_tokens']:,} tokens a step: {activation} a GPU"
+    profile += f" beside {sizes['weights_bytes_per_gpu']} of weights"
     if _shrinks(n, "activation_bytes_per_gpu", "activation_bytes_at_fewer_tokens"):
         prefill += f"; {fewer(n['max_num_batched_tokens'], FEWER_TOKENS):,}: "
         prefill += str(sizes["activation_bytes_at_fewer_tokens"])
@@ -236,6 +246,9 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
         step = fewer(n["max_num_seqs"], FEWER_SEQUENCES)
         sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU, "
         sampler += f"{step:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
+    elif n["engines_max_num_seqs"] > n["max_num_seqs"]:
+        sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU; {n['engines_max_num_seqs']:,}, "
+        sampler += f"where {cap} is not set, {sizes['sampler_bytes_at_engines']}"
     said = {
         "long_completion": growing,
         "concurrency_spike": spike,
@@ -245,7 +258,9 @@ def _sentences(n: dict[str, Any], question: Question, prints: Sequence[guidance.
         "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
         "sampler_logits_peak": sampler,
     }
-    return {label: text for label, text in said.items() if text}
+    by_form = {(label, ""): text for label, text in said.items()}
+    by_form["startup_workspace_or_cuda_graph", "profile"] = profile
+    return {form: text for form, text in by_form.items() if text}
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:

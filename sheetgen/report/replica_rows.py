@@ -19,20 +19,17 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
     chosen, units = cell.answer, question.settings.units
     candidate = question.instances[chosen.instance]
     held = int(started["sequences_in_pool"] * started["data_parallel_size"])
-    is_timed = chosen.paced_requests < chosen.sequences_per_replica
     model = question.model_of(cell.row).model
     layout = Layout(chosen.tensor_parallel_size, chosen.data_parallel_size).words(chosen.pipeline_parallel_size)
-    most = min(int(chosen.paced_requests), held) if is_timed else held
+    most = min(int(chosen.paced_requests), held)
     longest = started["max_context_tokens_that_fit"]
     limit = model.max_context_tokens or longest
     return ReplicaRow(
         model=model.name,
-        replicas=words(
-            "{} × {} {}, {}",
-            whole(chosen.n_replicas),
-            whole(chosen.gpus_per_replica),
-            candidate.gpu.short_name,
-            layout,
+        replicas=sentences.replicas.fill(
+            held=chosen.replicas_held,
+            needed=chosen.n_replicas,
+            gpus=f"{chosen.gpus_per_replica:,} {candidate.gpu.short_name}, {layout}",
         ),
         requests=chosen.requests_per_replica,
         in_target=most,

@@ -283,9 +283,10 @@ longest_fit = template(
     "{tokens} tokens {requests:fits|fit}]",
     whole=q.tokens >= q.limit_tokens,
 )
+replicas = template("{held:grouped} × {gpus}[spare?, {needed:grouped} needed]", spare=q.held > q.needed)
 replica_breaks = template(
     "{requests}; [timed?too slow from {in_target:next}, ]memory for [counted?{counted} to ]{held}",
-    timed=q.in_target < q.held,
+    timed=q.in_target < q.counted,
     counted=q.counted < q.held,
 )
 memory_finding = template("Of one GPU the weights take {weights}, the KV cache of this load {cache}")

@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from sheetgen.report.page import Page
 from sheetgen.writers.html import print_environment
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
+BAND_END = 1.2816  # standard deviations
 COMMAND_EMS = 60.0  # about a line of A4
 LOADS: list[dict[str, Any]] = [
     {"model": "70b", "context": "16k", "concurrent_requests": 200},
@@ -83,13 +85,54 @@ def test_the_flags_are_of_the_fullest_replica(load: dict[str, Any]) -> None:
     assert (load.get("draft_model", "no draft") in drafting) == ("draft_model" in load)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"models": "8b,70b,gpt-oss-120b", "headline": "rag:32"},
+        {"models": "8b,70b", "headline": "chat:1024"},  # more replicas on the machines than are needed
+        {"models": "deepseek-v3", "headline": "rag:128", "confidence": "0.5"},
+        {"models": "8b", "requests_per_second": "9"},
+    ],
+    ids=lambda asked: "-".join(asked.values()).replace(":", "-"),
+)
+def test_what_is_started_serves_what_is_said(asked: dict[str, str]) -> None:
+    """The requests that all commands admit are no fewer than those served within the targets; where a target
+    limits them one more of a rank would miss it; and the record's log is of the same start."""
+    answer = solve(ask(catalog(), {"as_of": "2026-11-20", **asked}))
+    record = record_for(answer, ())
+    page = with_launch_rows(page_for(answer), record, answer.question, {}, catalog())
+    z = NormalDist().inv_cdf(answer.question.settings.confidence)
+    started = launches(record, answer.question, (), catalog())
+    for (row, launch), of_page in zip(started.items(), page.replicas, strict=True):
+        cell, choice = record.cells[row], record.cells[row].answer
+        words = shlex.split(launch.serve or "")
+        admitted = choice.data_parallel_size * int(words[words.index("--max-num-seqs") + 1])
+        if not cell.is_rate:
+            assert admitted * choice.replicas_held >= choice.served_at_target >= cell.requests
+        assert of_page.in_target == admitted >= of_page.requests
+        assert str(of_page.replicas).startswith(f"{choice.replicas_held:,} × ")
+        point = fullest_replica(answer.question, cell)
+        for n in (admitted, admitted + choice.data_parallel_size):
+            ranks = {"concurrent_requests": n, "max_num_seqs": n // choice.data_parallel_size}
+            sized = sheetgen.size(**{**point, **ranks})
+            slow = sized["tpot_seconds_high"] / sized["tpot_seconds"]
+            late = sized["ttft_seconds_high"] / sized["ttft_seconds"]
+            paces = [sized["tpot_seconds"] * slow ** (z / BAND_END) <= cell.tpot_target_seconds]
+            paces += [sized["ttft_seconds"] * late ** (z / BAND_END) <= cell.ttft_target_seconds]
+            if n == admitted:
+                assert all(paces) and sized["chance"] >= answer.question.settings.confidence
+            elif choice.paced_requests < choice.sequences_per_replica:
+                assert not all(paces)
+        assert launch.started["kv_tokens"] == cell.log.kv_tokens
+
+
 def test_ranks_are_launched_as_ranks() -> None:
     answer = solved(**LOADS[1])
     fit = Fit.of(answer, 0)
     assert fit is not None and fit.layout.data_parallel_size > 1
     launch = launched(answer, "vllm")[0]
     text, ranks = "\n".join(flag_lines(launch.flags)), fit.layout.data_parallel_size
-    of_rank = -(-fit.choice.requests_per_replica // ranks)
+    of_rank = record_for(answer, ()).cells[0].answer.sequences_of_rank
     assert f"--data-parallel-size {ranks} " in text and "--enable-expert-parallel" in text
     assert f"--max-num-seqs {of_rank} " in text
 
@@ -189,7 +232,10 @@ def test_recommend_tells_the_stack_always_and_flags_where_asked(run) -> None:  #
     assert list(flagged["flags"]) == ["vllm"] and flagged["cells"][0]["flags"] == flagged["flags"]
     command = flagged["flags"]["vllm"]["command"]
     assert f"--tensor-parallel-size {flagged['tensor_parallel_size']}" in command
-    assert flagged["n_replicas"] > 1 and f"--max-num-seqs {-(-32 // flagged['n_replicas'])} " in command
+    assert (
+        flagged["n_replicas"] > 1
+        and f"--max-num-seqs {flagged['served_at_target'] // flagged['n_replicas']:.0f} " in command
+    )
     text = run(*asked, "--details", "--flags", "all").output
     assert text.count("\n# ") >= 5 and f"vllm serve {plain['checkpoint']}" in text
     stack = text.split("\nSTACK\n")[1].split("\n\n")[0]

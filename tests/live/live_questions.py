@@ -17,8 +17,9 @@ from sheetgen.answer.recording import record_of
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
-from sheetgen.live.live_facts import as_text, facts_of_catalog
+from sheetgen.live.live_facts import facts_of_catalog
 from sheetgen.live.live_program import live_program
+from sheetgen.live.packed import as_text
 from sheetgen.units import PURCHASES
 
 Question = dict[str, Any]  # by the names that the page has

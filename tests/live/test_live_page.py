@@ -466,7 +466,7 @@ def test_the_file_is_small(address: str) -> None:
     import gzip
 
     data = Path(address.removeprefix("file://")).read_bytes()
-    assert len(data) <= 800_000
+    assert len(data) <= 775_000  # of the 800,000 that it may have
     assert len(gzip.compress(data)) <= 250_000
     plain = re.sub(rb'(?s)<script type="application/json".*?</script>|const EXPLAINED=.*', b"", data)
     assert set(re.findall(rb"https?://[^'\"`)\s]+", plain)) <= {b"http://www.w3.org/2000/svg"}

@@ -44,7 +44,7 @@ def test_every_row_is_there(models: str) -> None:
     assert len(drawn.matrix) == 3 and all(len(b.rows) == 4 for b in drawn.matrix)
     assert all(len(r.cells) == n for b in drawn.matrix for r in b.rows)
     assert [(b.workload, r.tier) for b in drawn.matrix for r in b.rows if r.headline] == [("RAG", "32")]
-    assert len(drawn.fingerprints) == 7
+    assert len(drawn.fingerprints) == 8
     assert all(t.strip() == t and "nan" not in t.lower().split() and "None" not in t for t in texts(drawn))
 
 
@@ -147,7 +147,7 @@ def test_nothing_fits_is_said_and_has_no_price() -> None:
     assert not card.fits and (card.rent, card.monthly) == ("nothing fits", "–")
     assert card.why == "no candidate holds weights and one request"
     assert drawn.instances == () and headline_bars(drawn)[0].limit == "–"
-    assert [f.here for f in drawn.fingerprints] == [""] * 7
+    assert [f.here for f in drawn.fingerprints] == [""] * 8
 
 
 def test_a_precision_that_no_candidate_runs_is_the_reason() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from answers import record_for
 from solved_pages import FIVE, MEMORY, THREE, answered
@@ -31,6 +33,32 @@ def test_the_four_rows_of_the_guide_the_last_by_bill() -> None:
         assert all(s.url and s.url.startswith("https://github.com/") for s in f.sources)
         assert all(fix.reason and fix.cost for fix in f.fixes)
         assert all(fix.flag.startswith("--") for fix in f.fixes), "every fix has a vLLM flag"
+
+
+def test_the_profile_run_has_a_row_of_its_own() -> None:
+    """Of vLLM alone, with the flag that frees what a step takes; the row of CUDA graphs keeps its own fixes."""
+    solved = answered("70b")
+    rows = [
+        (f.bill, f.case, [fix.flag for fix in f.fixes])
+        for f in fingerprints_of(record_for(solved, ()), solved.question)
+    ]
+    (place,) = (i for i, (_, case, _) in enumerate(rows) if case)
+    bill, case, flags = rows[place]
+    assert (bill, case, flags[0]) == ("Activations of the profile run", "profile", "--max-num-batched-tokens")
+    assert rows[place + 1][0] == "Workspace and CUDA graphs" and "--max-num-batched-tokens" not in rows[place + 1][2]
+    other = answered("70b", engine="sglang")
+    assert not [f for f in fingerprints_of(record_for(other, ()), other.question) if f.case]
+
+
+def test_a_step_that_frees_nothing_is_not_said() -> None:
+    """A replica started for few requests: fewer of them free less than a tenth of a GiB, and what helps is said."""
+    solved = answered("70b")
+    record, started = record_for(solved, ()), {"max_num_seqs": 12, "sampler_bytes": 5e7}
+    numbers = {**record.of_replica, **started, "sampler_bytes_at_fewer_sequences": 3e7}
+    found = fingerprints_of(dataclasses.replace(record, of_replica=numbers), solved.question)
+    (sampler,) = (f for f in found if f.label == "sampler_logits_peak")
+    assert [fix.flag for fix in sampler.fixes] == ["--gpu-memory-utilization"]
+    assert "1,024, where max_num_seqs is not set" in sampler.here
 
 
 @pytest.mark.parametrize(
