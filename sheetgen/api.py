@@ -463,9 +463,10 @@ def answered(question: Question) -> Answer:
 def answer_of(solved: Solution) -> Answer:
     """The same of a question that is solved."""
     from sheetgen.answer.levers import levers_of_sheet
+    from sheetgen.answer.ways_to_pay import with_europe
 
     levers = levers_of_sheet(solved)
-    record = sheet_record(solved, levers)
+    record = with_europe(sheet_record(solved, levers), solved)
 
     def book(page: Page) -> Book:
         from sheetgen.book import build_book

@@ -9,6 +9,7 @@ from sheetgen.answer.answer_record import CellRecord, Record, as_json
 from sheetgen.answer.levers import EveryLever, levers_of_sheet
 from sheetgen.answer.recording import record_of
 from sheetgen.answer.solution import Solution, headline_rows
+from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.api import recommend_document, sheet_record
 from sheetgen.book import build_book
 from sheetgen.book.decision_choices import Choices
@@ -27,12 +28,12 @@ def record_for(solved: Solution, levers: EveryLever | None = None) -> Record:
 
 
 def page_for(solved: Solution, levers: EveryLever | None = None) -> Page:
-    return build_page(record_for(solved, levers), solved.question)
+    return build_page(with_europe(record_for(solved, levers), solved), solved.question)
 
 
 def printed_page(solved: Solution) -> Page:
     """The page with how its answers are started, as it is printed."""
-    record = record_for(solved)
+    record = with_europe(record_for(solved), solved)
     return with_launch_rows(build_page(record, solved.question), record, solved.question, {}, Catalog())
 
 

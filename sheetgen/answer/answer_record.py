@@ -303,6 +303,16 @@ class ClassCost:
 
 
 @dataclass(frozen=True)
+class EuropeRecord:
+    """The answer's machines at their cheapest price in Europe, in the same class; None where they are not sold so."""
+
+    region: str | None = None
+    price_as_of: str | None = None
+    hourly_usd: float | None = None
+    monthly_usd: float | None = None
+
+
+@dataclass(frozen=True)
 class ProviderCost:
     """The cheapest of one provider for a load; none where nothing of it holds the load."""
 
@@ -547,6 +557,7 @@ class CellRecord:
     units: UnitCosts = field(metadata={"flat": UnitCosts})
     purchase_classes: tuple[ClassCost, ...]
     providers: tuple[ProviderCost, ...]
+    in_europe: EuropeRecord | None  # of a sheet's headline whose prices are of no region that was asked for
     owned: OwnedRecord | None
     budget: Budget | None
     measure: MeasureRecord | None

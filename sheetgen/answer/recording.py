@@ -239,6 +239,7 @@ def _cell(
         units=UnitCosts(**{name: units[name] for name in keys_of(UnitCosts)}),
         purchase_classes=ways_to_pay.purchase_classes(solved, row),
         providers=providers,
+        in_europe=None,
         owned=_owned(solved, row),
         budget=ways_to_pay.budget(solved, row),
         measure=None if chosen is None or model.model.is_reference_shape else _measure(question, chosen, confidences),

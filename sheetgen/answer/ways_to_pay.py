@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import Budget, ClassCost, ProviderCost, Sum
+from sheetgen.answer.answer_record import Budget, ClassCost, EuropeRecord, ProviderCost, Record, Sum
 from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.sheet_facts import settings_of
 from sheetgen.answer.solution import Fit, Solution
 from sheetgen.formula import Formula
 from sheetgen.program.grid import evaluate
-from sheetgen.question.market import ClassPrice, OwnedGpu
+from sheetgen.question.market import ClassPrice, OwnedGpu, price_in
 from sheetgen.sizing import cost
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 ENDS = ("low", "base", "high")
+EUROPE = "eu"  # the area, as a question names it
 UNIT_COSTS = (
     cost.annual_usd,
     cost.three_year_usd,
@@ -104,18 +106,9 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
     fit, found = Fit.of(solved, row), []
     if fit is None:
         return ()
-    for purchase, paid in PURCHASES.items():
+    for purchase in PURCHASES:
         price = fit.candidate.class_price(purchase)
-        usd = _evaluated(
-            OF_CLASS,
-            {
-                **_inputs(solved),
-                "is_committed": int(paid.committed),
-                "n_instances": fit.choice.n_instances,
-                "price_usd_per_hour": _paid(solved, fit, price),
-            },
-        )
-        del usd["paid_hours_per_month"]
+        usd = _of_class(solved, fit, purchase, price)
         found.append(
             ClassCost(
                 purchase,
@@ -127,6 +120,39 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
             )
         )
     return tuple(found)
+
+
+def with_europe(record: Record, solved: Solution) -> Record:
+    """The record of a sheet with what its headlines' machines cost in Europe."""
+    if solved.question.filters.region:
+        return record
+    cells = [
+        replace(cell, in_europe=_in_europe(solved, cell.row)) if cell in record.headline_cells and cell.chosen else cell
+        for cell in record.cells
+    ]
+    return replace(record, cells=tuple(cells))
+
+
+def _in_europe(solved: Solution, row: int) -> EuropeRecord:
+    fit = Fit.of(solved, row)
+    assert fit is not None, "something serves this load"
+    price = price_in(solved.question.reference.catalog, EUROPE, fit.candidate)
+    if price is None:
+        return EuropeRecord()
+    usd = _of_class(solved, fit, price.purchase, price)
+    return EuropeRecord(price.region, price.price_as_of, usd["hourly_usd"], usd["monthly_usd"])
+
+
+def _of_class(solved: Solution, fit: Fit, purchase: str, price: ClassPrice | None) -> dict[str, float]:
+    """What the recommended instances cost in a purchase class at a price; NaN without one."""
+    known = {
+        **_inputs(solved),
+        "is_committed": int(PURCHASES[purchase].committed),
+        "n_instances": fit.choice.n_instances,
+        "price_usd_per_hour": _paid(solved, fit, price),
+    }
+    usd = _evaluated(OF_CLASS, known)
+    return {name: amount for name, amount in usd.items() if name != "paid_hours_per_month"}
 
 
 def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:

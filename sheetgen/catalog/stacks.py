@@ -44,6 +44,7 @@ Input = Literal[
     "dtype",
     "input_tokens",
 ]
+SWITCH = "--enable-"
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
@@ -120,6 +121,11 @@ class Launcher(Entry):
     host_kv: Text | None = None
     host_kv_source: Text | None = None
     remarks: Many[Remark] = ()
+
+    @property
+    def switches_experts_whole(self) -> bool:
+        """Whether a flag without a number deals experts out whole: among ranks, or where a split would cut a scale."""
+        return self.flags.get("expert_parallel_size", "").startswith(SWITCH)
 
 
 class Run(Entry):

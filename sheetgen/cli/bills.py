@@ -13,7 +13,7 @@ from sheetgen.cli.output import table
 from sheetgen.question.deployment import Resolved, model_kind
 from sheetgen.question.measurements import Measurements
 from sheetgen.question.stated_load import load_words
-from sheetgen.report.measured_words import measured_lines
+from sheetgen.report.measured_words import beyond_measured, measured_lines
 from sheetgen.report.precision_words import sized_as_words
 from sheetgen.report.wording import sure, weights_name
 from sheetgen.units import GIB, MIB, Layout, count, rate_places
@@ -90,7 +90,7 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             "",
             *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
             *_scope(answer, names, sized.measured),
-            *_beyond(answer, known, names),
+            *beyond_measured({**known, **answer}, names.gpu, names.weight_dtype, names.draft is not None, names.speed),
             *measured_lines(sized.measured),
         ]
     )
@@ -241,24 +241,3 @@ def _held_against_speed(answer: Mapping[str, Any], known: Mapping[str, Any], nam
     elif not answer["fits"] and not answer["queue"]:
         filled = f"{known['filled_tokens']:,.0f} tokens"
         yield f"Not all fit at full length: speed as they run at their average of {filled}, while none is preempted."
-
-
-def _beyond(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved) -> Iterator[str]:
-    """What the figures leave out, or what no measured run had."""
-    if names.gpu.peak_flops_for(names.weight_dtype) is None:
-        yield f"No peak of arithmetic of {names.gpu.name} is published: assumed from its bandwidth."
-    n_linked = answer["tensor_parallel_size"] * answer["data_parallel_size"]
-    if names.gpu.interconnect_bytes_per_second is None and n_linked > 1:
-        yield f"No rate of the links between GPUs of {names.gpu.name} is published: a slow one is assumed."
-    if names.draft is not None:
-        yield "What a draft model gains and costs in time is not counted."
-    if answer["input_tokens"] > (longest := names.speed.longest_prompt_tokens):
-        above = f"prompts above {longest:,} tokens"
-        yield f"Beyond what was measured: {above}; the time to the first token may be off by more."
-    beyond = {
-        "pipeline stages": answer["pipeline_parallel_size"] > 1,
-        f"more than {known['nvlink_gpus']:.0f} GPUs": n_linked > known["nvlink_gpus"],
-        "prefix-cache hits": answer["prefix_cache_hit_fraction"] > 0,
-    }
-    if unmeasured := [what for what, is_there in beyond.items() if is_there]:
-        yield f"Beyond what was measured: no run had {' or '.join(unmeasured)}."

@@ -21,6 +21,7 @@ from sheetgen.question.deployment import DEFAULTS, engine_defaults
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.fingerprints import fingerprints_of
+from sheetgen.report.measured_words import beyond_measured
 from sheetgen.report.page import FingerprintRow, Page
 from sheetgen.report.replica_rows import breaks_finding, memory_finding, replica_row, speed_finding
 from sheetgen.units import GIB
@@ -114,6 +115,17 @@ def with_launch_rows(
         if (flags := launch.flags.get(engine)) and flags.written
     ]
     subject = next(row for row, cell in cells.items() if cell.model == answer.of_replica["model"])
+    beyond = dict.fromkeys(
+        line
+        for row, launch in launched.items()
+        for line in beyond_measured(
+            launch.started,
+            question.instances[cells[row].answer.instance].gpu,
+            cells[row].weight_dtype,
+            question.draft is not None,
+            question.speed,
+        )
+    )
     sized = launched if len(launched) <= ROOMY else (subject,)
     return replace(
         page,
@@ -121,6 +133,7 @@ def with_launch_rows(
         sized_by=tuple(filter(None, (launched[row].size for row in sized))),
         start=start_lines(models),
         findings=(memory_finding(rows), speed_finding(rows), breaks_finding(rows)),
+        beyond_measured=tuple(beyond),
         started_deaths=_deaths(answer, question, launched[subject]),
     )
 

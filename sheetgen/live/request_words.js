@@ -25,8 +25,8 @@ function workWords(record) {
   return say("request_work", { users, name: requests, measure: stated ? "" : measure });
 }
 
-// A box to tick: its name, $ a month, what is rented, and what is said of it.
-function optionOf(record, name, rental, isShort) {
+// A box to tick: its name, $ a month, what is rented, and what is said of it. higher: what follows where it is too slow.
+function optionOf(record, name, rental, isShort, higher = "") {
   const { purchase } = record,
     month = rental.monthly_usd;
   const year = say("request_year", {
@@ -37,12 +37,13 @@ function optionOf(record, name, rental, isShort) {
     contingency: "",
     rent: "",
   });
-  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort) }));
+  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), higher }));
   return { name, price: `${dollars(month)} a month`, rent: placeWords(rental), facts: [year, sure] };
 }
 
 function* optionsOf(record, margin, isSure, measure) {
-  yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure);
+  const higher = margin && !isSure && !FACTS.terms[record.purchase] ? dollars(margin.monthly_usd) : "";
+  yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure, higher);
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
   else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
   if (!measure) return;
@@ -60,7 +61,6 @@ function testWords(record, margin, isSure, measure) {
     requests: requestsWord(record.question),
     cheaper: measure.decider ? lessOf(measure.decider.monthly_usd) : "",
     chance: sureWords(measure.decider && even ? even.chance : record.chance),
-    sized: sureWords(record.chance),
     month: lessOf(record.monthly_usd),
     higher: margin ? lessOf(margin.monthly_usd) : "",
     level: sureWords(FACTS.levels.sure),

@@ -27,7 +27,7 @@ from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import NONE, Page, Table, Text, WayRow, joined, words
+from sheetgen.report.page import NONE, Option, Page, Table, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
@@ -171,15 +171,13 @@ class Said:
 
 def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     asked = page.request
-    replies = tuple(
-        (one.reply, words("{} {}. {}", one.price, one.per, one.facts[-1])) for one in asked.options if one.reply
-    )
     figure: Text = NONE
     beside: Text = NONE
     per = ""
     if asked.subject and asked.options:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
+    replies = tuple((one.reply, _reply(one, figure)) for one in asked.options if one.reply)
     ends = (1, len(asked.ways))
     shown = [one for i, one in enumerate(asked.ways, 1) if i in ends or (one.binds and one.is_best)]
     ways = joined("; ", [_way(one) for one in shown])
@@ -210,17 +208,20 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     )
 
 
+def _reply(option: Option, figure: Text) -> Text:
+    """What a reply means: its price, where that is not the figure above all replies, and what is said of it last."""
+    said = option.facts[-1]
+    return said if option.price == figure else words("{} {}. {}", option.price, option.per, said)
+
+
 def _sure_means(page: Page) -> str:
     return page.sure_of.removeprefix("Sure ")
 
 
 def _way(one: WayRow) -> Text:
-    """A way to pay less with what it commits to, or else what is given up."""
-    if one.binds:
-        costs: Text = words("commits {}", one.commits)
-    else:
-        costs = one.gives_up if str(one.gives_up).startswith("nothing") else words("without {}", one.gives_up)
-    return words("{} {} ({})", one.change, one.monthly, costs)
+    """A way to pay less with what it commits to, or else what is given up, or what has to be done first."""
+    lost = words("without {}", one.loses) if one.loses else one.needs
+    return words("{} {} ({})", one.change, one.monthly, words("commits {}", one.commits) if one.binds else lost)
 
 
 def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:

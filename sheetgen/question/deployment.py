@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sheetgen.catalog.guidance import Assumption, Fingerprint
     from sheetgen.catalog.hosted import HostedFile
     from sheetgen.catalog.plausible import Plausible
+    from sheetgen.catalog.stacks import Launcher
 
 NO_TEXT: Any = None  # in a column of texts
 
@@ -324,6 +325,13 @@ class Reference:
         from sheetgen.catalog import guidance
 
         return guidance.fingerprints(self.catalog)
+
+    @cached_property
+    def launchers(self) -> Mapping[str, Launcher]:
+        """How engines are launched, by engine."""
+        from sheetgen.catalog.stacks import StackFile
+
+        return {one.engine: one for one in self.catalog.file(StackFile).launchers}
 
     @cached_property
     def hosted(self) -> HostedFile:

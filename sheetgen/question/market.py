@@ -438,22 +438,40 @@ def _plausible_rows(
     cheapest is none. taken: rows whose prices are taken as they are, as the user named or wrote them."""
     if not region:
         return catalog.instances(), {}
-    plausible, rows = plausible_of(catalog), list[Instance]()
+    rows = list[Instance]()
     doubted: dict[tuple[str, str], str] = {}
     for row in catalog.regions.rows_in(region):
-        if row.id in taken or not isinstance(row, PlacedInstance):
-            rows.append(row)
-            continue
-        doubts: dict[tuple[str, str], str] = {}
-        for purchase, by_region in row.every.items():
-            for name, price in by_region.items():
-                of_price = name, row.id, row.gpu, row.gpu_count, purchase, price.usd_per_hour
-                if why := plausible.doubt_in(*of_price):
-                    doubts[purchase, name] = f"${price.usd_per_hour:,.4f} an hour in {name}, {why}"
+        placed, doubts = (row, {}) if row.id in taken else _plausible_row(catalog, row)
         for (purchase, _), why in doubts.items():
             doubted.setdefault((row.id, purchase), why)
-        rows.append(catalog.regions.placed_without(row, doubts) if doubts else row)
+        rows.append(placed)
     return tuple(rows), doubted
+
+
+def _plausible_row(catalog: Catalog, row: Instance) -> tuple[Instance, Mapping[tuple[str, str], str]]:
+    """A row of a region at its cheapest plausible prices, and by class and region why others are none."""
+    if not isinstance(row, PlacedInstance):
+        return row, {}
+    plausible, doubts = plausible_of(catalog), dict[tuple[str, str], str]()
+    for purchase, by_region in row.every.items():
+        for name, price in by_region.items():
+            of_price = name, row.id, row.gpu, row.gpu_count, purchase, price.usd_per_hour
+            if why := plausible.doubt_in(*of_price):
+                doubts[purchase, name] = f"${price.usd_per_hour:,.4f} an hour in {name}, {why}"
+    return (catalog.regions.placed_without(row, doubts) if doubts else row), doubts
+
+
+def price_in(catalog: Catalog, area: str, candidate: Candidate) -> ClassPrice | None:
+    """The cheapest plausible price of a candidate in an area, in its own class; None where it is not sold there so."""
+    shape = f" x{candidate.gpu_count}" if candidate.assumed_shape else ""
+    name, times = candidate.instance.removesuffix(shape), candidate.gpu_count if shape else 1
+    for row in catalog.regions.rows_in(area):
+        if row.id == name:
+            placed, _ = _plausible_row(catalog, row)
+            if price := _offered(placed, candidate.purchase):
+                usd, region = price.usd_per_hour * times, placed.region_of(price.purchase)
+                return ClassPrice(price.purchase, usd, price.as_of, price.kind or "", region)
+    return None
 
 
 def _offered(row: Instance, purchase: str) -> InstancePrice | None:

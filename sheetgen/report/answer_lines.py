@@ -27,7 +27,7 @@ from sheetgen.report.wording import MARGIN, MEMORY, OF_LIMIT
 from sheetgen.units import EVEN, ON_DEMAND, PERCENT, SPOT, Layout, count, rate_text
 
 SHOWN_WAYS = 3
-EXPERT_PARALLEL, TELLS_TO_DEAL = "expert parallel", ("vllm", "nim")  # engines whose command says so
+EXPERT_PARALLEL = "expert parallel"
 STALE = "stale_after_days"
 IS_TOLD = {"asked_dear", "one_each"}  # of the reasons to measure first: these say what an even chance costs
 OF_MARGIN = {"sure_impossible", "sure_dear"}  # of these reasons: they say what 0.9 costs, or that nothing is so sure
@@ -486,15 +486,16 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
 
 
 def _layout(question: Question, cell: CellRecord) -> str:
-    """TP 8, and that experts are dealt out whole where vLLM is told to: among data-parallel ranks, or where tensor
-    parallelism would cut what shares a scale."""
+    """TP 8, and that experts are dealt out whole where the start command says so: among data-parallel ranks, or where
+    tensor parallelism would cut what shares a scale."""
     answer, model = cell.answer, question.model_of(cell.row).model
     layout = Layout(answer.tensor_parallel_size, answer.data_parallel_size)
     is_whole = layout.data_parallel_size > 1 or model.splits_scale_blocks(
         cell.checkpoint, cell.weight_dtype, layout.tensor_parallel_size
     )
     words = layout.words(answer.pipeline_parallel_size)
-    return f"{words}, {EXPERT_PARALLEL}" if is_whole and question.engine.engine in TELLS_TO_DEAL else words
+    launcher = question.reference.launchers.get(question.engine.engine)
+    return f"{words}, {EXPERT_PARALLEL}" if is_whole and launcher and launcher.switches_experts_whole else words
 
 
 def _class(question: Question, cell: CellRecord) -> Iterator[str]:

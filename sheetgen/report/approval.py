@@ -18,9 +18,8 @@ from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
 from sheetgen.report.headline_table import load_asked
 from sheetgen.report.host_words import priced_for
-from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, words
-from sheetgen.report.pay_less_words import TERMS, is_below, is_told
+from sheetgen.report.pay_less_words import TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
 from sheetgen.sizing import cost
@@ -47,13 +46,17 @@ _YEAR = template(
     taken=q.purchase == SPOT,
     raised=is_text(q.contingency),
 )
-_SURE = template("{sure} to be [short?large and ]fast enough.", short=q.is_short == 1)
+_SURE = template(
+    "{sure} to be [short?large and ]fast enough[open?, else {higher} a month].",
+    short=q.is_short == 1,
+    open=is_text(q.higher),
+)
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} a month is enough, {sized}: {month}[rises?, {level}: {higher}]|this is enough, "
-    "else [rises?{higher} a month|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper} proves enough, else {month}[rises? or {higher}] a month|{month} a month proves enough, "
+    "else [rises?{higher}|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
@@ -68,9 +71,9 @@ _FINDING = template(
     open=q.is_open == 1,
     saved=q.is_saved == 1,
 )
-_SHARED = template("{names}: each up to {usd}, in whole machines")
+_SHARED = template("{names} each move up to {usd} a month")
 _TOGETHER = template(
-    "First two together [served?{load}|nothing serves]; all together [carried?{every}|nothing serves].",
+    "First two together [served?{load}|nothing serves]; all [carried?{every}|nothing serves].",
     served=q.served == 1,
     carried=q.carried == 1,
 )
@@ -79,10 +82,9 @@ _ASKING = template(
     "the peak, {at_once} at once."
 )
 _ENOUGH = template(
-    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} an hour "
-    "at the peak."
+    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} an hour at peak."
 )
-_SPEED = template("The first word comes {wait}", wait=sentences.wait)
+_SPEED = template("First word {wait}", wait=sentences.wait)
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
     "[several?One of {machines} fails[counted?: {left} of {asked} still served|[short?: too few are left, answers slow "
@@ -94,7 +96,7 @@ _FAILS = template(
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
 _AT_THE_SAME_MOMENT = template("All {users} ask at the same moment: {usd} a month would serve them in time.")
 _QUALITY = template(
-    "The compressed model answers worse: uncompressed[served? costs {usd} more a month|, nothing serves it].",
+    "The compressed model may answer worse: uncompressed[served? {usd} more a month|, nothing serves it].",
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
@@ -109,10 +111,11 @@ _BOUND = template("We stop early: up to {usd} stay due.")
 _EXCLUDED = "tax, storage, network, staff"
 _SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
-    "Prices, {prices}: {lists}[committed?; of terms from {terms}][chosen?|; for Europe: region eu]."
-    "[exchanged? {exchange}.]",
+    "Prices, {prices}: {lists}[committed?; terms from {terms}].[told? In Europe[sold? ({region}): {europe} "
+    "a month|: not for rent].][exchanged? {exchange}.]",
     committed=is_text(q.terms),
-    chosen=q.chosen == 1,
+    told=q.is_told == 1,
+    sold=is_text(q.region),
     exchanged=is_text(q.exchange),
 )
 # What the live page says of a request, too.
@@ -124,36 +127,6 @@ SENTENCES: dict[str, Template] = {
     "excluded": template(f"Not in the price: {_EXCLUDED}."),
 }  # fmt: skip
 _UNIT = re.compile(r" (?:who|per|at|a) ")  # after it, of what a mover is counted
-OF_CERTAINTY = ("less_sure", "provider")  # whose own words say how sure they are
-_LESS_SURE = template("{gives_up}[less_sure?; {few} sure]", less_sure=q.is_less_sure == 1)
-SOME_QUALITY = template("quality: test it first")
-# By kind: what is changed, and what we give up, in as few words as a table has room for.
-WAYS: dict[str, tuple[Template, Template]] = {
-    "less_sure": (template("only {less}"), template("certainty")),
-    "fp8_weights": (template("the model in 8 bits"), SOME_QUALITY),
-    "kv_fp8": (template("conversations in 8 bits"), SOME_QUALITY),
-    "four_bits": (template("the model in 4 bits"), template("more quality: test it first")),
-    "hours": (template("{what}"), template("nights, weekends")),
-    "term": (
-        template("{term} term"),
-        template("[longer?{year} a year; ]pays off in {months:tenths} months", longer=is_text(q.year)),
-    ),
-    "provider": (
-        template("{what}"),
-        template(
-            "[less_sure?certainty: {few}, not {many}|nothing; buying there must be allowed[surer?; surer]]"
-            "[cheaper_still?; {further}: {further_usd}]",
-            less_sure=q.is_less_sure == 1,
-            surer=q.is_surer == 1,
-            cheaper_still=is_text(q.further),
-        ),
-    ),
-    "own": (template("owning the machines"), template("cash up front, staff, space")),
-    "hosted": (
-        template("hosted by {host}"),
-        template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
-    ),
-}
 
 
 def request_of(record: Record, question: Question, cards: Sequence[Card], total: Total | None) -> Request:
@@ -192,7 +165,8 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         spare=_spare(question, cell),
         basis=_basis(
             question,
-            [cell.answer.instance, *([margin.instance] if margin else [])],
+            [cell],
+            [margin.instance] if margin else [],
             month,
             [way for way in _ways(cell) if way.kind == "term"],
         ),
@@ -211,7 +185,7 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
         sentence=_CHOOSE.fill(what=what),
         options=tuple(options),
         excluded=_EXCLUDED,
-        basis=_basis(question, [cell.answer.instance for cell in cells if cell.chosen]),
+        basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
     )
 
 
@@ -231,7 +205,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
         serves=tuple(words("{}: {} a month. {}", one.name, one.price, one.facts[-1]) for one in options),
         excluded=_EXCLUDED,
-        basis=_basis(question, [cell.answer.instance for cell in cells], month),
+        basis=_basis(question, cells, month=month),
     )
 
 
@@ -242,8 +216,7 @@ def _nothing(what: Text, verdict: str) -> Request:
 
 def _of_model(question: Question, cell: CellRecord, card: Card) -> Option:
     """One model of several, which its name chooses."""
-    first, *_ = _options(question, cell)
-    return first._replace(name=card.model, reply=card.model)
+    return _as_sized(question, cell)._replace(name=card.model, reply=card.model)
 
 
 def _fewest(cells: Sequence[CellRecord]) -> CellRecord:
@@ -292,13 +265,14 @@ def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     """The boxes to tick: as sized, with a margin where that is more, measure first."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
-    year = cell.units.annual_usd
-    yield _rental(question, answer, "Approve as sized", "approved", wording.is_short(answer), year)
+    is_bound = question.settings.purchase in TERMS
+    surer = None if is_bound else _margin(cell)
+    yield _as_sized(question, cell, _approved(question, surer.monthly_usd) if surer else NONE)
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
-        year = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
-        yield _rental(question, margin, "Approve with a margin", "with margin", margin.limit == wording.MEMORY, year)
+        yearly = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
+        yield _rental(question, margin, "Approve with a margin", "with margin", margin.limit == wording.MEMORY, yearly)
     if cell.measure is not None:
         run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
         facts = _TEST.fill(
@@ -306,7 +280,6 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
             requests=_requests(question, cell),
             cheaper=full_money(cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
-            sized=str(sure(answer.chance)),
             month=full_money(answer.monthly_usd),
             higher=full_money(margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
@@ -319,8 +292,20 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
 
 
+def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE) -> Option:
+    """The answer's box. higher: the month of what follows where it proves too slow."""
+    is_short, year = wording.is_short(cell.answer), cell.units.annual_usd
+    return _rental(question, cell.answer, "Approve as sized", "approved", is_short, year, higher)
+
+
 def _rental(
-    question: Question, rental: AtConfidence | ChosenRecord, name: str, reply: str, is_short: bool, year_usd: float
+    question: Question,
+    rental: AtConfidence | ChosenRecord,
+    name: str,
+    reply: str,
+    is_short: bool,
+    year_usd: float,
+    higher: Text = NONE,
 ) -> Option:
     usd, purchase = rental.monthly_usd, question.settings.purchase
     contingency = wording.contingency_words(question.settings.contingency_fraction)
@@ -334,7 +319,7 @@ def _rental(
         bound=purchase in TERMS,
         raised=bool(contingency),
     )
-    certainty = capital(str(_SURE.fill(sure=sure(rental.chance), short=is_short)))
+    certainty = _SURE.fill(sure=capital(str(sure(rental.chance))), short=is_short, higher=higher, open=bool(higher))
     price = _approved(question, usd)
     return Option(name, reply, price, "a month", (year, certainty), _place(rental.n_instances, rental.instance))
 
@@ -454,46 +439,22 @@ def _ways(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    (change, gives_up), amount = WAYS[way.kind], amounts_of(question.settings)
-    own, answer = (cell.answer.chance if way.chance is None else way.chance), cell.answer.chance
-    values = {
-        "what": way.what.removesuffix(f", {sure(own)}").removesuffix(", not requested").replace(" only", ""),
-        "less": sure(own),
-        **{name: _percent(chance) for name, chance in (("few", own), ("many", answer))},
-        "is_less_sure": int(is_below(own, answer)),
-        "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, question.settings.confidence, cell)),
-        "host": way.what.partition(" of ")[2],
-        "further": provider_of(way.further.instance) if way.further else "",
-        "further_usd": amount(way.further.monthly_usd) if way.further else "",
-        "term": TERMS.get(way.detail, way.detail),
-        "months": way.pays_after_months or 0,
-        "year": amount(_year_of_term(way)) if _year_of_term(way) else "",
-        "is_unknown": int(bool(cell.hosted) and cell.hosted[0].precision is None),
-    }
     rented: Text = rent(way.n_instances, way.instance) if way.instance and way.n_instances else NONE
     if (way.instance, way.n_instances) == (cell.answer.instance, cell.answer.n_instances):
         rented = "as sized"
     if way.kind == "hosted":
         rented = priced_for(question, cell)
-    commits = full_money(way.commits_usd) if way.commits_usd else "nothing"
-    given_up = str(gives_up.fill(**values))
-    if way.kind not in OF_CERTAINTY:
-        given_up = str(_LESS_SURE.fill(gives_up=given_up, **values))
+    change, loses, needs = plain_words(way, question, cell)
     return WayRow(
-        str(change.fill(**values)),
+        change,
         rented,
         full_money(way.monthly_usd),
-        commits,
-        given_up,
+        full_money(way.commits_usd) if way.commits_usd else "nothing",
+        loses,
+        needs=needs,
         kind=way.kind,
         is_best=way in cell.pay_less,
     )
-
-
-def _year_of_term(way: PayLess) -> float:
-    """What a term of several years costs a year; 0 of others, whose year is what they commit to."""
-    year = cost.CONSTANTS["months_in_a_year"]
-    return float(cost.annual_usd(way.monthly_usd, year)) if MONTHS.get(way.detail, 0) > year else 0
 
 
 def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
@@ -572,10 +533,19 @@ def _spare(question: Question, cell: CellRecord) -> Text:
     return _SPARE.fill(usd=full_money(cell.answer.monthly_usd / cell.answer.n_instances))
 
 
-def _basis(question: Question, rented: Sequence[str], month: Text = NONE, terms: Sequence[PayLess] = ()) -> Cell:
-    """The prices' kind and days, of what is to be rented, and the oldest day of its terms' prices; how prices of Europe
-    are had; dollars beside another currency."""
+def _basis(
+    question: Question,
+    cells: Sequence[CellRecord],
+    more: Sequence[str] = (),
+    month: Text = NONE,
+    terms: Sequence[PayLess] = (),
+    is_one_of: bool = False,
+) -> Cell:
+    """The prices' kind and days, of what is to be rented, and the oldest day of its terms' prices; what the same
+    machines cost in Europe; dollars beside another currency. more: instances of another option. is_one_of: whether one
+    of the cells is to be chosen."""
     settings = question.settings
+    rented = [*(cell.answer.instance for cell in cells), *more]
     days: dict[str, list[str]] = {}
     for candidate in (question.instances[instance] for instance in dict.fromkeys(rented)):
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
@@ -591,11 +561,20 @@ def _basis(question: Question, rented: Sequence[str], month: Text = NONE, terms:
         lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(found))}" for provider, found in days.items()),
         terms=of_terms,
         committed=bool(of_terms),
-        chosen=bool(question.filters.region),
+        **_in_europe(question, cells, is_one_of),
         exchange=exchange,
         exchanged=bool(exchange),
     )
 
 
-def _percent(chance: float) -> str:
-    return str(sure(chance)).removesuffix(" sure")
+def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool) -> dict[str, object]:
+    """What the machines of all cells cost in Europe, and where; nothing of one that is to be chosen among several, nor
+    where prices of a region were asked for or are of Europe already."""
+    priced = [cell.in_europe for cell in cells if cell.in_europe is not None]
+    is_there = all(cell.in_europe and cell.in_europe.region == cell.answer.region for cell in cells)
+    if len(priced) < len(cells) or is_there or (is_one_of and len(cells) > 1):
+        return {"is_told": 0, "sold": False, "europe": NONE, "region": ""}
+    months = [europe.monthly_usd for europe in priced if europe.monthly_usd is not None]
+    places = dict.fromkeys(europe.region or "" for europe in priced)
+    whole = _approved(question, math.fsum(months)) if len(months) == len(cells) else NONE
+    return {"is_told": 1, "sold": bool(whole), "europe": whole, "region": ", ".join(places)}

@@ -173,7 +173,7 @@ def _way_row(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
         monthly,
         commits,
         way.gives_up,
-        gpus,
-        words("{} {}", short, monthly),
-        way.kind,
+        gpus=gpus,
+        short=words("{} {}", short, monthly),
+        kind=way.kind,
     )

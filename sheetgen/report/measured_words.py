@@ -1,10 +1,13 @@
-"""What was measured beside its prediction, and why other files say nothing, in lines."""
+"""What was measured beside its prediction, why other files say nothing, and what no run had, in lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from sheetgen.answer.answer_record import CellRecord
+from sheetgen.catalog.engines import SpeedFile
+from sheetgen.catalog.hardware import Gpu
 from sheetgen.measured.measured_point import Unusable
 from sheetgen.question.measurements import MeasuredDeployment, Measurements, Served
 from sheetgen.units import GIB, rate_places
@@ -33,6 +36,29 @@ def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
     """What was read and set nothing, each with its reason."""
     for one in unused:
         yield f"Read and not used, {one.source}: {one.reason}."
+
+
+def beyond_measured(
+    sized: Mapping[str, Any], gpu: Gpu, weight_dtype: str, has_draft: bool, speed: SpeedFile
+) -> Iterator[str]:
+    """What the figures of a sized deployment leave out, or what no measured run had."""
+    if gpu.peak_flops_for(weight_dtype) is None:
+        yield f"No peak of arithmetic of {gpu.name} is published: assumed from its bandwidth."
+    n_linked = sized["tensor_parallel_size"] * sized["data_parallel_size"]
+    if gpu.interconnect_bytes_per_second is None and n_linked > 1:
+        yield f"No rate of the links between GPUs of {gpu.name} is published: a slow one is assumed."
+    if has_draft:
+        yield "What a draft model gains and costs in time is not counted."
+    if sized["input_tokens"] > speed.longest_prompt_tokens:
+        above = f"prompts above {speed.longest_prompt_tokens:,} tokens"
+        yield f"Beyond what was measured: {above}; the time to the first token may be off by more."
+    beyond = {
+        "pipeline stages": sized["pipeline_parallel_size"] > 1,
+        f"more than {sized['nvlink_gpus']:.0f} GPUs": n_linked > sized["nvlink_gpus"],
+        "prefix-cache hits": sized["prefix_cache_hit_fraction"] > 0,
+    }
+    if unmeasured := [name for name, is_there in beyond.items() if is_there]:
+        yield f"Beyond what was measured: no run had {' or '.join(unmeasured)}."
 
 
 def _of_runs(measured: MeasuredDeployment, aside: str) -> Iterator[str]:

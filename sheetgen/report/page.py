@@ -168,11 +168,17 @@ class WayRow:
     rent: Text
     monthly: Text
     commits: Text
-    gives_up: str
+    loses: str  # what is given up; "" where nothing is
+    needs: str = ""  # what has to be done first
     gpus: Text = NONE  # "4× H100 NVL"
     short: Text = NONE  # "one-year term $33,960"
     kind: str = ""
     is_best: bool = True  # of its kind
+
+    @property
+    def gives_up(self) -> str:
+        """What is given up, and what has to be done first."""
+        return "; ".join(filter(None, (self.loses, self.needs)))
 
     @property
     def binds(self) -> bool:
@@ -401,6 +407,7 @@ class ReplicaRow:
     context_tokens: int
     longest_tokens: int  # at which its requests of the load still have their cache
     pool: Text  # "75.36": what the engine's log says, and the next two
+    pool_band: Text  # "72.69 to 75.87": where four of five starts lay; NONE where too few are known
     kv_tokens: Text  # "617,360"
     max_concurrency: Text  # "37.68"
     parts: GpuParts
@@ -468,6 +475,7 @@ class Page:
     start: Start = NOT_STARTED
     sized_by: tuple[str, ...] = ()  # `sheetgen size` of each replica, or of the subject's where there are many
     findings: tuple[Text, ...] = ()  # of the replicas: on memory, speed, and what breaks them
+    beyond_measured: tuple[str, ...] = ()  # what no measured run had of the replicas
     started_deaths: tuple[FingerprintRow, ...] = ()  # `fingerprints` with the numbers of the replica as started
     contingency: str = ""  # "with 10% contingency", which what is to be approved has in it; all else is rent
     sign: str = "$"  # of the currency of every amount; of most others than dollars their code: CHF

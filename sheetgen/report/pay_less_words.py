@@ -23,35 +23,56 @@ TEST_QUALITY = "test the quality on your own questions"
 
 
 class Way(NamedTuple):
-    """The words of one kind: what it is, what is given up, and what it is in short."""
+    """The words of one kind: what it is, what is given up, and what it is in short; then for who pays what it is, what
+    we give up, and what has to be done first."""
 
     what: Template
     gives_up: Template
     short: Template
+    change: Template
+    loses: Template
+    needs: Template = template("")
 
 
-_NAMES: dict[str, tuple[Template, Template, Template]] = {
-    "less_sure": (
+class PlainWords(NamedTuple):
+    """A way for who pays: what is changed, what we give up, and what has to be done first; "" where that is nothing."""
+
+    change: str
+    loses: str
+    needs: str
+
+
+_SOME_QUALITY = template("quality: test it first")
+WAYS: dict[str, Way] = {
+    "less_sure": Way(
         template("being only {sure}"),
         template("certainty: measure one machine first"),
         template("{sure}"),
+        template("only {own}"),
+        template("certainty"),
     ),
-    "fp8_weights": (
+    "fp8_weights": Way(
         template(f"FP8 weights[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"some quality[known?: | and a ready checkpoint: {MADE_BY_ONESELF}; ]{TEST_QUALITY}", known=_KNOWN),
         template(f"FP8 weights{_DOUBTED}", doubted=is_text(q.sure)),
+        template("the model in 8 bits"),
+        _SOME_QUALITY,
     ),
-    "kv_fp8": (
+    "kv_fp8": Way(
         template(f"an FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
         template(f"a little quality: calibrate its scales, and {TEST_QUALITY}"),
         template(f"FP8 KV cache{_DOUBTED}", doubted=is_text(q.sure)),
+        template("conversations in 8 bits"),
+        _SOME_QUALITY,
     ),
-    "four_bits": (
+    "four_bits": Way(
         template(f"weights in 4 bits[known?, {{detail}}]{_DOUBTED}", known=_KNOWN, doubted=is_text(q.sure)),
         template(f"more quality than 8 bits: {TEST_QUALITY}"),
         template(f"4 bits{_DOUBTED}", doubted=is_text(q.sure)),
+        template("the model in 4 bits"),
+        template("more quality: test it first"),
     ),
-    "hours": (
+    "hours": Way(
         template(
             f"working hours only ({{working_hours}} of {{hours}})[other_class?, on demand]{_DOUBTED}",
             other_class=is_text(q.other_class),
@@ -59,13 +80,17 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
         ),
         template("nights and weekends; every start takes some {start_minutes} minutes"),
         template(f"working hours{_DOUBTED}", doubted=is_text(q.sure)),
+        template("working hours alone"),
+        template("nights, weekends"),
     ),
-    "term": (
+    "term": Way(
         template(f"a {{term}} commitment to {{commits_usd}}{_DOUBTED}", doubted=is_text(q.sure)),
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
+        template("{term} term"),
+        template("pays off in {pays_after_months:tenths} months"),
     ),
-    "provider": (
+    "provider": Way(
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
         template(
             "[less_sure?certainty|nothing], where you may rent it[cheaper_still?; {further} costs {further_usd}"
@@ -75,20 +100,34 @@ _NAMES: dict[str, tuple[Template, Template, Template]] = {
             further_doubted=is_text(q.further_sure),
         ),
         template("{other}"),
+        template("{other}"),
+        template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
+        template(
+            "[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]][surer?; {own}]"
+            "[cheaper_still?; {further_provider}: {further_usd}]",
+            is_vendor=q.beyond == "vendor",
+            is_gpu=q.beyond == "gpu",
+            surer=q.is_surer == 1,
+            cheaper_still=is_text(q.further),
+        ),
     ),
-    "own": (
+    "own": Way(
         template("owning {owned_gpus}[part? ({board})]", part=is_text(q.board)),
         template("{commits_usd} up front; staff, network and space are yours"),
         template("owned"),
+        template("owning the machines"),
+        template("cash up front, staff, space"),
     ),
-    "hosted": (
+    "hosted": Way(
         template("the hosted API of {host}"),
         template("keeping your data in the company; the precision is theirs"),
         template("hosted by {host}"),
+        template("hosted by {host}"),
+        template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
     ),
 }
-WAYS = {kind: Way(*words) for kind, words in _NAMES.items()}
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
+OF_CERTAINTY = ("less_sure", "provider")  # whose own words for who pays say how sure they are
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
@@ -133,10 +172,27 @@ def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -
 
 def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:
     """What a way is, with its certainty where that is told, what is given up, and what it is in short."""
+    slots = _slots(way, question, cell)
+    what, gives_up, short, *_ = (sentence.fill(**slots) for sentence in WAYS[way.kind])
+    return what, gives_up, short
+
+
+def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
+    """A way for who pays, with how sure it is where it is less sure than the answer."""
+    slots = _slots(way, question, cell)
+    *_, change, loses, needs = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
+        loses = f"{loses}; {slots['own']}"
+    return PlainWords(change, loses, needs)
+
+
+def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {one.id: one for one in question.gpus}
     least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
+    answer = cell.answer.chance
+    own = answer if way.chance is None else way.chance
 
     def told(rental: PayLess | NotAskedRecord | None) -> str:
         if rental is None or rental.chance is None:
@@ -144,27 +200,36 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
         is_all = way.kind == "less_sure" or is_told(rental.chance, rental.monthly_usd, asked, cell)
         return str(sure(rental.chance)) if is_all else ""
 
-    slots = {
+    return {
         "known": bool(way.detail),
         "detail": way.detail,
         "sure": told(way),
-        "is_less_sure": int(way.chance is not None and is_below(way.chance, cell.answer.chance)),
+        "own": str(sure(own)),
+        "few": _percent(own),
+        "many": _percent(answer),
+        "is_less_sure": int(is_below(own, answer)),
+        "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, asked, cell)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": other_words(way.other) if way.other else "",
+        "beyond": way.other.kind if way.other else "",
         "further": other_words(way.further) if way.further else "",
+        "further_provider": provider_of(way.further.instance) if way.further else "",
         "further_usd": amount(way.further.monthly_usd) if way.further else "",
         "further_sure": told(way.further),
         "host": question.reference.hosted.host_name(way.detail) if way.kind == "hosted" else "",
+        "is_unknown": int(bool(cell.hosted) and cell.hosted[0].precision is None),
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": amount(way.commits_usd or 0),
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }
-    what, gives_up, short = (sentence.fill(**slots) for sentence in WAYS[way.kind])
-    return what, gives_up, short
+
+
+def _percent(chance: float) -> str:
+    return str(sure(chance)).removesuffix(" sure")
 
 
 def short_words(way: PayLess, question: Question, cell: CellRecord) -> Cell:

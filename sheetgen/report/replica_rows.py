@@ -9,7 +9,7 @@ from dataclasses import replace
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
-from sheetgen.report.page import Band, Cell, GpuParts, ReplicaRow, Text, words
+from sheetgen.report.page import NONE, Band, Cell, GpuParts, ReplicaRow, Text, words
 from sheetgen.report.wording import milliseconds, seconds, size, three_digits, whole
 from sheetgen.units import PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
 
@@ -24,6 +24,10 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
     most = min(int(chosen.paced_requests), held)
     longest = started["max_context_tokens_that_fit"]
     limit = model.max_context_tokens or longest
+    pool, *ends = (
+        Cell(started[f"kv_pool_bytes_per_gpu{end}"], replace(TWO_DECIMALS, divisor=UNIT_BYTES[units]))
+        for end in ("", "_low", "_high")
+    )
     return ReplicaRow(
         model=model.name,
         replicas=sentences.replicas.fill(
@@ -36,7 +40,8 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
         held=held,
         context_tokens=cell.context_tokens,
         longest_tokens=int(min(longest, limit)),
-        pool=Cell(started["kv_pool_bytes_per_gpu"], replace(TWO_DECIMALS, divisor=UNIT_BYTES[units])),
+        pool=pool,
+        pool_band=words("{} to {}", *ends) if started["band_scope"] else NONE,
         kv_tokens=whole(started["kv_tokens"]),
         max_concurrency=Cell(started["max_concurrency"], TWO_DECIMALS),
         parts=_parts(started, units),

@@ -218,6 +218,12 @@ def test_size_as_printed_says_what_the_page_says(asked: dict[str, str], run) -> 
         assert sized["kv_pool_bytes_per_gpu"] == pytest.approx(row.pool.value, rel=1e-9)
         assert f"{sized['kv_tokens']:,}" == str(row.kv_tokens)
         assert sized["max_concurrency"] == pytest.approx(row.max_concurrency.value, rel=1e-9)
+        text = run(*words).output
+        assert (str(row.pool_band) in text) == bool(row.pool_band)
+        said = " ".join(text.split())
+        if len(page.replicas) == 1:
+            assert all(line in said for line in page.beyond_measured)
+            assert ("prompts above" in str(page.beyond_measured)) == ("prompts above" in said)
 
 
 def test_what_other_engines_choose_themselves_is_not_typed_for_them() -> None:

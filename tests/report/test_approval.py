@@ -12,6 +12,8 @@ from answers import record_for
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.answer.moves import EVERYTHING, LOAD_AND_CONTEXT
 from sheetgen.answer.solve import solve
+from sheetgen.answer.ways_to_pay import with_europe
+from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.question.sheet_question import ask
 from sheetgen.report import pay_less_words
@@ -27,7 +29,7 @@ def requested(**more: Any) -> tuple[Request, CellRecord]:
     """The request, and the load of the record that it is made from."""
     question = ask(Catalog(), {name: value for name, value in (ASKED | more).items() if value})
     solved = solve(question)
-    record = record_for(solved)
+    record = with_europe(record_for(solved), solved)
     return build_page(record, question).request, record.headline_cells[question.ask or 0]
 
 
@@ -168,8 +170,36 @@ def test_what_a_measurement_may_bring_has_its_chance_and_what_follows_if_it_fail
     said = str(option.facts[0])
     months = (decider.monthly_usd, cell.answer.monthly_usd, margin.monthly_usd)
     places = [said.index(str(full_money(usd))) for usd in months]
-    chances = [said.index(str(sure(chance))) for chance in (even.chance, cell.answer.chance, margin.confidence)]
-    assert sorted([*places, *chances]) == [place for pair in zip(chances, places, strict=True) for place in pair]
+    assert places == sorted(places) and said.index(str(sure(even.chance))) < places[0]
+    assert said.count("sure") == 1  # no chance that counts those before it, too
+    sized, *_ = asked.options
+    assert str(full_money(margin.monthly_usd)) in str(sized.facts[-1])
+
+
+def test_the_same_machines_are_priced_in_europe() -> None:
+    asked, cell = requested()
+    there = recommend(
+        model="70b", context="16k", concurrent_requests=32, region="eu", instances=cell.answer.instance,
+        as_of="2026-11-20",
+    )  # fmt: skip
+    found = cell.in_europe
+    assert found is not None and (found.region, found.monthly_usd) == (there["region"], there["monthly_usd"])
+    assert f"In Europe ({found.region}): {full_money(there['monthly_usd'])} a month." in str(asked.basis)
+    asked, cell = requested(region="eu")
+    assert cell.in_europe is None and "Europe" not in str(asked.basis)
+    asked, cell = requested(instances="gcp/g4-standard-48", models="8b", ask="8b", tiers="1")
+    assert cell.in_europe is not None
+    assert ("not for rent" in str(asked.basis)) == (cell.in_europe.monthly_usd is None)
+
+
+def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
+    """What is given up and what has to be done first stand apart, so that a mail says either as it is."""
+    asked, cell = requested()
+    rows = {row.kind: row for row in asked.ways}
+    other = next(way.other for way in cell.pay_less if way.kind == "provider")
+    assert other is not None and other.kind == "provider"
+    assert not rows["provider"].loses and "supplier" in rows["provider"].needs
+    assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
 def test_longer_requests_may_be_slower_unless_their_targets_are_stated() -> None:
@@ -184,8 +214,7 @@ def test_a_host_whose_precision_nobody_knows_says_so_and_the_terms_have_their_da
     asked, cell = requested()
     [hosted] = [way for way in asked.ways if way.kind == "hosted"]
     assert ("precision unknown" in hosted.gives_up) == (cell.hosted[0].precision is None)
-    assert "of terms from 20" in str(asked.basis)
-    assert "region eu" in str(asked.basis) and "region eu" not in str(requested(region="eu")[0].basis)
+    assert "terms from 20" in str(asked.basis)
 
 
 def test_what_is_rented_stands_with_its_region() -> None:

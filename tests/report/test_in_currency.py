@@ -10,6 +10,7 @@ import pytest
 from answers import page_for, record_for
 
 from sheetgen.answer.solve import solve
+from sheetgen.answer.ways_to_pay import with_europe
 from sheetgen.catalog import Catalog
 from sheetgen.mail.message import Letter, bodies
 from sheetgen.question.sheet_question import ask
@@ -29,7 +30,7 @@ AMOUNT = re.compile(r"\$\s?\d|\$ ?/|\$ an?\b")
 def pages(**more: Any) -> tuple[Page, Page]:
     """In the budget's currency, and as prices are."""
     solved = solve(ask(Catalog(), ASKED | more))
-    return page_for(solved), page_in_dollars(record_for(solved), solved.question)
+    return page_for(solved), page_in_dollars(with_europe(record_for(solved), solved), solved.question)
 
 
 def test_every_amount_is_in_the_budgets_currency_with_dollars_beside_the_ask() -> None:
