@@ -75,6 +75,10 @@ TYPED = (
 )  # fmt: skip
 CHOSEN = ("weight_dtype", "kv_cache_dtype", "purchase", "region", "providers")
 OF_HEAD = ("title", "owner")
+OF_HOST = (
+    "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "max_input_tokens", "precision",
+    "source", "deprecation_date",
+)  # fmt: skip
 
 
 def facts_of_catalog(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
@@ -161,11 +165,13 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "columns": columns,
         "variants": variants,
         "models": [
-            {**_model(one, plain), "variants": own, "source": list(sources).index(_source_of(one))}
+            {**_model(one), "variants": own, "source": list(sources).index(_source_of(one))}
             for one, own in zip(models, of_models, strict=True)
         ],
         "sources_of_models": list(sources),
         "of_models": _of_models(whole, models),
+        "hosted": [price for place, one in enumerate(models) for price in _hosted(place, one.model, plain)],
+        "hosted_origin": reference.hosted.origin,
         "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(plain, gpus), strict=True)],
         "has_draft": plain.draft is not None,
         "own_runs": SPEED_SCOPES.index("fitted"),
@@ -353,10 +359,22 @@ def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
     }
 
 
-def _model(one: SheetModel, plain: Question) -> Json:
-    """A model: its names, its precisions, what is known of its checkpoints and hosts."""
+def _hosted(place: int, model: Model, plain: Question) -> Iterator[Json]:
+    """The live prices of the hosts of a model, which is in that place among the models, by the names of the record."""
+    file = plain.reference.hosted
+    for price in plain.live_hosts(model):
+        yield {
+            "model": place,
+            "host": price.host,
+            "name": file.host_name(price.host),
+            **{name: getattr(price, name) for name in OF_HOST},
+            "read_on": file.day_of(price),
+        }
+
+
+def _model(one: SheetModel) -> Json:
+    """A model: its names, its precisions, what is known of its checkpoints."""
     model = one.model
-    hosted = plain.reference.hosted
     checkpoints = model.checkpoint_ids
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
@@ -380,19 +398,6 @@ def _model(one: SheetModel, plain: Question) -> Json:
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
-        "hosts": [
-            [
-                price.host,
-                hosted.host_name(price.host),
-                price.input_usd_per_million,
-                price.cached_usd_per_million,
-                price.output_usd_per_million,
-                price.max_input_tokens,
-                price.precision,
-                hosted.day_of(price),
-            ]
-            for price in plain.live_hosts(model)
-        ],
     }
 
 
