@@ -11,6 +11,7 @@ from typing import Any
 
 from sheetgen.catalog.base import Entry, Loc
 from sheetgen.catalog.engines import Engine, SpeedFile
+from sheetgen.catalog.families import FamilyFile
 from sheetgen.catalog.gpu_names import words as gpu_words
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, OwningFile, TierFile, WorkloadFile
@@ -44,6 +45,7 @@ _FILES: dict[str, type[Entry]] = {
         OwningFile,
         HostedFile,
         LeftOutFile,
+        FamilyFile,
     )
 }
 
