@@ -20,7 +20,7 @@ from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model, stem
 from sheetgen.catalog.plausible import Plausible
 from sheetgen.catalog.regions import RegionFile
-from sheetgen.catalog.signatures import SignatureFile
+from sheetgen.catalog.signatures import SignatureFile, StartupFile
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -38,6 +38,7 @@ _FILES: dict[str, type[Entry]] = {
         TierFile,
         FingerprintFile,
         SignatureFile,
+        StartupFile,
         AssumptionFile,
         LeverFile,
         StackFile,
