@@ -53,7 +53,6 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
-STALE = "stale_after_days"
 CONTEXT = "context"  # a family of levers
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
