@@ -207,8 +207,9 @@ def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, count
     if one.buying.term:
         paid[first] = count * MONTHS_IN_A_QUARTER * float(one.buying.paid[first].sum())
         return paid
+    left = count
     for q in range(first, len(gaps)):
-        left = min(float(gaps[q]), low + count) - low
+        left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
             break
         paid[q] = left * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
