@@ -20,7 +20,9 @@ from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
+OF_TOKENS = "must say which tokens are counted: {peak_per_second: 900, of: output}, or of: input, or of: all"
 DOLLARS = "USD"
+REGIONS = {"EUR": "eu", "GBP": "uk"}  # whose prices a plan in that currency has, where it names no region
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
 
@@ -209,7 +211,7 @@ class Requests(_OfADay):
 
 
 class TokenRate(Requests):
-    of: Literal["output", "input", "all"] = "output"
+    of: Literal["output", "input", "all"]
 
 
 def _or_band(name: str, example: str) -> BeforeValidator:
@@ -228,7 +230,7 @@ def _or_band(name: str, example: str) -> BeforeValidator:
 class Demand(Entry):
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
-    tokens: Annotated[TokenRate, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
+    tokens: Annotated[TokenRate, _shorthand(lambda _: None, OF_TOKENS)] | None = None
     in_flight: AmountBand | None = None
 
     @model_validator(mode="after")
@@ -244,12 +246,15 @@ class Demand(Entry):
 
 class Growth(Entry):
     per_quarter: ChangeBand | None = None
+    bands: Literal["renew", "persist"] = "renew"  # of per_quarter: each quarter anew, or one for all quarters
     steps: dict[InQuarter, AmountBand] | None = None
     series: Some[AmountBand] | None = None
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         _exactly_one(self, "per_quarter", "steps", "series")
+        if "bands" in self.model_fields_set and self.per_quarter is None:
+            raise ValueError("bands is of per_quarter, which is not given")
         return self
 
 
@@ -312,14 +317,19 @@ class EngineOf(Entry):
 OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")  # its numbers
 
 
-class Allowed(Entry):
-    """What may be rented: nothing named, as `recommend` has it."""
+class Places(Entry):
+    """What a service may be on: nothing named, as `recommend` has it."""
 
     providers: Many[Line] = ()
     vendors: Many[Line] = ()
     gpus: Many[Line] = ()
     instances: Many[Line] = ()
     region: Line | None = None
+
+
+class Allowed(Places):
+    """What may be rented, and in which classes."""
+
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()
 
@@ -357,7 +367,7 @@ class Service(Entry):
     engine: EngineOf | None = None
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
-    allowed: Allowed | None = None
+    allowed: Places | None = None
 
 
 # What `like` takes from another service.
