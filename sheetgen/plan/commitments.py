@@ -85,7 +85,7 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
     a term itself, which nothing ends early."""
     plan = answer.plan
     for t, one in enumerate(answer.types if plan.policy.buy not in QUARTERS_OF_TERM else ()):
-        missing = [q for q in range(plan.n_past, len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
+        missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
         months = class_months(plan, answer.hardware, one.instance) if missing else {}
         found = (
             _commitment(answer, draws, t, purchase, usd, q)
