@@ -18,10 +18,12 @@ from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, s
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.measured.measured_point import Reading, Unusable, at_path
 from sheetgen.measured.read_measured import beside, read_measured, written_out
+from sheetgen.plan.quarters import quarter_of
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
     OF_LIKE,
+    REGIONS,
     Budget,
     Committed,
     EngineOf,
@@ -103,11 +105,13 @@ class _Reading:
         budget = self._part((), {"quarters": self.data.get("budget") or {}}, Budget)
         services = self._services()
         assert head is None or isinstance(head, Head)
+        supply = _of_currency(head, services.values(), supply)
         self.problems += _across(head, services, budget, self.data)
         resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
         gpus, types = self._names(stated, self._region(resolved, stated or Supply()))
         as_of = (head and head.as_of) or as_of_date(None)
+        self.problems += _past(head, as_of)
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
         listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
         if self.problems or head is None or budget is None:
@@ -349,6 +353,25 @@ def _across(
         for quarter in budget.quarters:
             if quarter not in head.every_quarter:
                 yield ("budget", str(quarter)), f"{quarter} is no quarter of the plan, {_span(head)}."
+
+
+def _of_currency(head: Head | None, services: Iterable[Service], supply: Supply | None) -> Supply | None:
+    """The supply, at the prices of its currency's region where the plan names none."""
+    region = REGIONS.get(head.currency) if head else None
+    if supply is None or region is None or any(region_of(one, supply.allowed) for one in services):
+        return supply
+    return supply.model_copy(update={"allowed": supply.allowed.model_copy(update={"region": region})})
+
+
+def _past(head: Head | None, as_of: datetime.date) -> Iterator[Problem]:
+    """A plan of quarters that are over on its day."""
+    if head is None:
+        return
+    past = [one for one in head.every_quarter if one.last_day(head.fiscal_year_starts) < as_of]
+    if past:
+        first = quarter_of(as_of, head.fiscal_year_starts)
+        over = f"{past[0]} ended on {past[0].last_day(head.fiscal_year_starts)}, before the day of the plan, {as_of}"
+        yield ("plan", "start"), f"{over}: nothing can be decided for it. Start with {first}."
 
 
 def _span(head: Head) -> str:

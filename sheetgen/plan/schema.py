@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
 
 from sheetgen.catalog.base import Entry, Id, Many, Some
 from sheetgen.catalog.hardware import PurchaseId
@@ -20,7 +20,9 @@ from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
+OF_TOKENS = "must say which tokens are counted: {peak_per_second: 900, of: output}, or of: input, or of: all"
 DOLLARS = "USD"
+REGIONS = {"EUR": "eu", "GBP": "uk"}  # whose prices a plan in that currency has, where it names no region
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
 
@@ -156,6 +158,7 @@ class Redundancy(Entry):
     replicas: Whole = 0
     zones: Annotated[int, Field(ge=2, le=20)] = 3
     survive: Literal["none", "replica", "machine", "zone"] = "none"
+    hot_share: Share = 0  # of the replicas that a load needs: those that are up after a loss without a restart
 
 
 class Policy(Entry):
@@ -165,7 +168,8 @@ class Policy(Entry):
     release_after_quarters: Annotated[int, Field(ge=0, le=8)] = 0
     approval_days: Annotated[int, Field(ge=0, le=730)] = 0
     correlation: Share = 0.5
-    moving_cost_usd: Amount = 0
+    moving_cost_usd: Amount | None = None  # else that of the replicas, which run twice for move_days
+    move_days: LeadDays = 30
     near_tie_fraction: Share = 0.05
     buy: PurchaseId = ON_DEMAND
     measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them, for every service
@@ -207,7 +211,7 @@ class Requests(_OfADay):
 
 
 class TokenRate(Requests):
-    of: Literal["output", "input", "all"] = "output"
+    of: Literal["output", "input", "all"]
 
 
 def _or_band(name: str, example: str) -> BeforeValidator:
@@ -226,7 +230,7 @@ def _or_band(name: str, example: str) -> BeforeValidator:
 class Demand(Entry):
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
-    tokens: Annotated[TokenRate, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
+    tokens: Annotated[TokenRate, _shorthand(lambda _: None, OF_TOKENS)] | None = None
     in_flight: AmountBand | None = None
 
     @model_validator(mode="after")
@@ -242,12 +246,15 @@ class Demand(Entry):
 
 class Growth(Entry):
     per_quarter: ChangeBand | None = None
+    bands: Literal["renew", "persist"] = "renew"  # of per_quarter: each quarter anew, or one for all quarters
     steps: dict[InQuarter, AmountBand] | None = None
     series: Some[AmountBand] | None = None
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         _exactly_one(self, "per_quarter", "steps", "series")
+        if "bands" in self.model_fields_set and self.per_quarter is None:
+            raise ValueError("bands is of per_quarter, which is not given")
         return self
 
 
@@ -310,14 +317,19 @@ class EngineOf(Entry):
 OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")  # its numbers
 
 
-class Allowed(Entry):
-    """What may be rented: nothing named, as `recommend` has it."""
+class Places(Entry):
+    """What a service may be on: nothing named, as `recommend` has it."""
 
     providers: Many[Line] = ()
     vendors: Many[Line] = ()
     gpus: Many[Line] = ()
     instances: Many[Line] = ()
     region: Line | None = None
+
+
+class Allowed(Places):
+    """What may be rented, and in which classes."""
+
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()
 
@@ -330,7 +342,10 @@ def _models(value: Any) -> Any:
 
 class Service(Entry):
     id: Id
-    tier: Line | None = None
+    priority: Annotated[int, Field(ge=1, le=10**9)] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("priority", "tier"),  # its old name
+    )  # the lowest number is served first; of none last
     owner: Line = ""
     like: Id | None = None
     demand: Demand
@@ -355,7 +370,7 @@ class Service(Entry):
     engine: EngineOf | None = None
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
-    allowed: Allowed | None = None
+    allowed: Places | None = None
 
 
 # What `like` takes from another service.

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
+from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
+from sheetgen.plan.orders import Buying, bought, buying
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -56,8 +59,12 @@ _TABLES = (
             parallelism.load_requests,
             ("load_requests", rates.load_with_rates),
             parallelism.n_replicas,
+            needs.hot_replicas,
+            needs.safe_replicas,
             needs.planned_replicas,
             needs.machines,
+            needs.safe_machines,
+            needs.half_machines,
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
@@ -71,8 +78,9 @@ _TABLES = (
             needs.short_instances,
             needs.gap,
             needs.idle,
+            needs.spare_instances,
             spending.quarter_instance_month_usd,
-            spending.bought_usd,
+            spending.cover_usd,
         ),
     ),
     Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
@@ -89,6 +97,7 @@ class Type:
     gpu: str
     gpu_count: int
     month_usd: float  # of one, at today's price of the class that is bought, less the discount; NaN where none is
+    buying: Buying
 
 
 # What was written, as columns -------------------------------------------------------------------------------
@@ -168,7 +177,8 @@ def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter,
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
         of = bands["per_quarter"]
-        below, above = (demand.grown_spread(one, n) for one in spreads([of], more=1))
+        persists = float(growth.bands == "persist")
+        below, above = (demand.grown_spread(one, n, persists) for one in spreads([of], more=1))
         return demand.grown(of.p50, n), below, above
     if growth.series is not None:
         of = bands[f"series_{min(n, len(growth.series) - 1)}"]
@@ -229,6 +239,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
         "zones": numpy.array([float(one.zones) for one in lost]),
         "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
+        "hot_share": numpy.array([one.hot_share for one in lost]),
         "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
     }
     names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
@@ -267,19 +278,21 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
     owned GPUs that no service uses are behind."""
     found: dict[str, Type] = {}
+
+    def add(name: str, gpu: str, gpu_count: int, month_usd: float) -> None:
+        if name not in found:
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.buy))
+
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
-        found.setdefault(
-            one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
-        )
+        add(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
     for each in plan.supply.committed:
-        row, name = plan.types[each.type], plan.machine(each.type)
-        found.setdefault(name, Type(name, row.gpu, int(row.gpu_count), math.nan))
+        row = plan.types[each.type]
+        add(plan.machine(each.type), row.gpu, int(row.gpu_count), math.nan)
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(each.gpu != gpu for each in found.values()):
-            count = min(GPUS_OF_A_MACHINE, pool.count)
-            found[f"owned {gpu}"] = Type(f"owned {gpu}", gpu, count, math.nan)
+            add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count), math.nan)
     return tuple(found.values())
 
 
@@ -315,15 +328,18 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             ("replica_prefill_seconds", 0.0),
             ("type", 0.0),
             ("wait_z", 0.0),
+            ("is_alone", 1.0),
         )
     }
     place = {one.instance: i for i, one in enumerate(types)}
+    sharing = Counter((q, one.instance) for (_, q), one in hardware.placed.items())
     for at, one in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
             columns[name][at] = getattr(one, name)
         for name in OF_RATE:
             columns[name][at] = 0.0 if math.isnan(seconds := getattr(one, name)) else seconds
         columns["type"][at] = place[one.instance]
+        columns["is_alone"][at] = float(sharing[at[1], one.instance] == 1)
     grid.put(("service", "quarter"), columns)
 
 
@@ -364,6 +380,17 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
             "this_quarter": numpy.arange(float(n_quarters)),
         },
     )
+    covers = [
+        [
+            cover and (cover.month_usd, share - cover.missing)
+            for cover, share in zip(one.buying.covers, one.buying.missing, strict=True)
+        ]
+        for one in types
+    ]
+    of_covers = numpy.array([[cover or (0.0, 0.0) for cover in line] for line in covers]).reshape(
+        len(types), n_quarters, 2
+    )
+    grid.put(("type", "quarter"), {"cover_month_usd": of_covers[..., 0], "covered_share": of_covers[..., 1]})
     grid.put(
         ("type",),
         {
@@ -377,25 +404,60 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    of_type = grid.spread("type", ("service", "quarter"))
-    machines = grid.spread("machines", ("service", "quarter", "case"))
-    pooled = numpy.zeros((len(types), *machines.shape[1:]))
-    for t in range(len(types)):
-        pooled[t] = (machines * (of_type == t)[..., None]).sum(axis=0)
-    grid.put(("type", "quarter", "case"), {"machines_of_all": pooled})
+    pooled = _put_pools(grid, types)
     axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
     needed, kept = TABLES["pools"].quantities
     short, gap, *others = TABLES["gaps"].quantities
+    buyings = [one.buying for one in types]
     grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
     grid.evaluate((needed,), axes)
     grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
     grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
     grid.evaluate((short,), axes)
-    grid.put(earlier, {"short": grid.spread("short_instances", axes)})
+    shorts = grid.spread("short_instances", axes)
+    wanted = [one.wanted(of_it) for one, of_it in zip(buyings, shorts, strict=True)]
+    grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
+    of_types = [*map(bought, buyings, shorts, grid.spread("gap", axes))]
+    for name, column in (("gap", "gap"), ("ordered_instances", "ordered"), ("late_instances", "late")):
+        grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(pooled.shape)})
     grid.evaluate(others, axes)
-    grid.put(("quarter", "case"), {"bought_of_all_usd": grid.spread("bought_usd", axes).sum(axis=0)})
+    months = grid.spread("quarter_instance_month_usd", axes)
+    usd = [(one.machine_months * month[:, None]).sum(axis=0) for one, month in zip(of_types, months, strict=True)]
+    grid.put(axes, {"bought_usd": numpy.array(usd).reshape(pooled.shape)})
+    for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
+        grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
+
+
+def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
+    """What the services of a type fill together, and what of it a loss must leave; gives the first of these."""
+    is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
+    machines, safe, halves = (
+        grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
+    )
+    survive, zones = (grid.spread(name, ("service",))[:, None] for name in ("survive", "zones"))
+    replica = ratio(1.0, grid.spread("replicas_per_instance", ("service", "quarter")))
+
+    def summed(filled: Any, counts: Any = 1) -> Any:
+        return numpy.array([(filled * (one * counts)[..., None]).sum(axis=0) for one in is_of]).reshape(shape)
+
+    def most(values: Any) -> Any:
+        some = numpy.where(is_of & (safe > 0).any(axis=-1), values, 0).max(axis=1, initial=0)
+        return numpy.broadcast_to(some[..., None], shape)
+
+    shape = len(types), *machines.shape[1:]
+    pooled = {
+        "machines_of_all": summed(machines),
+        "safe_of_replicas": summed(safe),
+        "safe_of_machines": summed(safe, survive >= parallelism.MACHINE),
+        "safe_of_zones": summed(safe, survive == parallelism.ZONE),
+        "halves": summed(halves),
+        "largest_replica": most(replica),
+        "zone_share": most((survive == parallelism.ZONE) / (zones - 1)),
+    }
+    grid.put(("type", "quarter", "case"), pooled)
+    return pooled["machines_of_all"]
 
 
 def share(grid: Grid, case: int) -> None:
@@ -407,7 +469,7 @@ def share(grid: Grid, case: int) -> None:
         return
     of_type = {
         name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
-        for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")
+        for name in ("machines_of_all", "quarter_instance_month_usd")
     }
     axes = TABLES["shares"].axes
     planned = {

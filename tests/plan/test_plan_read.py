@@ -157,6 +157,13 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {usd_per_hour: {lambda/8x h100 sxm: 1}}\n", "is no candidate for any service"),
         ("  - {id: x, demand: {in_flight: -3}, like: chat}\n", "greater than 0"),
         ("  - {id: x, demand: {in_flight: true}, like: chat}\n", "must be a number, or a band"),
+        ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
+        ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        (
+            "  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 1, 1, 1], bands: persist}}\n",
+            "bands is of per_quarter",
+        ),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, ramp: [0.5]}\n", "ramp is of a launch"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, request: {context_tokens: 9m}}\n", "over the 131,072"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, engine: {name: vlm}}\n", "Did you mean vllm?"),
@@ -174,6 +181,28 @@ def test_what_is_refused(more: str, words: str, tmp_path: Path, catalog: Catalog
     found = problems(text, tmp_path, catalog)
     assert len(found) == 1, found
     assert words in found[0], found
+
+
+def test_quarters_that_are_over_are_refused(tmp_path: Path, catalog: Catalog) -> None:
+    """A plan of five quarters of which two are over was put up for approval."""
+    text = "plan: {start: 2026-Q3, quarters: 5, as_of: 2027-01-01}\nservices:\n" + SERVICE
+    (told,) = problems(text, tmp_path, catalog)
+    assert told.startswith("1: 2026-Q3 ended on 2026-09-30") and told.endswith("Start with 2027-Q1.")
+    fiscal = "plan: {start: 2027-Q1, quarters: 1, fiscal_year_starts: 7, as_of: 2026-09-30}\nservices:\n" + SERVICE
+    assert problems(fiscal, tmp_path, catalog) == []
+    assert problems(fiscal.replace("09-30", "10-01"), tmp_path, catalog)[0].endswith("Start with 2027-Q2.")
+
+
+def test_a_plan_in_euros_has_prices_of_europe(tmp_path: Path, catalog: Catalog) -> None:
+    """It had those of a US region, converted."""
+    text = "plan: {start: 2027-Q1, quarters: 1, as_of: 2026-11-26, currency: EUR, fx_rate: 0.92}\nservices:\n"
+    (tmp_path / "plan.yaml").write_text(text + SERVICE)
+    answer = solved_plan(read_plan(tmp_path / "plan.yaml", catalog))
+    (there,) = answer.hardware.placed.values()
+    assert "europe" in catalog.regions.areas_of(there.candidate.provider, there.candidate.region)
+    (tmp_path / "plan.yaml").write_text(text.replace("services", "supply: {allowed: {region: us}}\nservices") + SERVICE)
+    (other,) = solved_plan(read_plan(tmp_path / "plan.yaml", catalog)).hardware.placed.values()
+    assert "us" in catalog.regions.areas_of(other.candidate.provider, other.candidate.region)
 
 
 def test_a_plan_of_defaults_is_right(tmp_path: Path, catalog: Catalog) -> None:
@@ -212,7 +241,8 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     # What the example is to show.
     assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
-    what = {one["what"] for one in record["decisions"]}
+    ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
+    what = {one["what"] for one in ways}
     assert {"order", "raise quota", "renew", "replace owned"} <= what and record["commitments"]
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
