@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess, RentalRecord
+from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import MORE, committed_usd
 from sheetgen.formula import is_text
@@ -98,11 +98,13 @@ _SERVES = template(
 _HISTORY = template(
     "[timed?kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or "
     "comes from a KV store]; |lost by the next question; ]read anew: "
-    "[served?[same?the same|{month}, {rent}]|nothing serves it].",
+    "[served?[same?the same machines|{month}, {rent}], [worded?first word|answer] after {first} s, {sure}|"
+    "nothing serves it].",
     explained=q.is_explained,
     timed=is_text(q.kept),
     served=is_text(q.month),
     same=q.is_same == 1,
+    worded=q.output_tokens > 1,
 )
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 _MORE = template("at {share} {month}, {chance}: {rent}.")
@@ -425,7 +427,10 @@ def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str
         month=amounts_of(question.settings)(other.monthly_usd) if other else "",
         rent=rented(other) if other else "",
         is_explained=shown.has_reread,
-        is_same=int(other == RentalRecord(answer.instance, answer.n_instances, answer.monthly_usd)),
+        is_same=int(other is not None and rented(other) == rented(answer)),
+        first=f"{other.ttft_seconds:.1f}" if other else "",
+        output_tokens=cell.output_tokens,
+        sure=str(wording.sure(other.chance)) if other else "",
     )
     yield str(sentence)
 
