@@ -84,9 +84,6 @@ def place_on_page(built: Built, path: tuple[str | int, ...]) -> Place:
         if part == "cards" and field in ("gpus", "why"):
             row = built.load(m, w, t)
             return _rented(built, row) + book.cells("Workings", row, "Model's limit in words")
-    if part == "cards" and field == "cheapest_not_asked":
-        others = built.record.cells[built.headline(numbers[0])].not_asked
-        return Place(tuple(number for one in others for number in (one.monthly_usd, float(one.n_instances))))
     if part == "cards" and field == "spare_machine":
         month, count = book.cells("Workings", built.headline(numbers[0]), "$ per month", "Instances").numbers
         return Place((month / count,))

@@ -168,7 +168,6 @@ def _card(question: Question, cell: CellRecord) -> Card:
             model=name, fits=False, rent=cell.verdict, monthly=NONE, provider="–", why=_why_nothing(question, cell)
         )
     one, units = question.instances[chosen.instance], cell.units
-    less = min(cell.not_asked, key=lambda other: other.monthly_usd, default=None)
     return Card(
         model=name,
         fits=True,
@@ -179,7 +178,6 @@ def _card(question: Question, cell: CellRecord) -> Card:
         provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
         gpus=rented_gpus(chosen.n_instances, one),
         is_short=wording.is_short(chosen),
-        cheapest_not_asked=wording.not_asked_words(less) if less else NONE,
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
         spare_machine="" if question.settings.survive else money(chosen.monthly_usd / chosen.n_instances),

@@ -247,8 +247,8 @@ def _sentences(
         sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU, "
         sampler += f"{step:,} take {sizes['sampler_bytes_at_fewer_sequences']}"
     elif n["engines_max_num_seqs"] > n["max_num_seqs"]:
-        sampler = f"{n['max_num_seqs']:,} requests take {sizes['sampler_bytes']} a GPU; {n['engines_max_num_seqs']:,}, "
-        sampler += f"where {cap} is not set, {sizes['sampler_bytes_at_engines']}"
+        sampler = f"{n['max_num_seqs']:,} requests: {sizes['sampler_bytes']} a GPU; "
+        sampler += f"{n['engines_max_num_seqs']:,} by default: {sizes['sampler_bytes_at_engines']}"
     said = {
         "long_completion": growing,
         "concurrency_spike": spike,

@@ -135,8 +135,8 @@ def confidence(record: Record, question: Question) -> Iterator[str]:
     elif seen:
         yield f"KV pool checked on {seen:,} starts of other versions, none yet of {named}"
     yield from as_measured(question)
-    by = ", set right by your factor," if settings.speed_factor != 1 else ""
-    yield f"Speed: 80 % of runs{by} lie in the ranges shown"
+    if settings.speed_factor != 1:
+        yield "Times are set right by your factor"
     if dates := answered_dates(record, question):
         own = {wording.provider_name(one.provider): own_list(one) for one in _answered(record, question) if one.brought}
         lists = (f"of {provider} from {origin}" for provider, origin in own.items())

@@ -195,7 +195,6 @@ class Card(Rented):
     gpus: Text = NONE  # "8× H100 SXM"
     why: Text = ""  # why nothing fits
     is_short: bool = False  # whether it is least sure of memory
-    cheapest_not_asked: Text = NONE  # "1 × ND96isr MI300X v5 (Azure, AMD), $35,040": cheaper, of who took no part
     spare: Text = ""  # "33, asked 32": serves hardly more than the load
     spare_machine: Text = ""  # "$40,179": a month of one machine more, where no loss is survived
     unmeasured: str = ""  # "H100 NVL": the GPU, where its memory was not measured
@@ -407,7 +406,7 @@ class ReplicaRow:
     context_tokens: int
     longest_tokens: int  # at which its requests of the load still have their cache
     pool: Text  # "75.36": what the engine's log says, and the next two
-    pool_band: Text  # "72.69 to 75.87": where four of five starts lay; NONE where too few are known
+    pool_band: Text  # "72.7 to 75.9": where four of five starts lay; NONE where too few are known
     kv_tokens: Text  # "617,360"
     max_concurrency: Text  # "37.68"
     parts: GpuParts
@@ -555,8 +554,6 @@ class Page:
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
             said.append(words(failed, joined(", ", machines)))
-        if self.ask is not None and (cheaper := self.cards[self.ask].cheapest_not_asked):
-            said.append(words("Not requested, and cheaper: {}.", cheaper))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
             said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:

@@ -11,7 +11,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Band, Cell, GpuParts, ReplicaRow, Text, words
 from sheetgen.report.wording import milliseconds, seconds, size, three_digits, whole
-from sheetgen.units import PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
+from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
 
 
 def replica_row(question: Question, cell: CellRecord, started: Mapping[str, float]) -> ReplicaRow:
@@ -25,8 +25,8 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
     longest = started["max_context_tokens_that_fit"]
     limit = model.max_context_tokens or longest
     pool, *ends = (
-        Cell(started[f"kv_pool_bytes_per_gpu{end}"], replace(TWO_DECIMALS, divisor=UNIT_BYTES[units]))
-        for end in ("", "_low", "_high")
+        Cell(started[f"kv_pool_bytes_per_gpu{end}"], replace(display, divisor=UNIT_BYTES[units]))
+        for end, display in (("", TWO_DECIMALS), ("_low", ONE_DECIMAL), ("_high", ONE_DECIMAL))
     )
     return ReplicaRow(
         model=model.name,

@@ -14,7 +14,6 @@ from sheetgen.answer.answer_record import (
     ChosenRecord,
     LeverRecord,
     ModelRecord,
-    NotAskedRecord,
     RentalRecord,
 )
 from sheetgen.catalog.hardware import Workload
@@ -324,12 +323,6 @@ def measure_words(cell: CellRecord, confidence: float, day: str = "") -> Iterato
             rented = rent(answer.n_instances, answer.instance)
             values |= {"usd": money(answer.monthly_usd), "rent": rented, "sure": sure(answer.chance)}
         yield sentences.MEASURE_FIRST[reason].fill(confidence=confidence, **values)
-
-
-def not_asked_words(one: NotAskedRecord) -> Cell:
-    """What nobody asked for and is clearly cheaper: 1 × ND96isr MI300X v5 (Azure, AMD), $35,040."""
-    of = f"{provider_of(one.instance)}, {vendor_name(one.vendor)}"
-    return words(f"{{}} ({of}), {{}}", rent(one.n_instances, one.instance), money(one.monthly_usd))
 
 
 SHOWN_PROVIDERS = 6

@@ -6,8 +6,10 @@ import functools
 import html
 import json
 import os
+import re
 import shlex
 import subprocess
+from itertools import chain
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -24,6 +26,7 @@ from sheetgen.cli.extras import flag_lines
 from sheetgen.launch.recommended import Launch, fullest_replica, launches, with_launch_rows
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.page import Page
+from sheetgen.units import GIB
 from sheetgen.writers.html import print_environment
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
@@ -219,7 +222,10 @@ def test_size_as_printed_says_what_the_page_says(asked: dict[str, str], run) -> 
         assert f"{sized['kv_tokens']:,}" == str(row.kv_tokens)
         assert sized["max_concurrency"] == pytest.approx(row.max_concurrency.value, rel=1e-9)
         text = run(*words).output
-        assert (str(row.pool_band) in text) == bool(row.pool_band)
+        ends = re.findall(r"left for the KV pool .* ([\d.]+) to ([\d.]+)\n", text)
+        assert bool(ends) == bool(row.pool_band)
+        for end, of_page in zip(chain(*ends), row.pool_band.parts, strict=True):
+            assert float(end) == pytest.approx(of_page.value / GIB, abs=0.006)
         said = " ".join(text.split())
         if len(page.replicas) == 1:
             assert all(line in said for line in page.beyond_measured)
