@@ -93,7 +93,7 @@ WAYS: dict[str, Way] = {
     "provider": Way(
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
         template(
-            "[less_sure?certainty, and ][vendor?the vendor requested: test your software on it|[gpu?the GPUs requested|"
+            "[less_sure?certainty, and ][vendor?the vendor requested: test your software there|[gpu?the GPUs requested|"
             "the providers requested: buying there must be allowed]][cheaper_still?; {further} costs {further_usd}"
             "[further_doubted?, {further_sure}]]",
             less_sure=q.is_less_sure == 1,

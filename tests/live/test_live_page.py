@@ -293,6 +293,32 @@ def test_the_list_of_models_covers_no_field(page: Browser, address: str, width: 
     page.look(1280, "light")
 
 
+def test_a_press_below_the_open_list_is_one_of_what_was_pressed(page: Browser, address: str) -> None:
+    """The list closes under it, and what is below the list moves only when the press is over."""
+
+    def press(selector: str) -> None:
+        box = f"document.querySelector({selector!r}).getBoundingClientRect()"
+        place = page.evaluate(f"(({{x, y, width, height}}) => ({{x: x + width / 2, y: y + height / 2}}))({box})")
+        for kind in ("mousePressed", "mouseReleased"):
+            page.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
+
+    page.look(390, "light", 844)
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    page.evaluate("scrollTo(0, 0)")
+    page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    for selector, is_done in (
+        ("[name=users]", "document.activeElement.name === 'users'"),
+        ("[data-workload=chat]", "document.querySelector('[data-workload=chat]').ariaPressed === 'true'"),
+        ("[name=load][value=concurrent_requests]", "location.hash.includes('concurrent_requests=')"),
+    ):
+        press("#model")
+        assert not page.evaluate("document.getElementById('model_list').hidden")
+        press(selector)
+        page.wait_for(f"{is_done} && document.getElementById('model_list').hidden")
+    page.call("Emulation.setFocusEmulationEnabled", enabled=False)
+    page.look(1280, "light")
+
+
 def test_what_a_day_of_measuring_decides_is_said_once(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}&confidence=0.9")
     text = page.evaluate("document.getElementById('sure').parentElement.innerText")
