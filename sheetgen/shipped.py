@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sheetgen.errors import SheetgenError
 
@@ -20,6 +21,11 @@ def shipped_folder(name: str) -> Path:
 
 
 @cache
-def words_in(file: str) -> Mapping[str, Mapping[str, str]]:
-    """The words of a table in `templates/`, by name and by what they are."""
+def shipped_table(file: str) -> Mapping[str, Any]:
+    """A table of `templates/`."""
     return tomllib.loads((shipped_folder("templates") / file).read_text(encoding="utf-8"))
+
+
+def words_in(file: str) -> Mapping[str, Mapping[str, str]]:
+    """The words of such a table, by name and by what they are."""
+    return shipped_table(file)
