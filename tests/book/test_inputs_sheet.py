@@ -16,9 +16,13 @@ from recalculation import edit, values_after
 from sheetgen import size
 from sheetgen.answer.solution import headline_rows
 from sheetgen.answer.solve import solve
-from sheetgen.question.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
+from sheetgen.catalog import engines
+from sheetgen.catalog.engines import CONSTANTS
+from sheetgen.question.inputs import CONTEXT, INPUTS, LOAD, MONEY, PRECISION, RARE, TARGETS, WORDS
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull
+from sheetgen.shipped import words_in
+from sheetgen.units import DTYPES, PURCHASES
 
 SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
 
@@ -31,6 +35,27 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sheet(path: Path) -> Any:
     return books.opened(path)["Inputs"]
+
+
+def test_every_input_has_its_words_and_no_word_is_of_another() -> None:
+    """An option its help, a row its label; what may be chosen is named."""
+    said = words_in(WORDS)
+    assert {one.name for one in INPUTS if one.option or one.row} >= said.keys()
+    for one in INPUTS:
+        assert not one.option or one.option.help.endswith("."), one.name
+        assert not one.row or one.row.label, one.name
+        of = {"help", "in_size", "hint"} if one.option else set()
+        of |= {"label", "title", "unit", "note", "about"} if one.row else set()
+        assert of >= said.get(one.name, {}).keys(), one.name
+    assert all(purchase in said["purchase"]["help"] for purchase in PURCHASES)
+    assert all(re.search(rf"\b{dtype}\b", said["weight_dtype"]["help"]) for dtype in DTYPES)
+
+
+def test_every_constant_that_is_shown_has_its_words() -> None:
+    shown = {one.column: one for one in CONSTANTS if one.is_shown}
+    assert words_in(engines.WORDS).keys() == shown.keys()
+    assert all(one.label for one in shown.values())
+    assert all(words.keys() <= {"label", "unit", "note"} for words in words_in(engines.WORDS).values())
 
 
 @pytest.mark.long
