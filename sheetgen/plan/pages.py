@@ -19,7 +19,7 @@ from sheetgen.plan.findings import Findings, spans, spent
 from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
-from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
+from sheetgen.plan.service_pages import MOST, ServicePart, owners_table, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
@@ -349,6 +349,7 @@ def _cheaper(found: Findings) -> Table:
 def _further(found: Findings) -> Iterator[Table]:
     answer = found.answer
     yield services_table(answer)
+    yield owners_table(answer)
     yield _gpus(found)
     yield _supply(answer)
     if found.commitments:

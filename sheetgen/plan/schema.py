@@ -6,7 +6,7 @@ A band is {p10, p50, p90}, or one number, which has no band.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
 
@@ -16,7 +16,12 @@ from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
-from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
+from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
+
+if TYPE_CHECKING:
+    LeadOf = str
+else:
+    LeadOf = Literal[(*PURCHASES, "owned")]  # of what there is a lead time
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
@@ -64,6 +69,14 @@ def _day(value: Any) -> Any:
         raise ValueError("is no day of a plan. Write one such as 2027-01-31") from None
 
 
+def _milliseconds(value: Any) -> Any:
+    """Raises ValueError for what is no time of a target."""
+    if value == "off" or (_is_number(value) and LEAST_MS <= value <= MOST_MS):
+        return value
+    raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")
+
+
+LEAST_MS, MOST_MS = 0.01, 3_600_000
 MAX_LINE = 200  # characters
 MAX_POINT = 1000  # of a measured point, written out
 
@@ -89,7 +102,7 @@ LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
-Milliseconds = Annotated[float, Field(ge=0.01, le=3_600_000)] | Literal["off"]
+Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
 class Band(Entry):
@@ -413,7 +426,7 @@ class Supply(Entry):
     committed: Many[Committed] = ()
     allowed: Allowed = Allowed()
     quota: Many[Quota] = ()
-    lead_time_days: dict[PurchaseId | Literal["owned"], DayBand] = Field(default_factory=dict)
+    lead_time_days: dict[LeadOf, DayBand] = Field(default_factory=dict)
 
 
 class Prices(Entry):
