@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
+from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision, in_lines, kind, owners, served
@@ -29,7 +31,9 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE, LINES_OF_A_DECISION = 26, 2  # money's rows and decisions; the others follow on the next page
+LINES_ON_FIRST_PAGE = 33  # of money and decisions; further decisions follow on the next page
+LINE_OF_WORDS, LINE_OF_OWNERS = 28, 12  # characters, of a decision's
+MOST_OF_FACTOR = 5  # services whose part of a factor is said
 NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -98,7 +102,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
     in_order = [one for one, is_other in in_lines(found.decisions) if not is_other]
     money = _money(found)
-    lines = itertools.accumulate(LINES_OF_A_DECISION * len(one.ways) for one in in_order)
+    lines = itertools.accumulate(_lines(_decisions(found, [one], "")) for one in in_order)
     n_first = max(FIRST_DECISIONS, sum(n <= LINES_ON_FIRST_PAGE - len(money.rows) for n in lines))
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     page = PlanPage(
@@ -303,10 +307,7 @@ def _verdict(found: Findings) -> Text:
 def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Iterator[Table]:
     """What changed, what would change our mind, and decisions for which the first page has no room."""
     if found.bridge is not None:
-        parts = found.bridge.parts.items()
-        steps = (("last plan", found.bridge.last_usd), *parts, ("this plan", found.bridge.usd))
-        rows: Rows = [(name, usd(part)) for name, part in steps]
-        yield table("What changed since the last plan", ("Factor", number("$ at p50")), rows)
+        yield _changed(found.bridge)
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
     if moving := swings(found.answer)[:MOST]:
@@ -321,6 +322,19 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
         yield _cheaper(found)
     if more := decisions[n_first:]:
         yield _decisions(found, more, "Further decisions")
+
+
+def _changed(bridge: Bridge) -> Table:
+    """By factor those services of which it changes most, and all others together."""
+    rows: Rows = [("last plan", "", usd(bridge.last_usd))]
+    for factor in bridge.parts:
+        mine = [(s or "what services share", part) for (name, s), part in bridge.of_services.items() if name == factor]
+        mine.sort(key=lambda one: -abs(one[1]))
+        rest = math.fsum(part for _, part in mine[MOST_OF_FACTOR:])
+        more = [(f"{len(mine) - MOST_OF_FACTOR} others", rest)] if len(mine) > MOST_OF_FACTOR else []
+        rows += [(factor, s, usd(part)) for s, part in (*mine[:MOST_OF_FACTOR], *more)]
+    rows.append(("this plan", "", usd(bridge.usd)))
+    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
 
 
 def _cheaper(found: Findings) -> Table:
@@ -384,6 +398,12 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
     amounts = map(number, ("$", "$ of a quarter's delay"))
     heads: Heads = ("By", "Sign", "What", "Needed from", "Owner", *amounts, "In words")
     return table(title, heads, rows)
+
+
+def _lines(decided: Table) -> int:
+    """How many lines a table of decisions takes, about; two for the name of a machine."""
+    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[4])) / LINE_OF_OWNERS) for row in decided.rows)
+    return sum(max(2, *map(math.ceil, one)) for one in lengths)
 
 
 def sign(plan: Plan, one: Decision, is_other: bool) -> str:

@@ -141,8 +141,8 @@ def test_the_first_page_says_what_the_json_says(paper: str) -> None:
     for fact in first_facts():
         assert shows(first.text, fact), fact
     behind = " ".join(one.text for one in others)
-    for name, part in example().bridge.parts.items():  # type: ignore[union-attr]
-        assert shows(behind, f"{name} {usd(part)}"), name
+    for (name, service), part in example().bridge.of_services.items():  # type: ignore[union-attr]
+        assert shows(behind, f"{name} {service or 'what services share'} {usd(part)}"), (name, service)
     for one in record_of(example())["decisions"]:
         if one["break_even"]:
             assert shows(behind, f"{one['order_by']} {decided(one)}")
