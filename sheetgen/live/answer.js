@@ -64,7 +64,7 @@ class Problems {
 const MODELS = new Map();
 const modelKey = (name) => String(name).toLowerCase().trim().replaceAll(/[\s_]+/g, "-");
 FACTS.models.forEach((model, place) => {
-  Object.assign(model, { place, hosts: FACTS.hosted.filter((price) => price.model === place) });
+  Object.assign(model, { place, hosts: FACTS.hosted.filter((price) => price.place === place) });
   for (const name of [model.id, model.name, ...model.names]) {
     const key = modelKey(name);
     if (!MODELS.has(key)) MODELS.set(key, model);

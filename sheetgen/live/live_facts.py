@@ -364,7 +364,7 @@ def _hosted(place: int, model: Model, plain: Question) -> Iterator[Json]:
     file = plain.reference.hosted
     for price in plain.live_hosts(model):
         yield {
-            "model": place,
+            "place": place,
             "host": price.host,
             "name": file.host_name(price.host),
             **{name: getattr(price, name) for name in OF_HOST},

@@ -28,13 +28,13 @@ def packed(value: Value) -> Value:
 
     Raises ValueError where a key could be taken for the name of a form.
     """
+    if value is None or isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, Mapping):
         if marked := [key for key in value if key.startswith(MARK)]:
             raise ValueError(f"{marked[0]} is a key of the facts, and begins with {MARK} as the name of a form does")
         return {key: packed(part) for key, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return min(_forms(value), key=lambda form: len(as_text(form)))
-    return value
+    return min(_forms(value), key=lambda form: len(as_text(form)))
 
 
 def _forms(values: Sequence[Value]) -> Iterator[Value]:

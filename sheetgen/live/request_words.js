@@ -176,11 +176,11 @@ function comparedWords({ record, model, weights, message }) {
 }
 
 // Text on one line of Markdown that shows just that; an address as the link that it is.
+const plainMarkdown = (text) => text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
 const ADDRESS = /^https?:\/\/[^\s<>|\\`]+$/;
-const plainMarkdown = (text) =>
-  ADDRESS.test(text) ? `<${text}>` : text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
-const markdownTable = (heads, rows) =>
-  [heads, heads.map(() => "---"), ...rows.map((row) => row.map(plainMarkdown))].map((row) => `| ${row.join(" | ")} |`).join("\n");
+const linkedMarkdown = (text) => (ADDRESS.test(text) ? `<${text}>` : plainMarkdown(text));
+const markdownTable = (heads, rows, asText = plainMarkdown) =>
+  [heads, heads.map(() => "---"), ...rows.map((row) => row.map(asText))].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 // The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
 function asMarkdown(record, ways, link, compared = []) {
@@ -198,7 +198,7 @@ function asMarkdown(record, ways, link, compared = []) {
     plainMarkdown(request.sure_of),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "What we give up"], paid) : "",
     plainMarkdown(hostedWords(record)),
-    hosts.length ? markdownTable(HOST_HEADS, hosts) : "",
+    hosts.length ? markdownTable(HOST_HEADS, hosts, linkedMarkdown) : "",
     compared.length ? markdownTable(COMPARED_HEADS, [{ record }, ...compared].map(comparedWords)) : "",
     [...request.serves, ...request.risks].map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(aboutWords(record, ways)),

@@ -235,6 +235,7 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
         assert float(row["monthly_usd"]) == pytest.approx(host["monthly_usd"], rel=1e-9)
         for name in ("input_usd_per_million", "cached_usd_per_million", "output_usd_per_million"):
             assert row[name] == ("" if host[name] is None else f"{host[name]:g}")
+        assert (row["model"], row["users"]) == (first["model"], first["users"])
         assert (row["price_source"], row["price_as_of"]) == (host["source"], host["read_on"])
         assert (
             f"| {row['host']} | ${host['monthly_usd']:,.0f} | ${host['input_usd_per_million']:.2f}" in page["markdown"]
