@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from sheetgen.answer.answer_record import (
     AtConfidence,
@@ -17,6 +18,7 @@ from sheetgen.units import DTYPES, ON_DEMAND
 
 # By lever the kind of way that it is; of weights both where the published ones have 16 bits.
 OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
+SOLD_AS_ANSWER = ("less_sure", "fp8_weights", "kv_fp8", "four_bits", "provider")  # in the same purchase class
 MORE = "more-of-memory"  # the lever that is no way to pay less, as the engine runs closer to its limit
 MONTHS = {"reserved-1yr": 12, "reserved-3yr": 36}
 JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_hours_per_month")
@@ -40,6 +42,8 @@ def ways_to_pay_less(
     ways = list[PayLess]()
     taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
     for way in _every_way(cell, less_sure, checkpoints, judged):
+        if way.kind in SOLD_AS_ANSWER and (binds := committed_usd(answer.purchase, way.monthly_usd)):
+            way = replace(way, commits_usd=binds)
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
         same = _rental(way)
         # Of what nobody knows the month is NaN, which is below nothing.

@@ -112,7 +112,7 @@ _EXCLUDED = "tax, storage, network, staff"
 _SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
     "Prices, {prices}: {lists}[committed?; terms from {terms}].[told? In Europe[sold? ({region}): {europe} "
-    "a month|: not for rent].][exchanged? {exchange}.]",
+    "a month|: no such price].][exchanged? {exchange}.]",
     committed=is_text(q.terms),
     told=q.is_told == 1,
     sold=is_text(q.region),
@@ -244,10 +244,19 @@ def _requests(question: Question, cell: CellRecord) -> str:
     return f"{question.workload_of(cell.row).request_name}s"
 
 
+def _with_contingency(question: Question, usd: float) -> float:
+    fraction = question.settings.contingency_fraction
+    return float(cost.total_usd(usd, cost.contingency_usd(usd, fraction))) if fraction else usd
+
+
 def _approved(question: Question, usd: float) -> Cell:
     """What is to be approved of a rent: with contingency, where there is one."""
-    fraction = question.settings.contingency_fraction
-    return money(float(cost.total_usd(usd, cost.contingency_usd(usd, fraction))) if fraction else usd)
+    return money(_with_contingency(question, usd))
+
+
+def _shown(question: Question, usd: float) -> Cell:
+    """The same in short, inside a sentence."""
+    return full_money(_with_contingency(question, usd))
 
 
 def _margin(cell: CellRecord) -> AtConfidence | None:
@@ -267,7 +276,7 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
     is_bound = question.settings.purchase in TERMS
     surer = None if is_bound else _margin(cell)
-    yield _as_sized(question, cell, _approved(question, surer.monthly_usd) if surer else NONE)
+    yield _as_sized(question, cell, _shown(question, surer.monthly_usd) if surer else NONE)
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
@@ -278,10 +287,10 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         facts = _TEST.fill(
             machines="One machine" if run.n_instances == 1 else plural(run.n_instances, "machine"),
             requests=_requests(question, cell),
-            cheaper=full_money(cheaper.monthly_usd) if cheaper else NONE,
+            cheaper=_shown(question, cheaper.monthly_usd) if cheaper else NONE,
             chance=str(sure(even.chance if cheaper and even else answer.chance)),
-            month=full_money(answer.monthly_usd),
-            higher=full_money(margin.monthly_usd) if margin else NONE,
+            month=_shown(question, answer.monthly_usd),
+            higher=_shown(question, margin.monthly_usd) if margin else NONE,
             level=str(sure(MARGIN)),
             falls=cheaper is not None,
             rises=margin is not None and not _is_sure(cell, margin),

@@ -162,10 +162,13 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
     through = [line(x(amount), 0, x(amount), height, colour, 0.7) for amount, colour in lines.items()]
     heads = [label(x(0) + 3, 9, f"{request.sized.display.prefix}0", family, "end")]
     anchors = ["middle" if x(sized) - x(0) > _NAMES_WIDE else "start", "middle"]
+    places = [x(sized), x(margin or 0)]
     if margin is not None and abs(x(margin) - x(sized)) < _NAMES_WIDE:
         anchors = ["end", "start"] if margin > sized else ["start", "end"]
-    heads.append(label(x(sized), 9, "as sized", family, anchors[0], accent, 600))
-    heads += [label(x(margin), 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
+        over = max(0.0, max(places) + _NAMES_WIDE - width)  # beyond the paper's edge
+        places = [place - over for place in places]
+    heads.append(label(places[0], 9, "as sized", family, anchors[0], accent, 600))
+    heads += [label(places[1], 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
     beyond = f", with a margin {request.margin}" if margin else ""
     return {
         "heads": picture(f"From zero; as sized {request.sized}{beyond} a month", heads, width, 12),

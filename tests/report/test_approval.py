@@ -189,7 +189,24 @@ def test_the_same_machines_are_priced_in_europe() -> None:
     assert cell.in_europe is None and "Europe" not in str(asked.basis)
     asked, cell = requested(instances="gcp/g4-standard-48", models="8b", ask="8b", tiers="1")
     assert cell.in_europe is not None
-    assert ("not for rent" in str(asked.basis)) == (cell.in_europe.monthly_usd is None)
+    assert ("no such price" in str(asked.basis)) == (cell.in_europe.monthly_usd is None)
+
+
+def test_what_costs_less_in_a_class_that_binds_commits_too() -> None:
+    asked, cell = requested(purchase="reserved-1yr")
+    binds = {way.kind: way.commits_usd for way in cell.pay_less}
+    (less_sure,) = (way for way in cell.pay_less if way.kind == "less_sure")
+    assert binds["less_sure"] == pytest.approx(12 * less_sure.monthly_usd)
+    rows = {row.kind: row for row in asked.ways}
+    assert rows["less_sure"].binds and not rows["hours"].binds
+
+
+def test_a_test_names_what_is_to_be_approved() -> None:
+    """With contingency, as the boxes beside it have."""
+    asked, _ = requested(contingency_fraction="0.1")
+    sized, margin, test = asked.options
+    assert all(str(box.price) in str(test.facts[0]) for box in (sized, margin))
+    assert str(margin.price) in str(sized.facts[-1])
 
 
 def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
