@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy
 import pandas
-from measured_rows import DATA
+from measured_rows import DATA, deployment
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.formula import Formula
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import PACE, STEP
-from sheetgen.program.row_program import deployment
 from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
