@@ -344,7 +344,7 @@ def _cheaper(found: Findings) -> Table:
         for one in found.cheaper
     ]
     heads: Heads = ("One change", "Which gives up", *map(number, ("To approve", "Saves")), "Over budget then")
-    return table("What would cost less, each by itself, the whole plan worked out anew", heads, rows)
+    return table("What would cost less, each by itself", heads, rows)
 
 
 def _further(found: Findings) -> Iterator[Table]:
@@ -524,8 +524,9 @@ def _supply(answer: Answer) -> Table:
             if any(counts):
                 in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))
-    counted = ("Needed", "of it spare", "Owned", "Committed", "To buy", "Idle", "In use at p50, mean", "at the peak")
-    return table(f"Supply at {answer.plan.policy.plan_at}", ("Quarter", "Machine", *map(number, counted)), rows)
+    counted = ("Needed", "Spare", "Owned", "Committed", "To buy", "Idle", "Mean use", "Peak")
+    title = f"Supply at {answer.plan.policy.plan_at}; spare ones are of those needed; use is of places, at p50"
+    return table(title, ("Quarter", "Machine", *map(number, counted)), rows)
 
 
 def _commitments(found: Findings) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from sheetgen.plan.hardware_by_quarter import Loads, placed
+from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import price_factor
 from sheetgen.plan.stated_plan import Plan
@@ -23,11 +23,12 @@ from sheetgen.plan.tables import (
 from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 
 
-def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
-    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
+def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardware: Hardware | None = None) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`; hardware: what it is on,
+    where that is not to be chosen."""
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
+    hardware = hardware or placed(plan, rates, at_once, _months(plan), timed, kept)
     types = types_of(plan, hardware)
     grid = grid.again({}, type=len(types))
     put_hardware(grid, plan, hardware, types)
