@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.schema import Policy, Redundancy, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
@@ -38,7 +37,7 @@ class Cheaper:
 
 def cheaper(answer: Answer) -> tuple[Cheaper, ...]:
     """The changes that make the plan cheaper, what saves most first."""
-    kept: Loads = {}
+    kept = dict(answer.hardware.loads)
     tried = [_worth(answer, *way, kept=kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
     tried += [_worth(answer, *way, hardware=answer.hardware) for way in _policies(answer.plan)]
     return tuple(sorted(filter(None, tried), key=lambda one: -one.saves_usd))

@@ -60,7 +60,7 @@ def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
     """The plan at joint draws of the demand and of prices, on the hardware that was chosen."""
     plan = answer.plan
     z, price_z = correlated(len(plan.services), plan.policy.correlation, n, seed)
-    parts = [_part(answer, z[:, i : i + AT_ONCE], price_z[i : i + AT_ONCE]) for i in range(0, n, AT_ONCE)]
+    parts = [tuple(_part(answer, z[:, i : i + AT_ONCE], price_z[i : i + AT_ONCE])) for i in range(0, n, AT_ONCE)]
     spent, gpus, gaps = (numpy.concatenate(column) for column in zip(*parts, strict=True))
     return Draws(spent, gpus, gaps, seed)
 

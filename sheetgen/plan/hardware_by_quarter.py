@@ -47,6 +47,7 @@ class Hardware:
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
+    loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def placed(
             by_itself[at] = one.solved.candidate(alone).instance
     where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
     where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
-    return Hardware(where, speed, nothing, by_itself)
+    return Hardware(where, speed, nothing, by_itself, known)
 
 
 def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float]) -> dict[At, int]:
