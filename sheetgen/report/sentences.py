@@ -16,7 +16,6 @@ from sheetgen.formula import (
     is_blank,
     is_number,
     is_text,
-    largest,
     percent_text,
     ratio,
     round_down,
@@ -26,8 +25,6 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
-from sheetgen.sizing import parallelism
-from sheetgen.sizing import people as load_of_people
 
 OK, CHECK = "OK", "CHECK"
 
@@ -102,9 +99,6 @@ weights_of_band = template(
     "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weight_dtype}; KV cache {kv:tenths} "
     "{small_unit} a token in {kv_dtype}"
 )
-pace_words = template("{model}, {workload}").formula(
-    "pace_words", "Model and workload", "A model and a workload in words.", "the rows of this sheet."
-)
 decision_model = template("Decision: {model}").formula("decision_model", "Model")
 
 # Hardware ----------------------------------------------------------------------------------------------------
@@ -141,9 +135,6 @@ sure = template("{how_sure} sure", how_sure=how_sure)
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
 )
-sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
-    "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
-)
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
 MEASURE_FIRST = {
@@ -179,28 +170,9 @@ hardware_words = template(
     "GPUs, parallel sizes and replicas of the recommended hardware.",
     "the choice on Workings.",
 )
-NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
-NO_OTHER = "no other GPU or provider"
 share = template(
     "[least?under 1%|{fraction:percent}]", least=percent_text(q.fraction) == "0%"
 )  # of what is not the same
-runner_up_words = template(
-    f"[cheaper?{NEAR_TIE}|{NEXT}]{{runner_up_type:type}} on {{runner_up_provider}}, "
-    "[same?at the same price|{share} [is_more?more|less]]",
-    when=is_number(q.dearer_by),
-    otherwise=NO_OTHER,
-    cheaper=q.dearer_by < 0,
-    same=q.dearer_by == 0,
-    is_more=q.dearer_by > 0,
-    share=share,
-    fraction=largest(q.dearer_by, -q.dearer_by),
-).formula(
-    "runner_up_words",
-    "Next cheapest in words",
-    "What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over\n"
-    "what is cheaper for fewer machines.",
-    "the next cheapest on Workings.",
-)
 
 # Of a class that was requested and is no answer ----------------------------------------------------------------------
 
@@ -261,23 +233,6 @@ rate_or_room_words = room.saying(served=rate_served).formula(
 )
 throughput = template("{rate} tokens/s")
 throughput_band = template("{rate} tokens/s ({low}–{high})")
-speed_words = template(
-    "{tpot_ms:whole} ms a token ({tpot_low_ms:whole} to {tpot_high_ms:whole})",
-    when=is_number(q.n_instances),
-    otherwise=None,
-).formula("speed_words", "Speed in words", "Time per output token with its 80 % band.", "the columns beside.")
-ttft_words = template(
-    "first token {ttft_seconds:tenths} s, indicative; "
-    "[slow?{output_tokens_per_second:hundredths}|{output_tokens_per_second:whole}] tokens/s in all",
-    when=is_number(q.n_instances),
-    otherwise=None,
-    slow=q.output_tokens_per_second < 1,
-).formula(
-    "ttft_words",
-    "First token in words",
-    "Time to the first token, and the tokens of all requests together.",
-    "the columns beside.",
-)
 longest_fit = template(
     "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|{requests:request|requests} of "
     "{tokens} tokens {requests:fits|fit}]",
@@ -393,10 +348,13 @@ cheapest_words = template("{rent}", when=both(answerable, is_number(q.n_instance
 cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent).formula(
     "cheapest_answer", "Cheapest of all, or why none"
 )
+_OF_PEOPLE = both(is_number(q.users), q.users > 0)
 decision_title = template(
-    "{model}, {load_requests:grouped} [several?requests|request] of {context_words} at once: "
+    "{model}, [people?{users:grouped} {users:person|people}, {context_words} tokens each|"
+    "{concurrent_requests:grouped} [several?requests|request] of {context_words} at once]: "
     "[served?{monthly_usd:usd} a month|{answer}]",
-    several=q.load_requests > 1,
+    people=_OF_PEOPLE,
+    several=q.concurrent_requests > 1,
     served=is_number(q.monthly_usd),
     answer=template("{instance}", when=answerable, otherwise="{choices_state}"),
 ).formula("decision_title", "The decision")
@@ -440,11 +398,11 @@ pace_of_answer = template(
     ms=q.tpot_seconds * q.milliseconds_per_second,
     aimed=is_number(q.tpot_ms),
 ).formula("pace_of_answer", "Pace")
-_OF_PEOPLE = both(is_number(q.users), q.users > 0)
 asked_in_words = template(
-    "[people?{users:grouped} people who ask {requests_per_user_per_day} times a day are {requests:grouped} at once|"
-    "{requests:grouped} at once, as typed]",
-    when=answerable,
+    "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
+    "{in_flight:tenths} at once at the peak|{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
+    "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
+    when=both(answerable, SERVED),
     otherwise=None,
     people=_OF_PEOPLE,
 ).formula("asked_in_words", "What is asked")
@@ -558,17 +516,6 @@ def _no_target(ms: Expr) -> Unless:
     return Unless(where(is_blank(ms), 1, where(is_number(ms), where(ms >= 0, 1, 0), 0)) == 1)
 
 
-def _people_without_a_target() -> Expr:
-    """Whether the load is people, and how long each request takes is not stated."""
-    ttft, tpot = (
-        parallelism.limit_seconds.function(ms, q.speed_targets, q.milliseconds_per_second, q.no_limit_seconds)
-        for ms in (q.ttft_ms, q.tpot_ms)
-    )
-    turn = load_of_people.target_turn_seconds.function(ttft, q.answer_tokens, tpot, q.no_limit_seconds)
-    is_without: Expr = where(_has_people(), where(is_number(turn), 0, 1), 0) == 1
-    return is_without
-
-
 WRONG_TARGET = "the target must be a number of milliseconds, or blank"
 choices_state = first_of(
     (Unless(q.model_known == 1), "no such model: {model}"),
@@ -585,7 +532,6 @@ choices_state = first_of(
     (_no_target(q.tpot_ms), WRONG_TARGET),
     (_no_target(q.ttft_ms), WRONG_TARGET),
     (q.answer_tokens > q.context_tokens, "the answer is longer than its context"),
-    (_people_without_a_target(), "people need both targets: how long each request takes"),
     (Unless(q.facts == LACKS), "{model}: {facts}"),
     otherwise=OK,
 ).formula(
