@@ -262,6 +262,13 @@ def _precisions(page: InputsSheet) -> None:
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
+    page.section("Precisions, as they are said", {NOTE: "what"})
+    said = list[Ref]()
+    for d in DTYPES.values():
+        page.words(d.name, "")
+        said.append(page.sheet.put(page.row, VALUE, Cell(d.name.upper(), "label", TEXT)))
+        page.row += 1
+    page.wiring.lists["dtypes_words"] = Range(tuple(said))
     aliases, meant = [], []
     for alias, name in DTYPE_ALIASES.items():
         aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))

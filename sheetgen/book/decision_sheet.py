@@ -8,7 +8,7 @@ from typing import Any
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.contexts_sheet import build_latency
@@ -409,8 +409,8 @@ class DecisionSheets:
         return self._of_load(load_of(Context(level=level)))
 
     def _of_precision(self, precision: int) -> dict[str, Source]:
-        dtype = self.wiring.tables["models"].columns["weight_dtype"]
-        return {**self._of_load(load_of(Context(precision))), "weight_dtype": dtype[precision]}
+        words = self.wiring.tables["models"].columns["weights_words"]
+        return {**self._of_load(load_of(Context(precision))), "weights_words": words[precision]}
 
     def _chart_of_people(self) -> None:
         """Columns: what fewer and more requests cost; this load blue."""
@@ -581,17 +581,9 @@ class DecisionSheets:
             held = entry(gpus.range(fact), found["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"
             env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
-        for quantity in (
-            cost.metered_kw_per_gpu,
-            cost.installed_usd_per_gpu,
-            cost.owned_capex_usd,
-            cost.owned_hardware_usd,
-            cost.owned_support_usd,
-            cost.owned_energy_usd,
-            cost.owned_site_usd,
-            cost.monthly_owned_usd,
-        ):
-            env[quantity.name] = self._put(f"own_{quantity.name}", f"Owning: {quantity.label}", quantity, env)
+        for quantity in OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)]:
+            if quantity.name not in {**self.wiring.inputs, **env}:  # which the GPUs sheet and Constants have
+                env[quantity.name] = self._put(f"own_{quantity.name}", f"Owning: {quantity.label}", quantity, env)
         return {**env, "monthly_usd": env["monthly_owned_usd"]}
 
     def _hosted(self) -> dict[str, Source]:

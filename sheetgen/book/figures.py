@@ -17,6 +17,7 @@ from sheetgen.formula import (
     is_blank,
     is_number,
     is_number_in_row,
+    is_text,
     largest,
     least_where,
     number_where,
@@ -48,6 +49,16 @@ def weight_dtype_in_use(asked_dtype: Any, own_dtype: Any, recommended_dtype: Any
     recommended = where(is_blank(recommended_dtype), own_dtype, recommended_dtype)
     is_own = either(asked_dtype == PUBLISHED, asked_dtype == AUTO)
     return where(asked_dtype == RECOMMENDED, recommended, where(is_own, own_dtype, asked_dtype))
+
+
+@formula("Weights as they are said", TEXT)
+def weights_in_words(mixed_weights: Any, weight_dtype: Any, own_weight_dtype: Any, dtype_words: Any) -> Any:
+    """The name of the weights' precision: FP8; as published of a checkpoint that mixes two, FP4 experts, FP8 rest.
+
+    Source: the checkpoints of the catalog.
+    """
+    is_mixed = both(is_text(mixed_weights), weight_dtype == own_weight_dtype)
+    return where(is_mixed, mixed_weights, dtype_words)
 
 
 @formula("Amount", ONE_DECIMAL)

@@ -18,6 +18,7 @@ from sheetgen.formula import (
     is_text,
     percent_text,
     ratio,
+    replace_text,
     round_down,
     round_nearest,
     smallest,
@@ -92,12 +93,26 @@ enough_for = template(
     "enough for {users:grouped} {users:person|people}", when=q.users >= 1, otherwise="enough for nobody"
 ).formula("enough_for", "People of a load")
 people_of_answer = template(
-    "for {users:grouped} {users:person|people}", when=both(is_number(q.users), q.users >= 1), otherwise=None
+    "for {users:grouped} {users:person|people}",
+    when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
+    otherwise=None,
 ).formula("people_of_answer", "People of the answer")
+# Where people and requests at once come from.
+people_in_numbers = template(
+    "{users:grouped} {users:person|people} x {requests_per_user_per_day} requests a day x {peak_hour_share:percent} in "
+    "the busiest hour x {burst_factor} are {per_hour:whole} an hour; "
+    "[typed?on these machines {concurrent_requests:tenths} at once|where each takes its targets, "
+    "{turn_seconds:whole} s, {concurrent_requests:whole} at once, with places to spare]",
+    when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
+    otherwise=None,
+    per_hour=q.users * q.requests_per_user_per_day * q.peak_hour_share * q.burst_factor,
+    typed=q.stated_users > 0,
+    turn_seconds=q.target_turn_seconds,
+).formula("people_in_numbers", "People in numbers")
 tokens_words = template("{context_words} tokens").formula("tokens_words", "Context of a row")
 weights_of_band = template(
-    "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weight_dtype}; KV cache {kv:tenths} "
-    "{small_unit} a token in {kv_dtype}"
+    "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weights_words}; KV cache {kv:tenths} "
+    "{small_unit} a token in {kv_words}"
 )
 decision_model = template("Decision: {model}").formula("decision_model", "Model")
 
@@ -105,7 +120,14 @@ decision_model = template("Decision: {model}").formula("decision_model", "Model"
 
 RENT = "{n_instances} × {instance:type}"
 rent = template(RENT, when=is_number(q.n_instances), otherwise="{instance}")
-rent_words = rent.formula("rent_words", "What to rent")
+# In a workbook, which has the type alone: of a type that is itself a count 2 × (1x B200 SXM6).
+rent_of_type = template(
+    "{n_instances} × [counted?({instance:type})|{instance:type}]",
+    when=is_number(q.n_instances),
+    otherwise="{instance}",
+    counted=where(replace_text(q.instance, "x ", "") == q.instance, 0, 1) == 1,
+)
+rent_words = rent_of_type.formula("rent_words", "What to rent")
 why_nothing = first_of(
     (Unless(q.within_limit == 1), "over the model's {limit_words}"),
     (q.n_held > 0, TOO_SLOW),
@@ -342,10 +364,10 @@ no_host_of_prompt = template("{n_hosts} {n_hosts:host serves|hosts serve} it, no
 LAYERS = q.n_full_layers + q.n_windowed_layers + q.n_mla_layers + q.n_other_layers + q.n_state_layers
 LACKS, TWICE = "facts missing:", "another row has this name"
 answerable = q.choices_state == OK
-cheapest_words = template("{rent}", when=both(answerable, is_number(q.n_instances)), otherwise=None, rent=rent).formula(
-    "cheapest_words", "Cheapest of all"
-)
-cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent).formula(
+cheapest_words = template(
+    "{rent}", when=both(answerable, is_number(q.n_instances)), otherwise=None, rent=rent_of_type
+).formula("cheapest_words", "Cheapest of all")
+cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent_of_type).formula(
     "cheapest_answer", "Cheapest of all, or why none"
 )
 _OF_PEOPLE = both(is_number(q.users), q.users > 0)
@@ -372,17 +394,21 @@ at_sure = template(
     when=answerable,
     otherwise=None,
     served=SERVED,
-    rent=rent,
+    rent=rent_of_type,
 ).formula("at_sure", "At 90%")
 at_even = template(
-    "even chance: [served?{monthly_usd:usd} on {rent}|none]", when=answerable, otherwise=None, served=SERVED, rent=rent
-).formula("at_even", "At an even chance")
-in_published = template(
-    "as published, {weight_dtype}: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    "even chance: [served?{monthly_usd:usd} on {rent}|none]",
     when=answerable,
     otherwise=None,
     served=SERVED,
-    rent=rent,
+    rent=rent_of_type,
+).formula("at_even", "At an even chance")
+in_published = template(
+    "as published, {weights_words}: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    when=answerable,
+    otherwise=None,
+    served=SERVED,
+    rent=rent_of_type,
 ).formula("in_published", "As published")
 first_word = template(
     "first word in {ttft_seconds:tenths} s[aimed? (target {target:tenths} s)]",
@@ -439,7 +465,7 @@ both_high = template(
     when=answerable,
     otherwise=None,
     served=SERVED,
-    rent=rent,
+    rent=rent_of_type,
 ).formula("both_high", "Both high ends")
 
 
