@@ -14,7 +14,7 @@ from sheetgen.book import discount_table
 from sheetgen.book.catalogs import class_stem, of_class_in_use
 from sheetgen.book.compiler import Compiler, Span
 from sheetgen.book.contexts_sheet import HOPS, PARTS
-from sheetgen.book.decision_choices import ANY
+from sheetgen.book.decision_choices import ANY, AS_ASKED, KV_FP8
 from sheetgen.book.figures import latent_position, non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.lookups import NO_VALUE, ONE, count_numbers, position_in, written
 from sheetgen.book.sheets import (
@@ -34,6 +34,7 @@ from sheetgen.book.wiring import (
     HEAD_ROWS,
     LEFT,
     Head,
+    Table,
     Wiring,
     profile_columns,
     titled,
@@ -446,7 +447,13 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
     )
     # Blocks of their own: each load reads them so often that its formula would be the longest of the workbook.
     compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
-    compiler.write("weights_on_candidate", weights_on_candidate)
+    with compiler.alone(wiring) as own:
+        own.write("weights_on_candidate", weights_on_candidate)
+    for of in live:  # a precision of the cache alone leaves the weights
+        with compiler.alone(of) as own:
+            own.write("weights_on_candidate", weights_on_candidate, rows=_with_own_weights)
+        weights = of.blocks["weights_on_candidate"].rows
+        weights.insert(KV_FP8, weights[AS_ASKED])
     for of in every:
         prices = RowValues.of(head.columns[f"{of.prefix}price_usd_per_hour"])
         hours = of.inputs["own_paid_hours_per_month" if of.prefix else "paid_hours_per_month"]
@@ -462,6 +469,11 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
                 prices = RowValues.of(head.columns[f"{stem}_price_usd_per_hour"])
                 _add_months(own, f"{stem}_monthly_usd", prices, of.inputs[f"{stem}_paid_hours"], n_rows=1)
     return sheet
+
+
+def _with_own_weights(models: Table) -> Sequence[int]:
+    """The rows of Decision's model whose weights no other row has."""
+    return [row for row in range(models.n_rows) if row != KV_FP8]
 
 
 def _requests(compiler: Compiler) -> dict[str, Any]:
@@ -487,10 +499,10 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
     for at, purchase in enumerate(PURCHASES):
         of_class = [rows[together[c][at]] if c in together else rows[c] for c in held]
         places = [row.value for row in of_class]
-        head.given(f"{class_stem(purchase)}_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
+        head.given(f"{class_stem(purchase)}_instance_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
     asked = inputs["own_purchase_row"]
     at = list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
-    by_class = zip(*(head.columns[f"{class_stem(one)}_row"] for one in PURCHASES), strict=True)
+    by_class = zip(*(head.columns[f"{class_stem(one)}_instance_row"] for one in PURCHASES), strict=True)
     chosen = [of_class_in_use(refs, at, asked) for refs in by_class]
     head.looked_up(f"{of.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
 
@@ -508,7 +520,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
     known = [derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)) for gpu in head.columns["gpu"]]
     for purchase in (*COMMITTED, ""):
         stem, words = (f"{class_stem(purchase)}_", purchase) if purchase else (of.prefix, "on Decision")
-        places = head.columns[f"{stem}row" if purchase else f"{stem}instance_row"]
+        places = head.columns[f"{stem}instance_row"]
         providers = [lookup(instances.range("provider"), place) for place in places]
         as_built, row = purchase or list(PURCHASES)[at], None if purchase else asked
         env: dict[str, Sequence[Any]] = {

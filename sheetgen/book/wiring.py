@@ -113,6 +113,7 @@ class Table:
     n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
     places: Mapping[str, Ref] = field(default_factory=dict)  # by table, the cell with the place that all rows have
+    asked: Sequence[str] = ()  # of loads, the columns that say what is asked
     chosen: str = ""  # the column that is none where no hardware was chosen for a row
     lock = "column"
 

@@ -136,6 +136,7 @@ def build_loads(
         _add_chance(table)
         if not is_rate:
             put_asks(table)
+    table.asked = tuple(table.columns)
     return sheet
 
 
@@ -241,9 +242,22 @@ def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = (), n_shown: 
     the load and no unit costs. n_shown: the loads, the first ones, whose speed and chance are shown; of the others
     what they rent and cost alone.
     """
-    alone = bool(takes_cheapest)
-    table, columns = wiring.tables["loads"], wiring.tables["loads"].columns
+    table = wiring.tables["loads"]
     rows = _made_of(_rows(table), table.n_rows)
+    _add_choice(table, rows, [wiring.prefix] * table.n_rows, takes_cheapest, n_shown)
+
+
+def _add_choice(
+    table: Table,
+    rows: dict[str, Any],
+    prefixes: Sequence[str],
+    takes_cheapest: Sequence[int] = (),
+    n_shown: int | None = None,
+) -> None:
+    """The choice of each row of a table of loads, and what users get of it. rows: what the steps of the choice read.
+    prefixes: by row, of the rows of Candidates that have its prices."""
+    wiring, columns = table.wiring, table.columns
+    alone = bool(wiring.prefix)
     _add_steps(table, rows, _CALLED, takes_cheapest=takes_cheapest)
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
@@ -252,7 +266,7 @@ def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = (), n_shown: 
         if at == n_rented and n_shown is not None:
             table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
-        read = _of_own_class(table, reads) if wiring.prefix else table.at(reads)
+        read = _of_own_class(table, reads, prefixes) if alone else table.at(reads)
         table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
@@ -387,12 +401,13 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     return worked_out(sentences.why_nothing, {"within_limit": within, "n_held": n_held, "limit_words": limit})
 
 
-def _of_own_class(table: Table, reads: str) -> Sequence[Ref | Lookup]:
+def _of_own_class(table: Table, reads: str, prefixes: Sequence[str]) -> Sequence[Ref | Lookup]:
     """What stands elsewhere of what was chosen on Decision, whose purchase class need not be that of the workbook."""
     tables, columns = table.wiring.tables, table.columns
-    own = f"{table.wiring.prefix}{reads}"
-    if own in tables["candidates"].columns:
-        return [lookup(tables["candidates"].range(own), at) for at in columns["position"]]
+    head = tables["candidates"]
+    if f"{prefixes[0]}{reads}" in head.columns:
+        places = zip(prefixes, columns["position"], strict=False)
+        return [lookup(head.range(f"{prefix}{reads}"), at) for prefix, at in places]
     if reads == "instance":
         return [lookup(tables["instances"].range(reads), at) for at in columns["instance_row"]]
     return table.at(reads)
@@ -561,24 +576,17 @@ def _add_kv(table: Table) -> None:
 def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, Ref]]:
     """By purchase class the best for the first load, by the same steps at the prices of that class, below the loads:
     a commitment chooses its own hardware."""
-    loads, head = wiring.tables["loads"], wiring.tables["candidates"]
+    loads, head, n_rows = wiring.tables["loads"], wiring.tables["candidates"], len(purchases)
     top = loads.top + loads.n_rows + 3
-    table = Table(wiring, loads.sheet, len(purchases), "terms", top=top)
+    asked = {name: loads.columns[name][:1] * n_rows for name in loads.asked}
+    table = Table(wiring, loads.sheet, n_rows, "terms", top=top, columns=asked)
     table.given("purchase", "Purchase class", purchases, TEXT, role="label")
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
-    blocks = [Range(wiring.blocks[f"{class_stem(one)}_monthly_usd"].rows[0], lock="columns") for one in purchases]
-    months = [head.range(f"{class_stem(one)}_instance_month_usd") for one in purchases]
-    _add_steps(table, _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, table.n_rows), _CALLED)
-    instances, columns = wiring.tables["instances"], table.columns
-    places = [head.range(f"{class_stem(one)}_row") for one in purchases]
-    at = (
-        held_at(place, lookup(rows_, place), NO_VALUE) for place, rows_ in zip(columns["position"], places, strict=True)
-    )
-    table.looked_up("instance_row", "Row on Prices and hardware", at, PLAIN)
-    for name in ("instance", "type"):
-        refs = instances.range(name)
-        found = (held_at(place, lookup(refs, place), NO_VALUE) for place in columns["instance_row"])
-        table.looked_up(name, in_words(name), found, TEXT)
+    stems = [class_stem(one) for one in purchases]
+    blocks = [Range(wiring.blocks[f"{stem}_monthly_usd"].rows[0], lock="columns") for stem in stems]
+    months = [head.range(f"{stem}_instance_month_usd") for stem in stems]
+    made = _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, n_rows)
+    _add_choice(table, made, [f"{stem}_" for stem in stems])
     return {purchase: table.row(i) for i, purchase in enumerate(purchases)}
 
 

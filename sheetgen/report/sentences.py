@@ -99,10 +99,10 @@ people_of_answer = template(
 ).formula("people_of_answer", "People of the answer")
 # Where people and requests at once come from.
 people_in_numbers = template(
-    "{users:grouped} {users:person|people} x {requests_per_user_per_day} requests a day x {peak_hour_share:percent} in "
-    "the busiest hour x {burst_factor} are {per_hour:whole} an hour; "
-    "[typed?on these machines {concurrent_requests:tenths} at once|where each takes its targets, "
-    "{turn_seconds:whole} s, {concurrent_requests:whole} at once, with places to spare]",
+    "{users:grouped} {users:person|people} × {requests_per_user_per_day} requests a day × {peak_hour_share:percent} in "
+    "the busiest hour × {burst_factor} of burst = {per_hour:grouped} an hour: "
+    "[typed?{concurrent_requests:tenths} at once on these machines|{concurrent_requests:grouped} at once with places "
+    "to spare, at {turn_seconds:whole} s each by the targets]",
     when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
     otherwise=None,
     per_hour=q.users * q.requests_per_user_per_day * q.peak_hour_share * q.burst_factor,
@@ -445,13 +445,16 @@ def _steps_of(chance: Expr) -> Any:
 # What a way gives up, and how sure it is, where that is less than the answer.
 _HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
 _IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1
+_IS_OTHER = where(_HAS_CHANCES, where(_steps_of(q.chance) == _steps_of(q.base_chance), 0, 1), 0) == 1
 way_gives_up = template("{gives_up}[doubted?; {how_sure} sure]", how_sure=how_sure, doubted=_IS_DOUBTED).formula(
     "way_gives_up", "What a way gives up"
 )
 term_gives_up = template(
-    "pays after {months:tenths} months",
+    "pays after {months:tenths} months[other?; {how_sure} sure]",
     when=both(is_number(q.commits_usd), is_number(q.base_usd)),
     otherwise=None,
+    how_sure=how_sure,
+    other=_IS_OTHER,
     months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
 host_for = template(

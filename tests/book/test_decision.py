@@ -200,6 +200,16 @@ def test_people_are_answered_as_recommend_answers_them(book: Path, users: int, c
             assert terms[label] == pytest.approx(term["monthly_usd"], rel=1e-9)
 
 
+def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Path) -> None:
+    """460 people at 32k on Llama 3.1 8B: on demand 80% sure, on nine smaller machines of a term 70%."""
+    cell = recommend(model="8b", context="32k", users=460, instances=books.INSTANCES, as_of=books.AS_OF)
+    term = next(way for way in cell["pay_less"] if way["kind"] == "term")
+    assert sure(term["chance"]) != sure(cell["chance"])
+    found = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
+    gives_up = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"G{r}")) for r in range(40, 80)}
+    assert str(gives_up["3 yr term"]).endswith(f"; {sure(term['chance'])}")
+
+
 def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_path: Path) -> None:
     """8b at 90%: $9,820 on four machines; the near tie, as of the answer itself, would take one for $10,191."""
     machines = "aws/g7e.2xlarge,azure/Standard_NC40ads_H100_v5,azure/Standard_NC80adis_H100_v5"
