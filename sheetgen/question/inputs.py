@@ -414,8 +414,6 @@ INPUTS: tuple[Input, ...] = (
             ("headline_workload", Kind("text")),
             ("headline_tier", Kind("whole", 1, MOST)),
             ("money_model", Kind("text")),
-            ("speed_pace", Kind("text")),
-            ("speed_requests", Kind("whole", 1, 1e6)),
             *((f"decision_{name}", Kind("text")) for name in ("model", "weight_dtype", "kv_cache_dtype")),
             *((f"decision_{name}", Kind("text")) for name in ("purchase", "provider", "region")),
             ("decision_users", Kind("whole", 0, COUNT.high, blank=True)),

@@ -156,10 +156,11 @@ def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) ->
     """The workbook, the answer and `size` have the band of runs that one point set right."""
     solved = solve(ask(books.catalog(), {**SMALL, "speed_factor": "0.9"}))
     row = headline_rows(solved)[0]
-    place = f"{books.Sheets(path).columns['Workings', 'Speed in words']}{books.HEAD + 1 + row}"
-    found, choice = values_after(path, {"in_speed_factor": 0.9})["Workings", place], solved.choices[row]
+    sheets, choice = books.Sheets(path), solved.choices[row]
+    shown = values_after(path, {"in_speed_factor": 0.9})
+    found = [shown[sheets.at("Workings", books.HEAD + 1 + row, f"tpot{end} ms")] for end in ("", " low", " high")]
     low, high = (1000 * seconds for seconds in choice.bands[0])
-    assert found == f"{1000 * choice.tpot_seconds:.0f} ms a token ({low:.0f} to {high:.0f})"
+    assert found == pytest.approx([1000 * choice.tpot_seconds, low, high], rel=1e-9)
     alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")
     ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
     assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])
