@@ -165,8 +165,8 @@ def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[s
     places = [x(sized), x(margin or 0)]
     if margin is not None and abs(x(margin) - x(sized)) < _NAMES_WIDE:
         anchors = ["end", "start"] if margin > sized else ["start", "end"]
-        over = max(0.0, max(places) + _NAMES_WIDE - width)  # beyond the paper's edge
-        places = [place - over for place in places]
+        edges = {"start": width - _NAMES_WIDE, "end": width - _NAMES_WIDE - 4}
+        places = [min(place, edges[anchor]) for place, anchor in zip(places, anchors, strict=True)]
     heads.append(label(places[0], 9, "as sized", family, anchors[0], accent, 600))
     heads += [label(places[1], 9, "with a margin", family, anchors[1], INK, 600)] if margin else []
     beyond = f", with a margin {request.margin}" if margin else ""

@@ -67,7 +67,7 @@ CELL = set(
         "headroom_fraction",
         *("annual_usd", "three_year_usd", "usd_per_user_per_month", "usd_per_million_input_tokens"),
         *("usd_per_million_output_tokens", "usd_per_million_tokens", "purchase_classes"),
-        *("providers", "owned", "budget"),
+        *("providers", "in_europe", "owned", "budget"),
         *("sized_by", "bound_by", "requests_per_replica", "without_targets"),
         *(f"{name}{end}" for name in SPEEDS for end in ("", "_low", "_high")),
         "runner_up",
