@@ -180,7 +180,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
             more = float(ordered[q]) if one.buying.term else now - before
             if more > 0:
-                paid = _paid_months(one, gaps, q, before, more)
+                paid = _paid_months(one, gaps, q, before, answer.machine_months[t][q, :, answer.case].sum())
                 found = _order(
                     answer, one, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
@@ -190,7 +190,11 @@ def orders(answer: Answer) -> Iterator[Decision]:
                     found, first_late = replace(found, shed=tuple(rows)), False
                 if one.buying.term:
                     ends = q - one.buying.term
-                    again = f"as {ordered[ends]:g} of {plan.quarters[ends]} end" if ends >= 0 and ordered[ends] else ""
+                    again = (
+                        f"as the term of {ordered[ends]:g} from {plan.quarters[ends]} ends"
+                        if ends >= 0 and ordered[ends]
+                        else ""
+                    )
                     binds = more * MONTHS_IN_A_QUARTER * one.buying.term * float(months[t, q])
                     found = replace(found, binds_usd=binds, about=found.about or again)
                 yield replace(found, machine_months=tuple(paid))
@@ -199,14 +203,14 @@ def orders(answer: Answer) -> Iterator[Decision]:
                 yield Decision("release", one.instance, -more, one.buying.purchase, first, first, 0.0, False, None)
 
 
-def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, count: float) -> list[float]:
-    """By quarter at whose price the months of so many machines that are ordered for a quarter are paid within the
-    plan: those of a term at that quarter's; others, which are those above `low`, until fewer are needed."""
+def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, at_its_price: float) -> list[float]:
+    """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
+    of a term at that quarter's; others, which are those above `low`, until fewer are needed."""
     paid = [0.0] * len(gaps)
     if one.buying.term:
-        paid[first] = count * MONTHS_IN_A_QUARTER * float(one.buying.paid[first].sum())
+        paid[first] = at_its_price
         return paid
-    left = count
+    left = float(gaps[first]) - low
     for q in range(first, len(gaps)):
         left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
