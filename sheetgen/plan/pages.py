@@ -534,11 +534,10 @@ def _supply(answer: Answer) -> Table:
 def _commitments(found: Findings) -> Table:
     numbers = ("Machines", "$ of the term", "Expected to save", "Worth it where needed")
     regrets = (f"Regret at {name}" for name in QUANTILES)
-    heads: Heads = ("Machine", "Class", "From", *map(number, (*numbers, *regrets)))
+    heads: Heads = ("Machine, class", "From", *map(number, (*numbers, *regrets)))
     rows: Rows = [
         (
-            one.instance,
-            one.purchase,
+            f"{one.instance}, {one.purchase}",
             str(found.answer.plan.quarters[one.first]),
             cell(one.n_instances, WHOLE),
             usd(one.term_usd),
