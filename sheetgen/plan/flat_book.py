@@ -317,7 +317,7 @@ class _Sheets:
         for here, (name, value) in enumerate(constants.items(), row + 1):
             cell, label = Cell(value, "fixed", FACTOR), name.replace("_", " ").capitalize()
             inputs[name] = sheet.put(here, P10, cell, f"calc_{name}", label=label)
-        here, buy = row + 1 + len(constants), self.plan.policy.buy
+        here, buy = row + 1 + len(constants), self.plan.policy.purchase
         for name, label, is_committed in (
             ("bought_hours", f"Hours paid of a machine bought {buy}", int(PURCHASES[buy].committed)),
             ("committed_hours", "Hours paid of one that is committed", 1),
@@ -345,7 +345,7 @@ class _Sheets:
             place = self.top_of_parts + 2 + q, 1
             self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
-        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.buy})", heads)
+        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
         for here, instance in enumerate(self.listed, row + 2):
             sheet.text(here, 0, instance, "label")

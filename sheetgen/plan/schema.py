@@ -5,6 +5,7 @@ A band is {p10, p50, p90}, or one number, which has no band.
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
@@ -14,6 +15,7 @@ from sheetgen.catalog.base import Entry, Id, Many, Some
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
+from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
 from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
@@ -21,6 +23,7 @@ from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
 DOLLARS = "USD"
+MIX = "mix"  # of a base with a term, and what is above it on demand
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
 
@@ -167,8 +170,14 @@ class Policy(Entry):
     correlation: Share = 0.5
     moving_cost_usd: Amount = 0
     near_tie_fraction: Share = 0.05
-    buy: PurchaseId = ON_DEMAND
+    buy: PurchaseId | Literal["mix"] = ON_DEMAND
+    start_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None  # of a machine of the hour, before it is needed
     measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them, for every service
+
+    @property
+    def purchase(self) -> str:
+        """The class of what is bought, of a mix of that above its base."""
+        return ON_DEMAND if self.buy == MIX else self.buy
 
 
 class _OfADay(Entry):
@@ -328,12 +337,37 @@ def _models(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
+def _zone(value: Any) -> str:
+    """Raises ValueError for what is no time zone."""
+    try:
+        return zoneinfo.ZoneInfo(value).key
+    except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("is no time zone. Write one such as Europe/Berlin or UTC") from None
+
+
+OF_PROFILE = f"must be one of {', '.join(SHARES)}, or {HOURS_OF_DAY} shares of the day, by the hour from midnight"
+
+
+def _profile(value: Any) -> Any:
+    """Raises ValueError for what is no profile."""
+    numbers = isinstance(value, (list, tuple)) and len(value) == HOURS_OF_DAY and all(map(_is_number, value))
+    if not numbers and not (isinstance(value, str) and value in SHARES):
+        raise ValueError(OF_PROFILE)
+    if numbers and (min(value) < 0 or not max(value) > 0):
+        raise ValueError("has shares below 0, or none above it")
+    return tuple(map(float, value)) if numbers else value
+
+
 class Service(Entry):
     id: Id
     tier: Line | None = None
     owner: Line = ""
     like: Id | None = None
     demand: Demand
+    # By the hour: else its peak is held all month.
+    profile: Annotated[str | tuple[float, ...] | None, BeforeValidator(_profile)] = None
+    working_days: Many[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = ()
+    time_zone: Annotated[str, PlainValidator(_zone)] = "UTC"
     stated_for: InQuarter | None = None
     growth: (
         Annotated[

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
@@ -27,6 +28,7 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
+from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question, ask
 
@@ -112,6 +114,18 @@ class Plan:
             self.priced[at] = replace(found, candidates=tuple(candidates))
         return self.priced[at]
 
+    @cached_property
+    def week(self) -> Week:
+        """The hours of a week in which its services have loads of their own."""
+        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
+        return week_of(self.services, [first + (last - first) / 2 for first, last in days])
+
+    @property
+    def start_minutes(self) -> float:
+        """How long before it is needed a machine of the hour is asked for."""
+        stated = self.policy.start_minutes
+        return number(assumptions(self.catalog), "start_minutes") if stated is None else stated
+
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
         days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
@@ -179,7 +193,7 @@ def options_of_service(
         "near_tie_fraction": policy.near_tie_fraction,
         "discount_fraction": prices.discount_fraction,
         "hours_per_month": prices.hours_per_month,
-        "purchase": policy.buy,
+        "purchase": policy.purchase,
         "max_wait_fraction": targets.max_wait_probability,
         "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,

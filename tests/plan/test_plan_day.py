@@ -1,0 +1,144 @@
+"""The day of a service: its hours in its time zone, machines by the hour, and the base of a mix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.errors import ScenarioError
+from sheetgen.plan.hours import base_orders, break_even_hours, missing_by_hour, needed_shares
+from sheetgen.plan.profile import SHARES
+from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.tables import stated_demand
+from sheetgen.plan.week import profile_of
+
+CATALOG = Catalog()
+AS_OF = "2026-11-26"
+NINE_TO_FIVE = [0] * 9 + [1] * 8 + [0] * 7
+
+
+def stated(services: list[dict[str, Any]], quarters: int = 1, start: str = "2027-Q1", **more: Any) -> Plan:
+    data = {"plan": {"start": start, "quarters": quarters, "as_of": AS_OF}, "services": services, **more}
+    return plan_of(Document("plan.yaml", data, {}), CATALOG)
+
+
+def service(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "demand": {"in_flight": 8}, "model": "8b", **more}
+
+
+def by_hour(plan: Plan, s: int, q: int = 0) -> Any:
+    """The load of a service over that of its peak, by the part of an hour of the week in UTC."""
+    return plan.week.over_peak[s, q][plan.week.kinds[q]]
+
+
+def test_profiles_are_shares_of_a_day() -> None:
+    assert [sum(shares) for shares in SHARES.values()] == pytest.approx([1, 1, 1])
+    assert max(SHARES["business"]) == 0.12  # as `peak_hour_share` where no profile is
+
+
+def test_hours_are_those_of_the_time_zone_in_mid_quarter() -> None:
+    """Nine to five from Monday to Friday: in New York from 14 to 22 in winter, in UTC, and from 13 to 21 in summer; in
+    Kolkata from 3:30 to 11:30; in Auckland, 13 hours ahead in its summer, from 20 of the day before, 12 in winter."""
+    day = {"profile": NINE_TO_FIVE, "working_days": ["mon", "tue", "wed", "thu", "fri"]}
+    zones = ("America/New_York", "Asia/Kolkata", "Pacific/Auckland")
+    plan = stated([service(f"s{i}", time_zone=zone, **day) for i, zone in enumerate(zones)], 3)
+    assert plan.week.minutes == 30  # as Kolkata is ahead by half an hour
+
+    def hours(first: float, days: range) -> list[float]:
+        """The half hours of the week from one on, eight hours long, on some days; Monday is 0."""
+        return sorted((24 * day + first + i / 2) % 168 for day in days for i in range(16))
+
+    def at_peak(s: int, q: int) -> list[float]:
+        return (numpy.flatnonzero(by_hour(plan, s, q) == 1) / 2).tolist()
+
+    assert at_peak(0, 0) == hours(14, range(5)) and at_peak(0, 2) == hours(13, range(5))
+    assert at_peak(1, 0) == at_peak(1, 2) == hours(3.5, range(5))
+    assert at_peak(2, 0) == hours(20, range(-1, 4)) and at_peak(2, 2) == hours(21, range(-1, 4))
+    assert set(by_hour(plan, 0)) == {0, 1}
+
+
+def test_other_days_have_the_least_hour_of_a_working_one() -> None:
+    plan = stated([service("one", profile="business")])
+    load = by_hour(plan, 0).reshape(7, 24)
+    assert load[:5] == pytest.approx(numpy.tile(numpy.array(SHARES["business"]) / 0.12, (5, 1)))
+    assert load[5:] == pytest.approx(0.005 / 0.12)
+    day = profile_of(plan.services[0])
+    assert day is not None and day.days_of_week == pytest.approx(5 + 2 * 24 * 0.005)
+    assert by_hour(stated([service("one", profile="night")]), 0).sum() == 7 * 8
+
+
+@pytest.mark.parametrize(
+    ("demand", "rate"),
+    [
+        ({"users": 1000}, 1000 * 20 * 0.12 / 3600 * 1.3),
+        ({"requests": {"per_day": 200_000, "burst_factor": 1}}, 200_000 * 0.12 / 3600),
+        # A month has 30.4 days, of which 5 of 7 and the weekend's 24 hours of 0.5 % are working days.
+        ({"requests": {"per_month": 6e6}}, 6e6 / (30.4 * (5 + 0.24) / 7) * 0.12 / 3600 * 1.3),
+        ({"requests": {"per_month": 6e6, "days_per_month": 22}}, 6e6 / 22 * 0.12 / 3600 * 1.3),
+        ({"requests": 7}, 7),
+    ],
+)
+def test_the_largest_hour_is_the_peak(demand: dict[str, Any], rate: float) -> None:
+    plan = stated([{"id": "one", "demand": demand, "model": "8b", "profile": "business"}])
+    assert stated_demand(plan.services[0], 100, 100)[0] == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"profile": "lunch"}, "must be one of business, flat, night, or 24 shares"),
+        ({"profile": [1] * 23}, "24 shares"),
+        ({"profile": [0] * 24}, "none above"),
+        ({"profile": "night", "time_zone": "Europe/Paradise"}, "is no time zone"),
+        ({"time_zone": "Europe/Berlin"}, "time_zone is of a profile, and there is none"),
+        ({"working_days": ["mon"]}, "working_days is of a profile, and there is none"),
+        ({"profile": "night", "demand": {"requests": {"per_day": 1, "peak_hour_share": 0.1}}}, "peak_hour_share. Keep"),
+    ],
+)
+def test_what_is_no_day_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        stated([service("one") | wrong])
+    assert len(refused.value.problems) == 1 and said in str(refused.value)
+
+
+def test_machines_are_up_before_they_are_needed() -> None:
+    """A machine from 9 to 17 that takes 15 minutes to start is paid for 8.25 hours; 90 minutes, for 9.5."""
+    plan = stated([service("one", profile=NINE_TO_FIVE)])
+    needed = plan.week.over_peak[0][None, :, None, :] * 2  # two machines
+    for minutes, hours in ((0, 8), (15, 8.25), (60, 9), (90, 9.5)):
+        up, weights = plan.week.up(needed, minutes)
+        assert (up * weights).sum() == pytest.approx(2 * hours / 24), minutes
+        assert up.max() == 2
+
+
+def test_needed_shares_by_hand() -> None:
+    counts, weights = numpy.array([[3, 1, 0, 1]]), numpy.array([0.1, 0.2, 0.3, 0.4])
+    assert needed_shares(counts, weights, 4)[0] == pytest.approx([0.7, 0.1, 0.1, 0])
+
+
+def test_what_is_rented_in_an_hour_is_kept_as_long_as_policy_says() -> None:
+    up = numpy.array([[[4, 2]], [[1, 2]], [[1, 1]]], float)  # quarters, one case, two hours
+    owned, committed = numpy.array([[1.0], [1], [1]]), numpy.array([[0.0], [1], [0]])
+    short, missing = missing_by_hour(up, owned, committed, 0)
+    assert missing.tolist() == short.tolist() == [[[3, 1]], [[0, 0]], [[0, 0]]]
+    _, kept = missing_by_hour(up, owned, committed, 1)
+    assert kept.tolist() == [[[3, 1]], [[2, 0]], [[0, 0]]]
+
+
+def test_a_base_is_what_pays_in_hours() -> None:
+    """At $60 and $100 a machine must be needed 438 of 730 hours: of those needed 100, 61, 60 and 8 % of the time two
+    are. A third that is worth it from the second quarter on is ordered then; none for half a year that is left."""
+    assert break_even_hours(60, 100, 730) == pytest.approx(438)
+    shares = numpy.array([[1, 0.61, 0.6, 0.08]] + [[1, 1, 0.7, 0.08]] * 5)
+    prices = [100.0] * 20
+    assert base_orders(shares, prices, [60.0] * 6, 4, 0) == [2, 1, 0, 0, 2, 0]
+    assert base_orders(shares, prices, [60.0] * 6, 4, 1) == [0, 3, 0, 0, 0, 0]
+    assert base_orders(shares, prices, [60.0] * 6, 12, 0) == [2, 0, 0, 0, 0, 0]
+    # Prices on demand that halve every quarter: only the first machine's whole term is worth it.
+    falling = [100.0, 50.0] + [25.0] * 18
+    assert base_orders(shares[1:], falling, [45.0] * 5, 4, 0) == [2, 0, 0, 0, 0]
