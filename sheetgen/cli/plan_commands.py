@@ -288,11 +288,14 @@ def summary(found: dict[str, Any]) -> list[str]:
         rows.append((one["quarter"], *amounts, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
-        saved, other = one["expected_saving_usd"], one["in_place_of_order"]
+        saved, way = one["expected_saving_usd"], one["or"]
         amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
-        either = f"in place of the order by {other}" if other else ""
-        about = ", ".join(filter(None, (one["about"], saves, either)))
+        either = ""
+        while way:
+            either += f" or {way['what']} {way['n_instances']:g} by {way['order_by']}"
+            way = way["or"]
+        about = ", ".join(filter(None, (one["about"], saves, either.strip())))
         n, said = f"{one['n_instances']:g}", "late" if one["late"] else about
         orders.append((one["order_by"], one["what"], one["instance"], n, one["needed_from"], said))
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]

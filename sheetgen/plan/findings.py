@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Cheaper, cheaper
-from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments, renewal_usd
-from sheetgen.plan.decisions import MONTHS_OF_TERM, Decision, decisions, in_order, lead_days, order_by, with_orders
+from sheetgen.plan.commitments import Commitment, commitments, renewal_usd
+from sheetgen.plan.decisions import Decision, Unserved, decisions, in_order, order_by, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
+from sheetgen.plan.orders import QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
@@ -42,6 +43,7 @@ class Findings:
     draws: Draws
     commitments: tuple[Commitment, ...]
     decisions: tuple[Decision, ...]
+    unserved: tuple[Unserved, ...]
     last: Last | None
     bridge: Bridge | None
     checks: tuple[Check, ...]
@@ -52,12 +54,13 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
     """All that a plan has to say; with what changed since the last one, where that is given."""
     draws = drawn(answer)
     found = tuple(commitments(answer, draws))
-    decided = in_order(with_orders([*_with_commitments(answer, draws, found)]))
+    decided = in_order(two_ways(answer.plan, [*_with_commitments(answer, draws, found)]))
     return Findings(
         answer,
         draws,
         found,
         decided,
+        tuple(unserved(answer)),
         last,
         None if last is None else bridge(last, answer.plan),
         tuple(checks(answer, decided)),
@@ -141,22 +144,24 @@ def _with_commitments(answer: Answer, draws: Draws, found: Sequence[Commitment])
     new = {(one.instance, one.purchase, one.first): one for one in found}
     for one in with_break_even(answer, decisions(answer)):
         quarter = answer.plan.quarter_of(one.needed_from)
-        if one.what != "renew" or quarter is None or one.usd is None:
+        if one.what != "renew" or quarter is None:
             yield one
             continue
         assert one.purchase is not None
         worth = new.get((one.instance, one.purchase, quarter))
-        if worth is not None and math.isclose(worth.term_usd / worth.n_instances, one.usd / one.n_instances):
+        if worth is not None and math.isclose(worth.term_usd / worth.n_instances, one.binds_usd / one.n_instances):
             again = _commit(answer, new.pop((one.instance, one.purchase, quarter)))
             yield replace(
                 again, what="renew", about=f"{one.about}, {again.about}", late=one.late, break_even=one.break_even
             )
             continue
-        n, months = one.n_instances, MONTHS_OF_TERM.get(one.purchase, CONSTANTS["months_in_a_quarter"])
-        t, month_usd = answer.place[one.instance], one.usd / n / months
-        saves = renewal_usd(answer, draws, t, one.purchase, month_usd, quarter, int(n))
-        waiting = one.cost_of_waiting_usd if saves is None else saves / QUARTERS_OF_TERM[one.purchase]
-        yield replace(one, saves_usd=saves, cost_of_waiting_usd=waiting if waiting and waiting > 0 else None)
+        n, quarters = one.n_instances, QUARTERS_OF_TERM.get(one.purchase, 1)
+        t, month_usd = answer.place[one.instance], one.binds_usd / n / quarters / CONSTANTS["months_in_a_quarter"]
+        saved = renewal_usd(answer, draws, t, one.purchase, month_usd, quarter, int(n))
+        saves, after = saved or (None, None)
+        waiting = one.cost_of_waiting_usd if saves is None else saves / quarters
+        worth_it = waiting if waiting and waiting > 0 else None
+        yield replace(one, saves_usd=saves, saves_after_usd=after, cost_of_waiting_usd=worth_it)
     yield from (_commit(answer, one) for one in new.values())
 
 
@@ -172,11 +177,13 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
         one.purchase,
         day,
         first,
-        one.term_usd,
+        one.term_usd * (one.quarters - one.beyond) / one.quarters,
         False,
         one.saves_usd / one.quarters,
         about=f"for {one.quarters} quarters",
+        binds_usd=one.term_usd,
         saves_usd=one.saves_usd,
+        saves_after_usd=one.saves_after_usd,
     )
 
 
@@ -185,6 +192,10 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     nothing = [
         f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
         for (s, q), why in sorted(answer.hardware.nothing.items())
+    ]
+    nothing += [
+        f"{answer.plan.services[one.service].id} from {one.first} to {one.last}: {one.share:.0%} has no machine yet"
+        for one in unserved(answer)
     ]
     yield Check("every service is served", nothing)
     yield Check("every quarter is within its budget", [f"{quarter} is {one}" for quarter, one in answer.over.items()])

@@ -39,6 +39,7 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
+from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, spans
 from sheetgen.plan.pages import MONEY, PlanPage, plan_page
@@ -101,7 +102,7 @@ Value = str | float | datetime.date | None  # of a cell
 NOTES = {  # by head the formula whose documentation stands in its note
     "Needed": needs.needed_instances, "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
     "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
-    "Machines, p10": needs.own_instances, "Late orders cost more": cover_usd,
+    "Machines, p10": needs.own_instances, "Cover of late orders, p10": cover_usd,
     "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
 }  # fmt: skip
 
@@ -336,8 +337,8 @@ class _Sheets:
         n, currencies = len(self.quarters), 1 + (plan.head.currency != DOLLARS)
         self.top_of_parts = HEAD_ROWS + currencies * (len([*spans(plan)]) + 3)
         row = self.top_of_parts + n + 3
-        sheet.n_printed = max(9, 3 + n)
-        sheet.widths |= dict.fromkeys(range(9, 3 + n), 14)
+        sheet.n_printed = max(11, 3 + n)
+        sheet.widths |= dict.fromkeys(range(9, max(11, 3 + n)), 14)
         self.factors = []
         for q in range(n):
             ahead = sheet.put(self.top_of_parts + 2 + q, sheet.n_printed, Cell(q, "off_page", PLAIN), lock="column")
@@ -414,7 +415,8 @@ class _Sheets:
         sheet, money = self.money_sheet, self.answer.money
         top = self.top_of_parts
         bought = (f"Bought, {z}" for z in QUANTILES)
-        heads = ("Quarter", "Prices over today's", *bought, "Late orders cost more", "Committed", "Owned")
+        cover = (f"Cover of late orders, {z}" for z in QUANTILES)
+        heads = ("Quarter", "Prices over today's", *bought, *cover, "Committed", "Owned", "Bound to the terms' ends")
         self._bar(sheet, top, "What it is made of, US dollars", heads)
         parts: list[list[Ref]] = []
         for q, quarter in enumerate(self.quarters):
@@ -427,9 +429,11 @@ class _Sheets:
                 for value, area in zip(usd, self.bought, strict=True)
             ]
             row = [sheet.link(here, 2 + z, amount, USD, "computed", lock="column") for z, amount in enumerate(sums)]
-            late = float(money["late_usd"][q, 0])
-            row.append(self._value(sheet, here, 5, late, USD, of_money=late > 0))
-            for column, kind in ((6, Committed), (7, Owned)):
+            late = [float(money["late_usd"][q, z]) for z in CASE.values()]
+            row += self._values(sheet, here, 5, late, USD, of_money=any(late))
+            bound = self.answer.bound_usd[q]
+            self._value(sheet, here, 10, bound, USD, of_money=bound > 0)
+            for column, kind in ((8, Committed), (9, Owned)):
                 of_quarter = [refs[q] for refs in self.paid[kind]]
                 row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
@@ -449,11 +453,13 @@ class _Sheets:
             sheet.text(here, 0, name, "label" if is_quarter else "light")
             if is_quarter:
                 (q,) = many
-                bought, (late, committed, owned) = parts[q][:3], parts[q][3:]
+                bought, late, (committed, owned) = parts[q][:3], parts[q][3:6], parts[q][6:]
                 stated = self.cells[f"budget_{part_of_name(name)}"]
                 rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
                 amounts = [derived(_budget_usd, stated, *rate)]
-                amounts += [derived(_spend_usd, usd, late, committed, owned) for usd in bought]
+                amounts += [
+                    derived(_spend_usd, usd, cover, committed, owned) for usd, cover in zip(bought, late, strict=True)
+                ]
             else:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
             row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
@@ -514,7 +520,7 @@ class _Sheets:
         put_heads(sheet, HEAD_ROWS, heads)
         row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
-        table, months = answer.supply, self.wiring.inputs["months_in_a_quarter"]
+        table, paid = answer.supply, answer.machine_months
         for q, quarter in enumerate(self.quarters):
             for t, machine in enumerate(answer.types):
                 at_plan = [float(table[name][t, q, answer.case]) for name in names]
@@ -526,15 +532,17 @@ class _Sheets:
                 sheet.text(row, 1, machine.instance, "label")
                 sheet.text(row, 2, plan.catalog.gpu(machine.gpu).short_name, "label")
                 self._values(sheet, row, 3, at_plan, WHOLE)
-                counts = self._values(sheet, row, 7, gaps, WHOLE)
+                self._values(sheet, row, 7, gaps, WHOLE)
                 if machine.instance not in self.months:
                     sheet.text(row, 10, NONE, "fixed")
                     cells = self._values(sheet, row, 11, [0.0] * len(QUANTILES), USD)
                 else:
-                    month = sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
+                    sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = [
-                        self._derived(sheet, row, 11 + z, _times, count, month, months)
-                        for z, count in enumerate(counts)
+                        self._bought_usd(
+                            sheet, row, 11 + z, machine.instance, paid[t][:, q, z], 4 + z * len(self.quarters)
+                        )
+                        for z in CASE.values()
                     ]
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
@@ -570,16 +578,16 @@ class _Sheets:
             "Owner",
             "$",
             "$ of a quarter's delay",
-            "Late",
+            "Sign",
             "In words",
         )
         put_heads(sheet, HEAD_ROWS, heads)
         tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
         rows = [row for table in tables for row in table.rows]
-        in_order = sorted(self.findings.decisions, key=lambda decision: not decision.late)
+        in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, (decision, shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
-            *_, owner, _, _, words = shown
+        for here, ((decision, _), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
+            _, sign, _, _, owner, _, _, words = shown
             whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
@@ -590,29 +598,34 @@ class _Sheets:
                 (str(owner), TEXT),
             )
             line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
-            usd = self._order_usd(sheet, here, decision.instance, decision.machine_months)
-            line.append(usd or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
+            months = decision.machine_months
+            live = (
+                self._bought_usd(sheet, here, 6, decision.instance, months)
+                if len(months) and decision.instance in self.months
+                else None
+            )
+            line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             waiting = decision.cost_of_waiting_usd
             line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, here, 8, "late" if decision.late else "", TEXT))
+            line.append(self._value(sheet, here, 8, str(sign), TEXT))
             self._text(sheet, here, 9, str(words))
             self.lines.append(line)
         row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
         self._tables(sheet, row, "Commitments worth", of_money=True)
         return sheet
 
-    def _order_usd(self, sheet: Sheet, row: int, instance: str, months: Sequence[float]) -> Ref | None:
-        """The cost of an order, of whose machines so many months are paid in each quarter; None of another decision."""
-        if not months or instance not in self.months:
-            return None
-        left = (sheet.n_printed or 0) * 2
-        refs = [sheet.put(row, left + q, Cell(count, "off_page", PLAIN)) for q, count in enumerate(months)]
+    def _bought_usd(
+        self, sheet: Sheet, row: int, column: int, instance: str, months: Sequence[float], more: int = 0
+    ) -> Ref:
+        """What machines cost of which so many months are paid at each quarter's price. more: hidden columns before."""
+        left = (sheet.n_printed or 0) * 2 + more
+        refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
         counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
-        value = sum(count * price.value for count, price in zip(months, prices.refs, strict=True))
+        value = sum(float(count) * price.value for count, price in zip(months, prices.refs, strict=True))
         flag = self.wiring.inputs["n_outdated"]
         order = Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMPRODUCT({{1}},{{2}}))', flag, counts, prices)
-        sheet.status_cells.append((row, 6))
-        return sheet.link(row, 6, order, USD, "computed", lock="column")
+        sheet.status_cells.append((row, column))
+        return sheet.link(row, column, order, USD, "computed", lock="column")
 
     def _services(self) -> Sheet:
         """Each service by quarter: demand, replicas, hardware, its part of the machines, and what that costs."""
@@ -709,7 +722,7 @@ class _Sheets:
                 sheet.link(row + 2 + i, column, refs[i], TEXT if column == 8 else USD, role)
         row += 3 + len(columns[0])
         more = f"; {len(self.lines) - ON_PLAN} more on Decisions" if len(self.lines) > ON_PLAN else ""
-        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Late", "Machine", "")
+        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Sign", "Machine", "")
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", heads)
         shown = ((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD), (8, TEXT), (3, TEXT))
         for here, line in enumerate(self.lines[:ON_PLAN], row + 2):

@@ -4,15 +4,17 @@ would change our mind; services, supply, commitments, checks. Every document dra
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision, allowed_prices, owners, served
+from sheetgen.plan.decisions import Decision, in_lines, kind, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, spans, spent
+from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
@@ -27,7 +29,7 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE = 26  # of money's rows, and of decisions with two each; further decisions follow on the next page
+LINES_ON_FIRST_PAGE, LINES_OF_A_DECISION = 26, 2  # money's rows and decisions; the others follow on the next page
 NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -65,7 +67,7 @@ class PlanPage:
     verdict: Text  # of the budget
     next: Text  # the first decisions
     first: tuple[Table, ...]  # money, decisions
-    n_late: int  # decisions that are late; they stand first
+    n_late: int  # lines of decisions that are late; they stand first
     machines: Machines
     since: str  # what the bridge is from, or that there is none
     waterfall: Waterfall | None
@@ -94,9 +96,10 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     if last is not None:
         changed = "" if found.bridge and found.bridge.parts else " Nothing that it rests on changed."
         since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
-    in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
+    in_order = [one for one, is_other in in_lines(found.decisions) if not is_other]
     money = _money(found)
-    n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
+    lines = itertools.accumulate(LINES_OF_A_DECISION * len(one.ways) for one in in_order)
+    n_first = max(FIRST_DECISIONS, sum(n <= LINES_ON_FIRST_PAGE - len(money.rows) for n in lines))
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     page = PlanPage(
         head.name,
@@ -108,7 +111,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         _verdict(found),
         _next(found, in_order),
         first,
-        sum(one.late for one in in_order),
+        sum(len(one.ways) for one in in_order if one.late),
         machines(found),
         since,
         waterfall(found),
@@ -140,7 +143,8 @@ def _for_what(answer: Answer) -> Text:
     """What the sum is for that is to be approved."""
     spend, reserve = answer.asked_usd
     of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
-    if already := float(answer.money["committed_usd"][:, 0].sum() + answer.money["owned_usd"][:, 0].sum()):
+    paid = answer.money["committed_usd"] + answer.money["owned_usd"]
+    if already := float(paid[answer.plan.n_past :, 0].sum()):
         of_machines = words("{}, of it {} owned or committed already,", of_machines, usd(already))
     return words("{} and {} of contingency", of_machines, usd(reserve)) if reserve else of_machines
 
@@ -149,17 +153,32 @@ def _ask(found: Findings) -> Text:
     """What is to be approved, in two sentences."""
     answer, plan = found.answer, found.answer.plan
     together = quantiles(found.draws.spend_usd.sum(axis=1))
-    months = answer.money["spend_usd"].sum(axis=0)
-    back = ", if what is not needed then is given back" if plan.policy.plan_at != "p50" else ""
+    months = answer.money["spend_usd"][plan.n_past :].sum(axis=0)
+    bound = _bound(answer)
+    less = "no more is ordered than that takes" if bound else "what is not needed then is given back"
+    back = f", if {less}" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). Contingency apart: {{}} at p50, the "
+        f"To approve, {plan.first_open} to {plan.quarters[-1]}: {{}} ({{}}).{{}} Contingency apart: {{}} at p50, the "
         f"middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and "
         "prices.",
         usd(sum(answer.asked_usd)),
         _for_what(answer),
+        words(" {}", bound) if bound else "",
         usd(months[CASE["p50"]]),
         usd(months[CASE["p90"]]),
         usd(together["p90"]),
+    )
+
+
+def _bound(answer: Answer) -> Text:
+    """What orders of a term bind, and what of that comes after the plan's end; nothing without such orders."""
+    bound = sum(answer.bound_usd)
+    if not bound:
+        return ""
+    return words(
+        "Its orders bind {}, {} of it after the plan's end, whether used or not.",
+        usd(bound),
+        usd(answer.bound_after_usd),
     )
 
 
@@ -167,13 +186,13 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     """The plan in a message; decisions: those that are late first."""
     answer, plan = found.answer, found.answer.plan
     spend = answer.money["spend_usd"]
-    p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
+    p50, p90 = (float(spend[plan.n_past :, CASE[name]].sum()) for name in ("p50", "p90"))
     asked = sum(answer.asked_usd)
     verdicts = answer.verdicts
     over = [*answer.over]
     stated = any(one != NO_BUDGET for one in verdicts)
-    due = next((one.order_by for one in decisions if not one.late), None)
-    approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
+    approval = datetime.timedelta(days=plan.policy.approval_days)
+    approve_by = max(plan.as_of, min(one.due for one in decisions) + approval) if decisions else None
     rows: Rows = [
         (
             str(quarter),
@@ -193,7 +212,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.quarters[0]} to {plan.quarters[-1]}",
+        f"{plan.first_open} to {plan.quarters[-1]}",
         usd(asked),
         usd(p50),
         usd(p90),
@@ -202,16 +221,17 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
         f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
         approve_by.isoformat() if approve_by else "",
         tuple(
-            words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
+            words(f"Decide by {one.due.isoformat()}{' (late)' if one.late else ''}: {{}}.", _ways(one))
             for one in decisions[:FIRST_DECISIONS]
         ),
         words(
-            "Please approve {} for {} from {} to {} ({}). At p50, the middle case, it is {}, contingency apart.",
+            "Please approve {} for {} from {} to {} ({}).{} At p50, the middle case, it is {}, contingency apart.",
             usd(asked),
             plan.head.name,
-            str(plan.quarters[0]),
+            str(plan.first_open),
             str(plan.quarters[-1]),
             _for_what(answer),
+            words(" {}", bound) if (bound := _bound(answer)) else "",
             usd(p50),
         ),
         table("", heads, rows),
@@ -243,7 +263,7 @@ def _measured(plan: Plan) -> list[str]:
 def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
     """The first decisions with their days, and the change to FP8 that saves most."""
     first = [
-        words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
+        words(f"{{}} by {one.due.isoformat()}{' (late)' if one.late else ''}", _ways(one))
         for one in decisions[:FIRST_DECISIONS]
     ]
     said: list[Text] = [words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."]
@@ -261,6 +281,10 @@ def _what(one: Decision) -> Text:
     to = " to" if one.what == "raise quota" else ""
     count = cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE)
     return words(f"{one.what}{to} {{}} x {one.instance}", count)
+
+
+def _ways(one: Decision) -> Text:
+    return joined(" or ", [_what(way) for way in one.ways])
 
 
 def _verdict(found: Findings) -> Text:
@@ -331,38 +355,29 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
     answer = found.answer
     plan = answer.plan
     rows: Rows = []
-    for one in decisions:
+    for one, is_other in in_lines(decisions):
         services = [plan.services[s] for s in served(answer, one)]
-        names = "" if one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
+        names = "" if is_other or one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
         more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
-        soonest = plan.as_of + (one.needed_from - one.order_by)
-        late = f"late by {(plan.as_of - one.order_by).days} days: there on {soonest}" if one.late else ""
-        cover = f"until then {one.cover.purchase}" if one.cover else ""
+        there = f": there on {one.there_on}" if one.there_on else ""
+        late = f"late by {(plan.as_of - one.order_by).days} days{there}" if one.late else ""
+        until = f", from {one.cover.until_then} on" if one.cover and one.cover.until_then > one.needed_from else ""
+        cover = f"until then {one.cover.purchase}{until}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
-        saves: Text = ""
-        if one.saves_usd is not None:
-            says = "save" if one.saves_usd >= 0 else "cost more, by"
-            saves = words(f"expected to {says} {{}}", usd(abs(one.saves_usd)))
-        others = [
-            f"or {each.what} by {each.order_by}"
-            for each in found.decisions
-            if one.what == "order" and each.in_place_of == one.order_by and each.instance == one.instance
-        ]
-        either = f"in place of the order by {one.in_place_of}, not in the money" if one.in_place_of else ""
         said: tuple[Text, ...] = (
             late,
             one.purchase or "",
             one.about,
-            saves,
+            _worth(one),
             stuck,
             cover,
+            *_shed(answer, one),
             f"for {names}{more}" if names else "",
-            either,
-            *others,
         )
         rows.append(
             (
                 one.order_by.isoformat(),
+                sign(plan, one, is_other),
                 _what(one),
                 one.needed_from.isoformat(),
                 ", ".join(owners(answer, one)),
@@ -371,8 +386,36 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
                 joined("; ", [*filter(None, said)]) or "",
             )
         )
-    heads: Heads = ("By", "What", "Needed from", "Owner", number("$"), number("$ of a quarter's delay"), "In words")
+    amounts = map(number, ("$", "$ of a quarter's delay"))
+    heads: Heads = ("By", "Sign", "What", "Needed from", "Owner", *amounts, "In words")
     return table(title, heads, rows)
+
+
+def sign(plan: Plan, one: Decision, is_other: bool) -> str:
+    """When a decision is to be signed; of the other way to the same, that it is one."""
+    return "or" if is_other else "late" if one.late else kind(plan, one)
+
+
+def _worth(one: Decision) -> Text:
+    """What a decision binds to the end of its term, and what it is expected to save."""
+    said = list[Text]()
+    if one.binds_usd:
+        said.append(words("binds {}", usd(one.binds_usd)))
+    if one.saves_usd is not None:
+        says = "save" if one.saves_usd >= 0 else "cost more, by"
+        said.append(words(f"expected to {says} {{}}", usd(abs(one.saves_usd))))
+        if one.saves_after_usd:
+            said[-1] = words("{}, {} of it after the plan's end", said[-1], usd(abs(one.saves_after_usd)))
+    return joined(", ", said) if said else ""
+
+
+def _shed(answer: Answer, one: Decision) -> Iterator[Text]:
+    """What has no machine until the order or its cover is there."""
+    for each in one.shed[:NAMED]:
+        name, share = answer.plan.services[each.service].id, cell(each.share, PERCENT)
+        yield words(f"{{}} of {name} not served from {each.first} to {each.last}", share)
+    if n := len(one.shed[NAMED:]):
+        yield f"and {n} more"
 
 
 def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
@@ -494,9 +537,15 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     policy, change = plan.policy, plan.prices.expected_change_per_year
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
     if policy.plan_at != "p50":
+        back = "was not to be ordered" if policy.buy in QUARTERS_OF_TERM else "must be given back"
         yield (
             f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
-            "then must be given back, or it costs as much."
+            f"then {back}, or it costs as much."
+        )
+    if n_quarters := QUARTERS_OF_TERM.get(policy.buy):
+        yield (
+            f"What is bought {policy.buy} is paid for {n_quarters} quarters at the price of its first one, used or "
+            "not; orders are placed anew as terms end, for what is short then."
         )
     yield words(
         "Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
@@ -519,10 +568,17 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         str(found.draws.seed),
     )
     yield from _measured(plan)
-    yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield (
-        "Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
-        "not, and does not add to it."
+        f"What a decision costs is at {policy.plan_at}, until the plan's end; what it binds is of its whole term. "
+        "Decisions to sign now are due before the next plan, a quarter after this one."
+    )
+    yield (
+        "Orders are in the money; the other way (a commitment, a renewal, machines of one's own) is not, and does not "
+        "add to it."
+    )
+    yield (
+        "Nothing serves before it can be there: an order's lead time and approval count from the day of the plan, "
+        "and so do those of what covers it. Until then services of the lowest priority wait; nothing is paid for it."
     )
     yield (
         "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
@@ -546,7 +602,11 @@ def _places(answer: Answer) -> list[str]:
     bought = answer.plan.policy.buy
     places = []
     for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
-        prices = [price for purchase in allowed_prices(answer, one.instance) if (price := one.class_price(purchase))]
+        prices = [
+            price
+            for purchase in allowed_prices(answer.plan, answer.hardware, one.instance)
+            if (price := one.class_price(purchase))
+        ]
         others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
         places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
     return places

@@ -10,7 +10,7 @@ from typing import Any
 from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
-from sheetgen.plan.decisions import Decision, owners
+from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_costs
 from sheetgen.plan.schema import QUANTILES
@@ -43,6 +43,7 @@ def record_of(found: Findings) -> Record:
         "services": list(_services(answer)),
         "supply": list(_supply(answer)),
         "decisions": [_decision(answer, one) for one in found.decisions],
+        "unserved": [_unserved(answer, one) for one in found.unserved],
         "money": list(_money(answer)),
         "years": list(_years(found)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
@@ -149,6 +150,7 @@ def _supply(answer: Answer) -> Iterator[Record]:
 def _decision(answer: Answer, one: Decision) -> Record:
     return {
         "what": one.what,
+        "kind": kind(answer.plan, one),
         "instance": one.instance,
         "n_instances": plain(one.n_instances),
         "purchase": one.purchase,
@@ -156,13 +158,33 @@ def _decision(answer: Answer, one: Decision) -> Record:
         "order_by": one.order_by.isoformat(),
         "needed_from": one.needed_from.isoformat(),
         "usd": plain(one.usd),
+        "binds_usd": plain(one.binds_usd),
         "late": one.late,
         "cost_of_waiting_usd": plain(one.cost_of_waiting_usd),
         "about": one.about or None,
         "expected_saving_usd": plain(one.saves_usd),
-        "in_place_of_order": one.in_place_of and one.in_place_of.isoformat(),
+        "saving_after_plan_usd": plain(one.saves_after_usd),
         "break_even": one.break_even and vars(one.break_even),
-        "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
+        "there_on": one.there_on and one.there_on.isoformat(),
+        "cover": one.cover
+        and {
+            "purchase": one.cover.purchase,
+            "monthly_usd": one.cover.month_usd,
+            "there_on": one.cover.until_then.isoformat(),
+        },
+        "shed": [_unserved(answer, each) for each in one.shed],
+        "or": one.other and _decision(answer, one.other),
+    }
+
+
+def _unserved(answer: Answer, one: Unserved) -> Record:
+    return {
+        "quarter": str(answer.plan.quarters[one.quarter]),
+        "service": answer.plan.services[one.service].id,
+        "instance": one.instance,
+        "from": one.first.isoformat(),
+        "until": one.last.isoformat(),
+        "share": one.share,
     }
 
 
@@ -174,6 +196,8 @@ def _money(answer: Answer) -> Iterator[Record]:
             "quarter": str(quarter),
             "budget_usd": plain(table["budget_usd"][q, 0]),
             **spent,
+            "bound_usd": plain(answer.bound_usd[q]),
+            "late_usd": plain(table["late_usd"][q, answer.case]),
             "committed_usd": plain(table["committed_usd"][q, 0]),
             "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
@@ -209,6 +233,8 @@ def _totals(answer: Answer, draws: Draws) -> Record:
         "inputs_sha256": inputs_sha256(answer),
         "usd": quantiles(whole),
         "mean_usd": float(whole.mean()),
+        "bound_usd": plain(sum(answer.bound_usd)),
+        "bound_after_plan_usd": plain(answer.bound_after_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {
@@ -258,6 +284,7 @@ def _commitment(answer: Answer, one: Commitment) -> Record:
         "critical_share": one.critical_share,
         "usd": one.term_usd,
         "expected_saving_usd": one.saves_usd,
+        "saving_after_plan_usd": one.saves_after_usd,
         "regret": [
             {
                 "quantile": each.quantile,

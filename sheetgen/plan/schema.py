@@ -9,7 +9,7 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
 
 from sheetgen.catalog.base import Entry, Id, Many, Some
 from sheetgen.catalog.hardware import PurchaseId
@@ -360,7 +360,10 @@ def _profile(value: Any) -> Any:
 
 class Service(Entry):
     id: Id
-    tier: Line | None = None
+    priority: Annotated[int, Field(ge=1, le=10**9)] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("priority", "tier"),  # its old name
+    )  # the lowest number is served first; of none last
     owner: Line = ""
     like: Id | None = None
     demand: Demand

@@ -81,7 +81,7 @@ def _span(answer: Answer, first: int, last: int) -> str:
 def _part(answer: Answer, s: int) -> ServicePart:
     service = answer.plan.services[s]
     owner = service.owner or answer.plan.head.owner
-    heads = [service.id, f"tier {service.tier}" if service.tier else "", owner]
+    heads = [service.id, f"priority {service.priority}" if service.priority else "", owner]
     tables = [_loads(answer, s), _money(answer, s)]
     lines = (*_served(answer, s), *_runs(answer, s), *_nothing(answer, s))
     return ServicePart(" · ".join(filter(None, heads)), _demand(answer, s), lines, tuple(tables))

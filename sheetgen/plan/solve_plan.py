@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy
 
-from sheetgen.plan.decisions import late_usd
 from sheetgen.plan.hardware_by_quarter import Loads, placed
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import price_factor
@@ -37,10 +36,8 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> An
         put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
     buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
-    answer = Answer(plan, hardware, types, grid)
-    grid.put(("quarter",), {"late_usd": late_usd(answer)})
     work_out(grid, "money")
-    return answer
+    return Answer(plan, hardware, types, grid)
 
 
 def _months(plan: Plan) -> list[float]:

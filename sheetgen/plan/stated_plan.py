@@ -75,6 +75,16 @@ class Plan:
     def quarters(self) -> tuple[Quarter, ...]:
         return self.head.every_quarter
 
+    @property
+    def n_past(self) -> int:
+        """Quarters that are over on the day of the plan."""
+        return sum(self.last_day(quarter) < self.as_of for quarter in self.quarters)
+
+    @property
+    def first_open(self) -> Quarter:
+        """The first quarter that is not over, or the last one."""
+        return self.quarters[min(self.n_past, len(self.quarters) - 1)]
+
     @cached_property
     def _candidates(self) -> dict[tuple[str, str, int], str]:
         """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""

@@ -14,6 +14,7 @@ import numpy
 
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
+from sheetgen.plan.orders import Buying, bought, buying
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -72,7 +73,7 @@ _TABLES = (
             needs.gap,
             needs.idle,
             spending.quarter_instance_month_usd,
-            spending.bought_usd,
+            spending.cover_usd,
         ),
     ),
     Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
@@ -89,6 +90,7 @@ class Type:
     gpu: str
     gpu_count: int
     month_usd: float  # of one, at today's price of the class that is bought, less the discount; NaN where none is
+    buying: Buying
 
 
 # What was written, as columns -------------------------------------------------------------------------------
@@ -267,19 +269,21 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
     owned GPUs that no service uses are behind."""
     found: dict[str, Type] = {}
+
+    def add(name: str, gpu: str, gpu_count: int, month_usd: float) -> None:
+        if name not in found:
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.buy))
+
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
-        found.setdefault(
-            one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
-        )
+        add(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
     for each in plan.supply.committed:
-        row, name = plan.types[each.type], plan.machine(each.type)
-        found.setdefault(name, Type(name, row.gpu, int(row.gpu_count), math.nan))
+        row = plan.types[each.type]
+        add(plan.machine(each.type), row.gpu, int(row.gpu_count), math.nan)
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(each.gpu != gpu for each in found.values()):
-            count = min(GPUS_OF_A_MACHINE, pool.count)
-            found[f"owned {gpu}"] = Type(f"owned {gpu}", gpu, count, math.nan)
+            add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count), math.nan)
     return tuple(found.values())
 
 
@@ -364,6 +368,17 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
             "this_quarter": numpy.arange(float(n_quarters)),
         },
     )
+    covers = [
+        [
+            cover and (cover.month_usd, share - cover.missing)
+            for cover, share in zip(one.buying.covers, one.buying.missing, strict=True)
+        ]
+        for one in types
+    ]
+    of_covers = numpy.array([[cover or (0.0, 0.0) for cover in line] for line in covers]).reshape(
+        len(types), n_quarters, 2
+    )
+    grid.put(("type", "quarter"), {"cover_month_usd": of_covers[..., 0], "covered_share": of_covers[..., 1]})
     grid.put(
         ("type",),
         {
@@ -386,16 +401,26 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
     needed, kept = TABLES["pools"].quantities
     short, gap, *others = TABLES["gaps"].quantities
+    buyings = [one.buying for one in types]
     grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
     grid.evaluate((needed,), axes)
     grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
     grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
     grid.evaluate((short,), axes)
-    grid.put(earlier, {"short": grid.spread("short_instances", axes)})
+    shorts = grid.spread("short_instances", axes)
+    wanted = [one.wanted(of_it) for one, of_it in zip(buyings, shorts, strict=True)]
+    grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
+    of_types = [*map(bought, buyings, shorts, grid.spread("gap", axes))]
+    for name, column in (("gap", "gap"), ("ordered_instances", "ordered"), ("late_instances", "late")):
+        grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(pooled.shape)})
     grid.evaluate(others, axes)
-    grid.put(("quarter", "case"), {"bought_of_all_usd": grid.spread("bought_usd", axes).sum(axis=0)})
+    months = grid.spread("quarter_instance_month_usd", axes)
+    usd = [(one.machine_months * month[:, None]).sum(axis=0) for one, month in zip(of_types, months, strict=True)]
+    grid.put(axes, {"bought_usd": numpy.array(usd).reshape(pooled.shape)})
+    for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
+        grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
 
 
 def share(grid: Grid, case: int) -> None:

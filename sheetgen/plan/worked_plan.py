@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
+
+import numpy
 
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.needs import set_by
+from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, bought
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
@@ -58,9 +62,38 @@ class Answer:
 
     @property
     def asked_usd(self) -> tuple[float, float]:
-        """What is to be approved: the spend on the machines that are bought, and its contingency."""
-        spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
+        """What is to be approved: the spend on the machines that are bought, in quarters that are not over, and its
+        contingency."""
+        spend, reserve = (
+            float(self.money[name][self.plan.n_past :, self.case].sum()) for name in ("spend_usd", "reserve_usd")
+        )
         return spend, reserve
+
+    @cached_property
+    def machine_months(self) -> list[Any]:
+        """By type the months of machines that are paid: by the quarter at whose price, quarter and case."""
+        shorts, gaps = self.supply["short_instances"], self.supply["gap"]
+        return [bought(one.buying, *of_it).machine_months for one, *of_it in zip(self.types, shorts, gaps, strict=True)]
+
+    @cached_property
+    def bound_usd(self) -> list[float]:
+        """By quarter what is ordered for it binds to the end of its term, whether used or not."""
+        ordered, months = (
+            self.supply[name][..., self.case] for name in ("ordered_instances", "quarter_instance_month_usd")
+        )
+        terms = [[MONTHS_IN_A_QUARTER * (one.buying.term or 0)] for one in self.types]
+        return [float(usd) for usd in (ordered * months * numpy.array(terms).reshape(-1, 1)).sum(axis=0)]
+
+    @property
+    def bound_after_usd(self) -> float:
+        """What of that is paid after the plan's end."""
+        return sum(self.bound_usd) - self._term_spend_usd
+
+    @property
+    def _term_spend_usd(self) -> float:
+        """What orders of a term cost within the plan."""
+        has_term = [one.buying.term is not None for one in self.types]
+        return float(self.supply["bought_usd"][has_term, :, self.case].sum())
 
     def left_usd(self, q: int) -> tuple[float, float]:
         """What the budget of a quarter leaves at p50 and at p90."""

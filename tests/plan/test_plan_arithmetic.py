@@ -372,9 +372,13 @@ def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> No
     paid = sum(one["committed_usd"] + one["owned_usd"] for one in found["money"])
     spent = sum(one["p90_usd"] for one in found["money"])
     assert sum(one["usd"] for one in orders.values()) + paid == pytest.approx(spent)
-    others = [one for one in found["decisions"] if one["in_place_of_order"]]
-    assert [one["what"] for one in others] == ["commit", "commit", "renew", "replace owned"]
-    assert all((one["in_place_of_order"], one["instance"]) in orders for one in others)
+    # One decision has two ways; what else is decided takes the place of no order.
+    ways = [(one, one["or"]) for one in found["decisions"] if one["or"]]
+    others = [other for _, other in ways]
+    assert [other["what"] for other in others] == ["commit", "commit", "renew", "replace owned"]
+    assert all(one["what"] == "order" and one["instance"] == other["instance"] for one, other in ways)
+    assert all(one["needed_from"] == other["needed_from"] for one, other in ways)
+    assert {one["what"] for one in found["decisions"]} == {"order", "raise quota"}
     # What is worth committing is one line each, and a day's delay of the same class has no price.
     worth = {one["instance"]: one for one in found["commitments"]}
     assert len(worth) == 2
@@ -384,7 +388,16 @@ def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> No
             of[key] for key in ("n_instances", "expected_saving_usd")
         ]
         assert commit["cost_of_waiting_usd"] == pytest.approx(of["expected_saving_usd"] / of["quarters"])
+        # Of twelve quarters of the term the plan has six: half of what it binds is in the plan.
+        assert (of["quarters"], of["quarters_beyond_plan"]) == (12, 6)
+        assert commit["binds_usd"] == of["usd"] == pytest.approx(2 * commit["usd"])
+        assert 0 < commit["saving_after_plan_usd"] == of["saving_after_plan_usd"] < of["expected_saving_usd"]
     assert {one["cost_of_waiting_usd"] for one in orders.values()} == {None}
+
+
+def ways(one: dict[str, Any]) -> list[dict[str, Any]]:
+    """A decision and its other ways."""
+    return [one, *(ways(one["or"]) if one["or"] else [])]
 
 
 def test_a_renewal_that_is_not_worth_it_says_so() -> None:
@@ -398,7 +411,7 @@ def test_a_renewal_that_is_not_worth_it_says_so() -> None:
             4,
             supply={"allowed": {"instances": [kind]}, "committed": [ends | {"usd_per_hour": usd_per_hour}]},
         )
-        (one,) = [each for each in found["decisions"] if each["what"] == "renew"]
+        (one,) = [way for each in found["decisions"] for way in ways(each) if way["what"] == "renew"]
         return one
 
     cheap, dear = renewal(5), renewal(9)

@@ -118,7 +118,7 @@ def first_facts() -> list[str]:
     assert over
     as_of = date.fromisoformat(DATA["plan"]["as_of"])
     late = [(as_of - date.fromisoformat(one["order_by"])).days for one in found["decisions"] if one["late"]]
-    days = [one["order_by"] for one in found["decisions"]][:8]  # the others stand on the next page
+    days = [one["order_by"] for one in found["decisions"]][:5]  # the others stand on the next page
     gpus = [f"{one['n_gpus']['p90']:,}" for one in found["totals"]["quarters"]]
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in found["money"])
     return [
@@ -129,7 +129,7 @@ def first_facts() -> list[str]:
         f"{spent[0]} at p50, the middle case",
         f"{spent[1]} where all demand is high",
         f"2028-Q2: {usd(asked)} ({spent[1]} for the machines at p90",
-        "or renew by 2027-05-18",
+        "2027-05-18 or renew 7 x",
         f"below {usd(found['totals']['usd']['p90'])}",
         *(f"late by {days} days" for days in late),
     ]

@@ -212,7 +212,8 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     # What the example is to show.
     assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
-    what = {one["what"] for one in record["decisions"]}
+    ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
+    what = {one["what"] for one in ways}
     assert {"order", "raise quota", "renew", "replace owned"} <= what and record["commitments"]
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4

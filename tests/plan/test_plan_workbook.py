@@ -29,6 +29,7 @@ from workbook_cells import values
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
+from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.findings import Findings, findings, spans, spent
 from sheetgen.plan.flat_book import ON_PLAN, PULL
 from sheetgen.plan.read_plan import plan_of
@@ -109,8 +110,10 @@ def test_a_doubled_price_doubles_the_money(path: Path) -> None:
     supply = table_rows(before, "Supply", 5)
     assert len(supply) == len(example_record()["supply"])
     doubled += [("Supply", f"{column}{row}") for column in "KLMN" for row in supply]
-    decided = sorted(example().decisions, key=lambda decision: not decision.late)
-    rows_with = {what: [5 + n for n, one in enumerate(decided) if one.what == what] for what in ("order", "commit")}
+    decided = in_lines(example().decisions)
+    rows_with = {
+        what: [5 + n for n, (one, _) in enumerate(decided) if one.what == what] for what in ("order", "commit")
+    }
     doubled += [("Decisions", f"G{row}") for row in rows_with["order"]]
     assert rows_with["order"] and rows_with["commit"]
     for place in doubled:
