@@ -48,6 +48,7 @@ OF_POLICY = {
         "release_after_quarters",
         "near_tie_fraction",
         "moving_cost_usd",
+        "move_days",
     ),
 }
 MOST_BYTES = 50_000_000

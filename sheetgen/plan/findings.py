@@ -19,7 +19,6 @@ from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
-from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.sizing import cost
 
 
@@ -109,26 +108,22 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
     )
 
 
-def unit_costs(answer: Answer, s: int, q: int, z: int) -> dict[str, float | None]:
+def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
     """What a million tokens cost, where the demand is a rate: its month over the month's tokens."""
     service = answer.plan.services[s]
     rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
     if not rate:
-        return {"utilization": None, "usd_per_million_tokens": None}
-    of = service.demand.users or service.demand.requests or service.demand.tokens
-    assert of is not None
-    share = mean_over_peak(of.peak_hour_share, of.burst_factor)
+        return None
     request = answer.plan.question_in(service, answer.plan.quarters[q]).workloads[0]
-    tokens = request.input_tokens + request.output_tokens
     known = {
         "service_month_usd": usd,
         "requests_per_second": rate,
-        "mean_over_peak": share,
-        "tokens_per_request": tokens,
+        "mean_over_peak": answer.mean_shares[s],
+        "tokens_per_request": request.input_tokens + request.output_tokens,
         "hours_per_month": answer.plan.prices.hours_per_month,
         **cost.CONSTANTS,
     }
-    return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
+    return float(usd_per_million_planned.of(known))
 
 
 def inputs_sha256(answer: Answer) -> str:
@@ -207,6 +202,8 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
         if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None
     ]
     yield Check("every commitment has a price", no_price)
-    shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
-    off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]
-    yield Check("services' machines add up", off)
+    shares = answer.services["own_instances"].sum(axis=0)
+    spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
+    is_off = abs(shares + spares - needed).max(initial=0) > 1e-6
+    off = ["the shares of services and the spare machines are not the machines needed"] if is_off else []
+    yield Check("services' machines and the spare ones add up", off)

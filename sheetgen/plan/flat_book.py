@@ -80,6 +80,7 @@ from sheetgen.units import (
     FACTOR,
     ON_DEMAND,
     ONE_DECIMAL,
+    PERCENT,
     PLAIN,
     PURCHASES,
     TEXT,
@@ -91,7 +92,7 @@ from sheetgen.units import (
 )
 
 PULL = "run pull"  # what a cell says whose value is not of the inputs any more
-SCHEMA = 3  # of the layout
+SCHEMA = 4  # of the layout
 LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of Inputs; from BUILT on hidden
 SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
 ON_PLAN = 8  # decisions on the first sheet
@@ -100,7 +101,8 @@ P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 LONG = 30  # characters from which a text is wrapped
 Value = str | float | datetime.date | None  # of a cell
 NOTES = {  # by head the formula whose documentation stands in its note
-    "Needed": needs.needed_instances, "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
+    "Needed": needs.needed_instances, "Spare": needs.spare_instances,
+    "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
     "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
     "Machines, p10": needs.own_instances, "Cover of late orders, p10": cover_usd,
     "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
@@ -501,8 +503,8 @@ class _Sheets:
         sheet = self._sheet(
             "Supply",
             f"Machines by quarter and type: needed, owned, committed and idle at {at_case}, and to buy at each.",
-            (10, 36, 18, *[11] * 12),
-            14,
+            (10, 36, 18, *[11] * 14),
+            17,
             freeze=(HEAD_ROWS + 1, 2),
         )
         heads = (
@@ -516,6 +518,9 @@ class _Sheets:
             *(f"To buy, {z}" for z in QUANTILES),
             "$ a month of one",
             *(f"Bought, $, {z}" for z in QUANTILES),
+            "Spare",
+            "In use at p50, mean",
+            "at the peak",
         )
         put_heads(sheet, HEAD_ROWS, heads)
         row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
@@ -546,6 +551,8 @@ class _Sheets:
                     ]
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
+                self._values(sheet, row, 14, (float(table["spare_instances"][t, q, answer.case]),), WHOLE)
+                self._values(sheet, row, 15, (float(share[t, q]) for share in answer.in_use), PERCENT)
         if not keys:
             row += 1
             keys.append(sheet.text(row, 0, NONE, "label"))

@@ -1,4 +1,4 @@
-"""Machines by the hour: what is missing in each, in how much of a month each is needed, and from when a term is cheaper.
+"""Machines by the hour: what is missing in each, the share of a month that each is needed, and when a term is cheaper.
 
 Machines above a base are rented on demand for the hours in which something needs them. Each is asked for some minutes
 before (`start_minutes`), and paid from then on. The machine that is needed in the most hours is the first, and so on: a

@@ -261,19 +261,14 @@ def _measured(plan: Plan) -> list[str]:
 
 
 def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
-    """The first decisions with their days, and the change to FP8 that saves most."""
+    """The first decisions with their days, and the change that saves most."""
     first = [
         words(f"{{}} by {one.due.isoformat()}{' (late)' if one.late else ''}", _ways(one))
         for one in decisions[:FIRST_DECISIONS]
     ]
     said: list[Text] = [words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."]
     for one in found.cheaper[:1]:
-        said.append(
-            words(
-                f"Cheaper by {{}}: {one.service} with its {one.what} in FP8, which may change answers.",
-                usd(one.saves_usd),
-            )
-        )
+        said.append(words(f"Cheaper by {{}}: {one.what}; {one.gives_up}.", usd(one.saves_usd)))
     return joined(" ", said)
 
 
@@ -330,13 +325,13 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
 
 
 def _cheaper(found: Findings) -> Table:
-    """What one service in FP8 would save, the plan worked out anew."""
+    """What one change would save, the plan worked out anew."""
     rows: Rows = [
-        (one.service, one.what, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
+        (one.what, one.gives_up, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
         for one in found.cheaper
     ]
-    heads: Heads = ("Service alone", "In FP8", *map(number, ("To approve", "Saves")), "Over budget then")
-    return table("What would cost less: FP8 from the first quarter on, which may change answers", heads, rows)
+    heads: Heads = ("One change", "Which gives up", *map(number, ("To approve", "Saves")), "Over budget then")
+    return table("What would cost less, each by itself, the whole plan worked out anew", heads, rows)
 
 
 def _further(found: Findings) -> Iterator[Table]:
@@ -500,15 +495,17 @@ def _gpus(found: Findings) -> Table:
 
 
 def _supply(answer: Answer) -> Table:
-    names = ("needed_instances", "owned_instances", "committed_instances", "gap", "idle")
+    names = ("needed_instances", "spare_instances", "owned_instances", "committed_instances", "gap", "idle")
+    mean, peak = answer.in_use
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
             counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
             if any(counts):
-                rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts)))
-    heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Owned", "Committed", "To buy", "Idle")))
-    return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)
+                in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
+                rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))
+    counted = ("Needed", "of it spare", "Owned", "Committed", "To buy", "Idle", "In use at p50, mean", "at the peak")
+    return table(f"Supply at {answer.plan.policy.plan_at}", ("Quarter", "Machine", *map(number, counted)), rows)
 
 
 def _commitments(found: Findings) -> Table:

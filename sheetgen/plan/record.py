@@ -12,7 +12,7 @@ from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
-from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_costs
+from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.report.notes import own_version
@@ -112,7 +112,8 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
                     **_chance(answer, s, q, z),
-                    **unit_costs(answer, s, q, z),
+                    "utilization": _utilization(answer, s, q, z),
+                    "usd_per_million_tokens": unit_cost(answer, s, q, z),
                 }
 
 
@@ -128,6 +129,13 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
     return {"n_places": n_places, "wait_fraction": exact_wait_fraction(n_places, offered)}
 
 
+def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
+    """The mean load of a quantile over the places of the replicas that are bought."""
+    places = float(answer.services["planned_replicas"][s, q, answer.case] * answer.services["paced_requests"][s, q, z])
+    mean = float(answer.services["at_once"][s, q, z]) * answer.mean_shares[s]
+    return mean / places if places else None
+
+
 OF_SUPPLY = {
     "owned": "owned_instances",
     "committed": "committed_instances",
@@ -135,16 +143,20 @@ OF_SUPPLY = {
     "kept": "kept_instances",
     "gap": "gap",
     "idle": "idle",
+    "spare": "spare_instances",
 }
 
 
 def _supply(answer: Answer) -> Iterator[Record]:
-    """Every type in every quarter in which there is or must be one, at the quantile that is bought."""
+    """Every type in every quarter in which there is or must be one, at the quantile that is bought; and which share of
+    them is in use at p50."""
+    mean, peak = answer.in_use
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
             found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
             if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
-                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found}
+                in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
+                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found, **in_use}
 
 
 def _decision(answer: Answer, one: Decision) -> Record:
@@ -265,10 +277,10 @@ def _since(whole: Findings) -> Record:
 
 def _cheaper(one: Cheaper) -> Record:
     return {
-        "service": one.service,
-        "fp8": one.what,
+        "what": one.what,
+        "usd": one.saves_usd,
+        "gives_up": one.gives_up,
         "asked_usd": one.asked_usd,
-        "saves_usd": one.saves_usd,
         "over_budget": list(one.over),
     }
 

@@ -159,6 +159,7 @@ class Redundancy(Entry):
     replicas: Whole = 0
     zones: Annotated[int, Field(ge=2, le=20)] = 3
     survive: Literal["none", "replica", "machine", "zone"] = "none"
+    hot_share: Share = 0  # of the replicas that a load needs: those that are up after a loss without a restart
 
 
 class Policy(Entry):
@@ -168,7 +169,8 @@ class Policy(Entry):
     release_after_quarters: Annotated[int, Field(ge=0, le=8)] = 0
     approval_days: Annotated[int, Field(ge=0, le=730)] = 0
     correlation: Share = 0.5
-    moving_cost_usd: Amount = 0
+    moving_cost_usd: Amount | None = None  # else that of the replicas, which run twice for move_days
+    move_days: LeadDays = 30
     near_tie_fraction: Share = 0.05
     buy: PurchaseId | Literal["mix"] = ON_DEMAND
     start_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None  # of a machine of the hour, before it is needed

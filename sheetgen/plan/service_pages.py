@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
-from sheetgen.plan.findings import unit_costs
+from sheetgen.plan.findings import unit_cost
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Table, Text, joined, table, words
@@ -179,9 +179,7 @@ def _why_here(answer: Answer, s: int, many: Sequence[int]) -> Text:
         there = ["on what is owned or committed"] * _is_there(answer, where[s, many[0]].instance, many)
         there += [f"on the same machines as {names}" for names in _beside(answer, s, many)]
         return f"the whole plan costs less with it {' and '.join(there) or 'there'}"
-    if cost := answer.plan.policy.moving_cost_usd:
-        return words("a move there saves no more than the {} that it costs", usd(cost))
-    return "a move there saves nothing"
+    return "a move there saves no more than it costs"
 
 
 def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
@@ -256,7 +254,7 @@ def _money(answer: Answer, s: int) -> Table:
             (
                 str(quarter),
                 *(usd(months * float(month[s, q, z])) for z in CASE.values()),
-                cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
+                cell(unit_cost(answer, s, q, CASE["p50"]), USD_CENTS),
                 cell(1000 * speed.tpot_seconds, ONE_DECIMAL),
                 cell(speed.ttft_seconds, TWO_DECIMALS),
             )

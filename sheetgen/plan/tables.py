@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
+from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.orders import Buying, bought, buying
@@ -57,8 +59,12 @@ _TABLES = (
             parallelism.load_requests,
             ("load_requests", rates.load_with_rates),
             parallelism.n_replicas,
+            needs.hot_replicas,
+            needs.safe_replicas,
             needs.planned_replicas,
             needs.machines,
+            needs.safe_machines,
+            needs.half_machines,
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
@@ -72,6 +78,7 @@ _TABLES = (
             needs.short_instances,
             needs.gap,
             needs.idle,
+            needs.spare_instances,
             spending.quarter_instance_month_usd,
             spending.cover_usd,
         ),
@@ -231,6 +238,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
         "zones": numpy.array([float(one.zones) for one in lost]),
         "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
+        "hot_share": numpy.array([one.hot_share for one in lost]),
         "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
     }
     names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
@@ -319,15 +327,18 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             ("replica_prefill_seconds", 0.0),
             ("type", 0.0),
             ("wait_z", 0.0),
+            ("is_alone", 1.0),
         )
     }
     place = {one.instance: i for i, one in enumerate(types)}
+    sharing = Counter((q, one.instance) for (_, q), one in hardware.placed.items())
     for at, one in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
             columns[name][at] = getattr(one, name)
         for name in OF_RATE:
             columns[name][at] = 0.0 if math.isnan(seconds := getattr(one, name)) else seconds
         columns["type"][at] = place[one.instance]
+        columns["is_alone"][at] = float(sharing[at[1], one.instance] == 1)
     grid.put(("service", "quarter"), columns)
 
 
@@ -392,12 +403,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    of_type = grid.spread("type", ("service", "quarter"))
-    machines = grid.spread("machines", ("service", "quarter", "case"))
-    pooled = numpy.zeros((len(types), *machines.shape[1:]))
-    for t in range(len(types)):
-        pooled[t] = (machines * (of_type == t)[..., None]).sum(axis=0)
-    grid.put(("type", "quarter", "case"), {"machines_of_all": pooled})
+    pooled = _put_pools(grid, types)
     axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
     needed, kept = TABLES["pools"].quantities
     short, gap, *others = TABLES["gaps"].quantities
@@ -423,6 +429,36 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
 
 
+def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
+    """What the services of a type fill together, and what of it a loss must leave; gives the first of these."""
+    is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
+    machines, safe, halves = (
+        grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
+    )
+    survive, zones = (grid.spread(name, ("service",))[:, None] for name in ("survive", "zones"))
+    replica = ratio(1.0, grid.spread("replicas_per_instance", ("service", "quarter")))
+
+    def summed(filled: Any, counts: Any = 1) -> Any:
+        return numpy.array([(filled * (one * counts)[..., None]).sum(axis=0) for one in is_of]).reshape(shape)
+
+    def most(values: Any) -> Any:
+        some = numpy.where(is_of & (safe > 0).any(axis=-1), values, 0).max(axis=1, initial=0)
+        return numpy.broadcast_to(some[..., None], shape)
+
+    shape = len(types), *machines.shape[1:]
+    pooled = {
+        "machines_of_all": summed(machines),
+        "safe_of_replicas": summed(safe),
+        "safe_of_machines": summed(safe, survive >= parallelism.MACHINE),
+        "safe_of_zones": summed(safe, survive == parallelism.ZONE),
+        "halves": summed(halves),
+        "largest_replica": most(replica),
+        "zone_share": most((survive == parallelism.ZONE) / (zones - 1)),
+    }
+    grid.put(("type", "quarter", "case"), pooled)
+    return pooled["machines_of_all"]
+
+
 def share(grid: Grid, case: int) -> None:
     """Share the machines of each type out to its services, by the replicas at the case that is bought."""
     place = grid.spread("type", ("service", "quarter")).astype(int)
@@ -432,7 +468,7 @@ def share(grid: Grid, case: int) -> None:
         return
     of_type = {
         name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
-        for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")
+        for name in ("machines_of_all", "quarter_instance_month_usd")
     }
     axes = TABLES["shares"].axes
     planned = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,9 @@ from typing import Any
 
 import numpy
 
+from sheetgen.formula import ratio
+from sheetgen.plan import needs
 from sheetgen.plan.hardware_by_quarter import Hardware
-from sheetgen.plan.needs import set_by
 from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, bought
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
@@ -18,6 +20,7 @@ from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS, Type
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
+from sheetgen.question.stated_load import mean_over_peak
 
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 OF_SERVICE: Axes = ("service", "quarter", "case")
@@ -117,6 +120,29 @@ class Answer:
         """A service's part of what all quarters cost, at the price of the class that is bought."""
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
+    @cached_property
+    def mean_shares(self) -> list[float]:
+        """By service its mean load over that of its peak, which is held where requests at once were stated."""
+        rates = [one.demand.users or one.demand.requests or one.demand.tokens for one in self.plan.services]
+        at_once = [one.demand.at_once for one in self.plan.services]
+        return [
+            1.0 if of is None or stated else mean_over_peak(of.peak_hour_share, of.burst_factor)
+            for of, stated in zip(rates, at_once, strict=True)
+        ]
+
+    @cached_property
+    def in_use(self) -> tuple[Any, Any]:
+        """By type and quarter the share of the machines that are there whose places requests fill, on average and at
+        the peak: at p50 of the demand, on what is bought."""
+        names = ("at_once", "paced_requests", "replicas_per_instance")
+        busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
+        of_supply = (self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap"))
+        there = sum(of_supply)
+        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
+        means = numpy.array(self.mean_shares)[:, None]
+        mean, peak = (ratio((is_of * filled).sum(axis=1), there, math.nan) for filled in (busy * means, busy))
+        return mean, peak
+
     @property
     def largest(self) -> list[int]:
         """The services by position, the one that costs most first."""
@@ -124,5 +150,5 @@ class Answer:
 
     def set_by(self, s: int, q: int, z: int) -> str:
         """What set the replicas of a service."""
-        known = {name: float(self.services[name][s, q, z]) for name in set_by.inputs if name != "sized_by"}
-        return str(set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))
+        known = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
+        return str(needs.set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))

@@ -29,6 +29,8 @@ REDUNDANCY: tuple[Row, ...] = (
     ("What may be lost", "survive", SURVIVE, TEXT, "", f"{', '.join(SURVIVE.words)}."),
     ("Zones", "zones", Kind("whole", 2, 20), PLAIN, "", "Over which replicas are spread, where a zone may be lost."),
     ("Spare replicas", "replicas", Kind("whole", 0, 10**9), PLAIN, "", "More than the load takes."),
+    ("Up at once after a loss", "hot_share", SHARE, EXACT_PERCENT, "",
+     "Of the replicas that the load needs; the others start anew on spare machines that services share."),
 )  # fmt: skip
 OF_POLICY: tuple[Row, ...] = (
     ("Capacity is bought for", "plan_at", QUANTILE, TEXT, "",
@@ -36,6 +38,8 @@ OF_POLICY: tuple[Row, ...] = (
     ("Headroom", "headroom_fraction", SHARE, EXACT_PERCENT, "", "Room above the load."),
     ("Kept after the need falls", "release_after_quarters", Kind("whole", 0, 8), PLAIN, "quarters",
      "Quarters of lower need after which machines are given back."),
+    ("Both run in a move", "move_days", LEAD_DAYS, AS_IT_IS, "days",
+     "Old and new replicas, in a move to other machines; moves must save more than that."),
     ("Approval", "approval_days", DAYS, PLAIN, "days", "From the request to the order."),
 )  # fmt: skip
 OF_PRICES: tuple[Row, ...] = (

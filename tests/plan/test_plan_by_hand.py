@@ -30,17 +30,27 @@ OWNED_GPUS, LAST_OWNED = 16, 4
 
 
 def needed(found: dict[str, Any], quantile: str) -> dict[str, list[int]]:
-    """By instance and quarter the whole machines for all replicas there."""
+    """By instance and quarter the whole machines for all replicas there. The loss of one replica is to be survived: of
+    services that share machines it starts anew on a spare part that holds the largest replica, and the second replica
+    of a floor is such a part; a service that has its machines alone has one replica more itself."""
     quarters = [one["quarter"] for one in found["quarters"]]
-    filled: dict[str, list[float]] = {}
+    filled: dict[str, list[list[tuple[int, int, int]]]] = {}
     for row in found["services"]:
         if row["quantile"] == quantile and row["instance"]:
             each = CATALOG.instance(row["instance"]).gpu_count // (
                 row["tensor_parallel_size"] * row["data_parallel_size"]
             )
-            machines = filled.setdefault(row["instance"], [0.0] * len(quarters))
-            machines[quarters.index(row["quarter"])] += row["n_replicas"] / each
-    return {name: [math.ceil(one - 1e-9) for one in machines] for name, machines in filled.items()}
+            machines = filled.setdefault(row["instance"], [[] for _ in quarters])
+            floor = row["set_by"] == "floor"
+            assert not floor or row["n_replicas"] == 2
+            machines[quarters.index(row["quarter"])].append((row["n_replicas"] - floor, each, row["n_replicas"]))
+
+    def whole(services: list[tuple[int, int, int]]) -> int:
+        up = sum(n / each for _, each, n in services)
+        safe = sum(n / each for n, each, _ in services) + max((1 / each for _, each, _ in services), default=0)
+        return math.ceil((up if len(services) == 1 else max(up, safe)) - 1e-9)
+
+    return {name: [whole(one) for one in machines] for name, machines in filled.items()}
 
 
 def there_already(found: dict[str, Any], name: str) -> list[int]:
@@ -85,7 +95,7 @@ def test_supply_and_money(found: dict[str, Any]) -> None:
 
 
 def test_services_add_up_to_the_machines(found: dict[str, Any]) -> None:
-    whole = {(one["quarter"], one["instance"]): one["needed"] for one in found["supply"]}
+    whole = {(one["quarter"], one["instance"]): one["needed"] - one["spare"] for one in found["supply"]}
     shares: dict[tuple[str, str], float] = {}
     for row in found["services"]:
         if row["quantile"] == "p90" and row["instance"]:
