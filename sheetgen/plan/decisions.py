@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
 from sheetgen.plan.schema import Committed, Owned
@@ -173,6 +174,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
     quarters that are not over."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
     lost = [*unserved(answer)]
+    yield from _bases(answer)
     for t, one in enumerate(answer.types):
         gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))
         mine = [each for each in lost if each.instance == one.instance]
@@ -181,7 +183,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
             more = float(ordered[q]) if one.buying.term else now - before
             if more > 0:
-                paid = _paid_months(one, gaps, q, before, more)
+                paid = _paid_months(one, gaps, answer.rented_shares[t], q, before, more)
                 found = _order(
                     answer, one, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
@@ -200,9 +202,35 @@ def orders(answer: Answer) -> Iterator[Decision]:
                 yield Decision("release", one.instance, -more, one.buying.purchase, first, first, 0.0, False, None)
 
 
-def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, count: float) -> list[float]:
+def _bases(answer: Answer) -> Iterator[Decision]:
+    """What a mix buys for a term."""
+    plan = answer.plan
+    for one in plan.base:
+        first, runs = plan.first_day(plan.quarters[one.first]), one.runs(len(plan.quarters))
+        quarter_usd = one.count * one.month_usd * MONTHS_IN_A_QUARTER
+        ended = sum(
+            each.count for each in plan.base if each.instance == one.instance and each.first + each.term == one.first
+        )
+        day = order_by(plan, first, lead_days(plan, one.purchase))
+        yield Decision(
+            "order",
+            one.instance,
+            one.count,
+            one.purchase,
+            day,
+            first,
+            quarter_usd * len(runs),
+            False,
+            None,
+            f"base of the mix{f', as {ended} of it end' if ended else ''}",
+            binds_usd=quarter_usd * one.term,
+        )
+
+
+def _paid_months(one: Type, gaps: Sequence[float], shares: Any, first: int, low: float, count: float) -> list[float]:
     """By quarter at whose price the months of so many machines that are ordered for a quarter are paid within the
-    plan: those of a term at that quarter's; others, which are those above `low`, until fewer are needed."""
+    plan: those of a term at that quarter's; others, which are those above `low`, for the hours in which they are
+    rented, until fewer are needed. shares: of the hours, by quarter and machine."""
     paid = [0.0] * len(gaps)
     if one.buying.term:
         paid[first] = count * MONTHS_IN_A_QUARTER * float(one.buying.paid[first].sum())
@@ -211,7 +239,8 @@ def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, count
         left = min(float(gaps[q]), low + count) - low
         if left <= 0:
             break
-        paid[q] = left * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
+        rented = float(shares[q, int(low) : int(low + left)].sum())
+        paid[q] = rented * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
     return paid
 
 

@@ -118,7 +118,7 @@ def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
     known = {
         "service_month_usd": usd,
         "requests_per_second": rate,
-        "mean_over_peak": answer.mean_shares[s],
+        "mean_over_peak": float(answer.mean_shares[s, q]),
         "tokens_per_request": request.input_tokens + request.output_tokens,
         "hours_per_month": answer.plan.prices.hours_per_month,
         **cost.CONSTANTS,

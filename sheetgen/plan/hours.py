@@ -7,7 +7,7 @@ machine belongs to the base where the hours that it is needed, at the price on d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -27,16 +27,20 @@ def break_even_hours(term_month_usd: Quantity, instance_month_usd: Quantity, hou
     return ratio(term_month_usd, instance_month_usd) * hours_per_month
 
 
-def missing_by_hour(up: Any, owned: Any, committed: Any, release: int) -> tuple[Any, Any]:
-    """Machines of a type that are short in each hour, and those that are rented: of a quarter that needs fewer than one
-    of the last so many before, as in that. up: by quarter, case and hour; owned, committed: by quarter and case."""
+def missing_by_hour(
+    up: Any, owned: Any, committed: Any, release: int, wanted: Callable[[Any], Any] = numpy.asarray
+) -> tuple[Any, Any]:
+    """Machines of a type that are short in each hour, and those that are rented: in a quarter that needs fewer than one
+    of the last so many before it, as many as in that. up: by quarter, case and hour; owned, committed: by quarter and
+    case; wanted: of those that are short, those that an order is for."""
     there = [counts[..., None] for counts in (owned, committed)]
     short, missing = needs.short_instances(up, *there), numpy.zeros(up.shape)
+    orders = wanted(short)
     for q in range(len(up)):
         rows = slice(max(0, q - release), q + 1)
         position = numpy.arange(rows.start, rows.stop).reshape(-1, *[1] * (up.ndim - 1))
         kept = needs.kept_instances(up[rows], position, q, release)
-        missing[q] = needs.gap(short[rows], position, q, release, kept, *(counts[q] for counts in there))
+        missing[q] = needs.gap(orders[rows], position, q, release, kept, *(counts[q] for counts in there))
     return short, missing
 
 

@@ -124,8 +124,17 @@ class Buying:
         quarter has its own price, and machines that are not there are not paid."""
         if self.term is not None:
             return MONTHS_IN_A_QUARTER * self.paid[..., None] * ordered[:, None]
-        late = numpy.maximum(0, gap - self.standing(gap, ordered)) * numpy.array(self.missing)[:, None]
-        return MONTHS_IN_A_QUARTER * numpy.eye(len(gap))[..., None] * (gap - late)[:, None]
+        return at_own_price(MONTHS_IN_A_QUARTER * self.there(gap))
+
+    def there(self, gap: Any) -> Any:
+        """Without a term: those of the machines that are there, on average over a quarter."""
+        late = numpy.maximum(0, gap - self.standing(gap, gap)) * numpy.array(self.missing)[:, None]
+        return gap - late
+
+
+def at_own_price(machine_months: Any) -> Any:
+    """Months of machines by quarter and case, each at the price of its quarter: by the quarter at whose price first."""
+    return numpy.eye(len(machine_months))[..., None] * machine_months[:, None]
 
 
 def lead_days(plan: Plan, what: str) -> float:
@@ -161,7 +170,7 @@ def allowed_prices(plan: Plan, hardware: Hardware, instance: str) -> dict[str, f
         price = candidate.class_price(purchase)  # type: ignore[union-attr]
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
-        if price is not None and (may or purchase == plan.policy.buy):
+        if price is not None and (may or purchase == plan.policy.purchase):
             found[purchase] = price.usd_per_hour
     return found
 
@@ -203,6 +212,7 @@ class Bought:
     gap: Any
     machine_months: Any  # quarters at whose price, quarters, cases
     late: Any  # short of in the quarter's share that is missing
+    late_paid: Any  # of them those that a cover is paid for, on average over the hours
 
 
 def bought(one: Buying, short: Any, kept_gap: Any) -> Bought:
@@ -210,8 +220,22 @@ def bought(one: Buying, short: Any, kept_gap: Any) -> Bought:
     wanted = one.wanted(short)
     ordered = one.ordered(wanted) if one.term is not None else numpy.zeros(wanted.shape)
     gap = kept_gap if one.term is None else numpy.tensordot(one.running.T, ordered, axes=(1, 0))
-    late = numpy.maximum(0, short - one.standing(gap, ordered)) * (numpy.array(one.missing) > 0)[:, None]
-    return Bought(ordered, gap, one.machine_months(gap, ordered), late)
+    late = _late(one, short, gap, ordered)
+    return Bought(ordered, gap, one.machine_months(gap, ordered), late, late)
+
+
+def bought_by_hour(one: Buying, short: Any, gap: Any, weights: Any) -> Bought:
+    """The same of a type that is rented for the hours in which something needs it: by quarter, case and hour, as most
+    of an hour and as months of all. weights: of the hours."""
+    shape, flat = short.shape, (len(short), -1)
+    there = one.there(gap.reshape(flat)).reshape(shape)
+    late = _late(one, short.reshape(flat), gap.reshape(flat), 0 * short.reshape(flat)).reshape(shape)
+    months = at_own_price(MONTHS_IN_A_QUARTER * there @ weights)
+    return Bought(numpy.zeros(shape[:-1]), gap.max(axis=-1), months, late.max(axis=-1), late @ weights)
+
+
+def _late(one: Buying, short: Any, gap: Any, ordered: Any) -> Any:
+    return numpy.maximum(0, short - one.standing(gap, ordered)) * (numpy.array(one.missing) > 0)[:, None]
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

@@ -132,7 +132,7 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
 def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
     """The mean load of a quantile over the places of the replicas that are bought."""
     places = float(answer.services["planned_replicas"][s, q, answer.case] * answer.services["paced_requests"][s, q, z])
-    mean = float(answer.services["at_once"][s, q, z]) * answer.mean_shares[s]
+    mean = float(answer.services["at_once"][s, q, z]) * float(answer.mean_shares[s, q])
     return mean / places if places else None
 
 

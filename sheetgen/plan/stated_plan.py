@@ -37,6 +37,22 @@ Key = tuple[tuple[str, Any], ...]  # the options of a question
 
 
 @dataclass(frozen=True)
+class Base:
+    """Machines of a mix that are bought for a term, from a quarter on, at the price that is expected then."""
+
+    instance: str
+    purchase: str
+    count: int
+    first: int  # quarter, by position
+    term: int  # in quarters
+    month_usd: float
+
+    def runs(self, n_quarters: int) -> list[int]:
+        """The quarters of the plan in which they run, by position."""
+        return [*range(self.first, min(self.first + self.term, n_quarters))]
+
+
+@dataclass(frozen=True)
 class Plan:
     """A plan as it was written, its names found in the catalogs, and the questions that its services ask."""
 
@@ -54,6 +70,7 @@ class Plan:
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
     priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+    base: tuple[Base, ...] = ()  # of a mix, once it is worked out
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
     @property
