@@ -686,6 +686,7 @@ class _Sheets:
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
+        self._tables(sheet, row + 2, "Money by owner", of_money=True)
         return sheet
 
     # The first sheet, and the last

@@ -17,7 +17,7 @@ from sheetgen.plan.findings import Findings, spans, spent
 from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
-from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
+from sheetgen.plan.service_pages import MOST, ServicePart, owners_table, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
@@ -337,6 +337,7 @@ def _cheaper(found: Findings) -> Table:
 def _further(found: Findings) -> Iterator[Table]:
     answer = found.answer
     yield services_table(answer)
+    yield owners_table(answer)
     yield _gpus(found)
     yield _supply(answer)
     if found.commitments:
@@ -556,6 +557,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
     )
+    yield from _growth(plan)
     if plan.region:
         yield f"Prices are of the region {plan.region}: {listed(_places(found.answer))}."
     yield words(
@@ -592,6 +594,16 @@ def _assumptions(found: Findings) -> Iterator[Text]:
             cell(policy.near_tie_fraction, EXACT_PERCENT),
         )
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
+
+
+def _growth(plan: Plan) -> Iterator[Text]:
+    """How the bands of growth go on from quarter to quarter, where there are any."""
+    banded = [one for one in plan.services if (of := one.growth and one.growth.per_quarter) and of.p10 < of.p90]
+    for bands, how in (("renew", "is another one each quarter"), ("persist", "is the same for all quarters")):
+        names = [one.id for one in banded if one.growth and one.growth.bands == bands]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        if names:
+            yield f"Within its band the growth of {', '.join(names[:NAMED])}{more} {how}."
 
 
 def _places(answer: Answer) -> list[str]:

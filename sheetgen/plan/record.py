@@ -45,6 +45,7 @@ def record_of(found: Findings) -> Record:
         "decisions": [_decision(answer, one) for one in found.decisions],
         "unserved": [_unserved(answer, one) for one in found.unserved],
         "money": list(_money(answer)),
+        "owners": list(_owners(answer)),
         "years": list(_years(found)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(answer, found.draws),
@@ -216,6 +217,14 @@ def _money(answer: Answer) -> Iterator[Record]:
             "contingency_p90_usd": plain(table["reserve_usd"][q, 2]),
             "verdict": answer.verdicts[q],
         }
+
+
+def _owners(answer: Answer) -> Iterator[Record]:
+    """Each owner's part of each quarter; of nobody what is shared."""
+    for owner, usd in answer.of_owners.items():
+        for q, quarter in enumerate(answer.plan.quarters):
+            spent = {f"{name}_usd": plain(usd[q, z]) for z, name in enumerate(QUANTILES)}
+            yield {"owner": owner, "quarter": str(quarter), **spent}
 
 
 def _years(found: Findings) -> Iterator[Record]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
 
@@ -18,12 +18,19 @@ from sheetgen.formula import is_number
 from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
-from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
+from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
+
+if TYPE_CHECKING:
+    LeadOf = str
+else:
+    LeadOf = Literal[(*PURCHASES, "owned")]  # of what there is a lead time
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
+OF_TOKENS = "must say which tokens are counted: {peak_per_second: 900, of: output}, or of: input, or of: all"
 DOLLARS = "USD"
 MIX = "mix"  # of a base with a term, and what is above it on demand
+REGIONS = {"EUR": "eu", "GBP": "uk"}  # whose prices a plan in that currency has, where it names no region
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
 
@@ -65,6 +72,14 @@ def _day(value: Any) -> Any:
         raise ValueError("is no day of a plan. Write one such as 2027-01-31") from None
 
 
+def _milliseconds(value: Any) -> Any:
+    """Raises ValueError for what is no time of a target."""
+    if value == "off" or (_is_number(value) and LEAST_MS <= value <= MOST_MS):
+        return value
+    raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")
+
+
+LEAST_MS, MOST_MS = 0.01, 3_600_000
 MAX_LINE = 200  # characters
 MAX_POINT = 1000  # of a measured point, written out
 
@@ -90,7 +105,7 @@ LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
-Milliseconds = Annotated[float, Field(ge=0.01, le=3_600_000)] | Literal["off"]
+Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
 class Band(Entry):
@@ -218,7 +233,7 @@ class Requests(_OfADay):
 
 
 class TokenRate(Requests):
-    of: Literal["output", "input", "all"] = "output"
+    of: Literal["output", "input", "all"]
 
 
 def _or_band(name: str, example: str) -> BeforeValidator:
@@ -237,7 +252,7 @@ def _or_band(name: str, example: str) -> BeforeValidator:
 class Demand(Entry):
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
-    tokens: Annotated[TokenRate, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
+    tokens: Annotated[TokenRate, _shorthand(lambda _: None, OF_TOKENS)] | None = None
     in_flight: AmountBand | None = None
 
     @model_validator(mode="after")
@@ -253,12 +268,15 @@ class Demand(Entry):
 
 class Growth(Entry):
     per_quarter: ChangeBand | None = None
+    bands: Literal["renew", "persist"] = "renew"  # of per_quarter: each quarter anew, or one for all quarters
     steps: dict[InQuarter, AmountBand] | None = None
     series: Some[AmountBand] | None = None
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         _exactly_one(self, "per_quarter", "steps", "series")
+        if "bands" in self.model_fields_set and self.per_quarter is None:
+            raise ValueError("bands is of per_quarter, which is not given")
         return self
 
 
@@ -321,14 +339,19 @@ class EngineOf(Entry):
 OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")  # its numbers
 
 
-class Allowed(Entry):
-    """What may be rented: nothing named, as `recommend` has it."""
+class Places(Entry):
+    """What a service may be on: nothing named, as `recommend` has it."""
 
     providers: Many[Line] = ()
     vendors: Many[Line] = ()
     gpus: Many[Line] = ()
     instances: Many[Line] = ()
     region: Line | None = None
+
+
+class Allowed(Places):
+    """What may be rented, and in which classes."""
+
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()
 
@@ -394,7 +417,7 @@ class Service(Entry):
     engine: EngineOf | None = None
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
-    allowed: Allowed | None = None
+    allowed: Places | None = None
 
 
 # What `like` takes from another service.
@@ -437,7 +460,7 @@ class Supply(Entry):
     committed: Many[Committed] = ()
     allowed: Allowed = Allowed()
     quota: Many[Quota] = ()
-    lead_time_days: dict[PurchaseId | Literal["owned"], DayBand] = Field(default_factory=dict)
+    lead_time_days: dict[LeadOf, DayBand] = Field(default_factory=dict)
 
 
 class Prices(Entry):

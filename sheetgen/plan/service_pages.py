@@ -10,12 +10,14 @@ from operator import attrgetter
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
 from sheetgen.plan.findings import unit_cost
+from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Table, Text, joined, table, words
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE, listed
 
 NAMED = 3  # services in a sentence
+SHARED = "shared: spare and idle machines; owned and committed ones beyond the price of what is bought, or below it"
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
 
 
@@ -59,6 +61,9 @@ def services_table(answer: Answer) -> Table:
                 *(usd(answer.part_usd(s, CASE[name])) for name in ("p50", "p90")),
             )
         )
+    shared = answer.of_owners[None].sum(axis=0)
+    for name, spend in ((SHARED, shared), ("the plan, its contingency apart", answer.money["spend_usd"].sum(axis=0))):
+        rows.append((name, "", "", NONE, NONE, NONE, "", *(usd(float(spend[CASE[z]])) for z in ("p50", "p90"))))
     counts = (f"At once at {answer.plan.policy.plan_at}, at the end", "Replicas")
     heads: Heads = (
         "Service",
@@ -71,6 +76,21 @@ def services_table(answer: Answer) -> Table:
         number("p90"),
     )
     return table(title, heads, rows)
+
+
+def owners_table(answer: Answer) -> Table:
+    """What each owner's services cost, and what is shared."""
+    rows: Rows = []
+    for owner, spent in answer.of_owners.items():
+        mine = [one.id for one in answer.plan.services if (one.owner or answer.plan.head.owner) == owner]
+        more = f" and {len(mine) - NAMED} more" if len(mine) > NAMED else ""
+        names = f"{', '.join(mine[:NAMED])}{more}" if owner is not None else SHARED
+        amounts = (usd(float(spent[:, CASE[z]].sum())) for z in QUANTILES)
+        rows.append((owner or ("nobody named" if owner is not None else "all"), names, *amounts))
+    spend = answer.money["spend_usd"].sum(axis=0)
+    rows.append(("the plan", "its contingency apart", *(usd(float(spend[CASE[z]])) for z in QUANTILES)))
+    heads: Heads = ("Owner", "Services", *(number(f"$ of all quarters, {z}") for z in QUANTILES))
+    return table("Money by owner", heads, rows)
 
 
 def _span(answer: Answer, first: int, last: int) -> str:

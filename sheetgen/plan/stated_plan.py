@@ -19,6 +19,7 @@ from sheetgen.plan.schema import (
     Allowed,
     EngineOf,
     Head,
+    Places,
     Policy,
     Prices,
     Redundancy,
@@ -204,7 +205,7 @@ def options_of_service(
     """The options of `recommend` that put a service's question, less its load."""
     targets, engine = service.targets or Targets(), service.engine or EngineOf()
     request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
-    own, common = service.allowed or Allowed(), supply.allowed
+    own, common = service.allowed or Places(), supply.allowed
     given = {
         **_lengths(request),
         "models": served.id,

@@ -179,7 +179,8 @@ def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter,
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
         of = bands["per_quarter"]
-        below, above = (demand.grown_spread(one, n) for one in spreads([of], more=1))
+        persists = float(growth.bands == "persist")
+        below, above = (demand.grown_spread(one, n, persists) for one in spreads([of], more=1))
         return demand.grown(of.p50, n), below, above
     if growth.series is not None:
         of = bands[f"series_{min(n, len(growth.series) - 1)}"]

@@ -157,6 +157,18 @@ class Answer:
         )
         return mean, peak
 
+    @cached_property
+    def of_owners(self) -> dict[str | None, Any]:
+        """By owner what its services' machines cost, at the price of the class that is bought, by quarter and quantile;
+        of None what is shared: spare and idle machines, what covers late orders, and what owned and committed machines
+        cost beyond that price, or below it. All of them sum to the spend."""
+        usd = self.grid.spread("service_month_usd", OF_SERVICE) * CONSTANTS["months_in_a_quarter"]
+        owners = [service.owner or self.plan.head.owner for service in self.plan.services]
+        found: dict[str | None, Any] = {
+            owner: usd[[one == owner for one in owners]].sum(axis=0) for owner in dict.fromkeys(owners)
+        }
+        return found | {None: self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)}
+
     @property
     def largest(self) -> list[int]:
         """The services by position, the one that costs most first."""

@@ -89,6 +89,12 @@ def test_bands_come_out_as_they_were_written_and_grow_wider() -> None:
     from math import exp, log, sqrt
 
     assert of["p90"][2] == pytest.approx(121 * exp(sqrt(log(3) ** 2 + 2 * log(1.3 / 1.1) ** 2)))
+    # Where the growth is one for all quarters, its logarithm counts twice.
+    persists = solved(
+        [{"id": "one", "demand": {"in_flight": BAND}, "growth": growth | {"bands": "persist"}, "model": "8b"}]
+    )
+    high = rows(persists, "p90")[2]["concurrent_requests"]
+    assert high == pytest.approx(121 * exp(sqrt(log(3) ** 2 + (2 * log(1.3 / 1.1)) ** 2)))
 
 
 def test_quantiles_are_in_order() -> None:
@@ -618,7 +624,7 @@ def test_a_service_has_its_own_redundancy() -> None:
 @pytest.mark.parametrize(
     ("demand", "rate"),
     [
-        ({"tokens": 900}, 900 / 300),
+        ({"tokens": {"peak_per_second": 900, "of": "output"}}, 900 / 300),
         (
             {"tokens": {"per_day": 86.4e6, "of": "all", "peak_hour_share": 0.1, "burst_factor": 2}},
             86.4e6 * 0.1 / 3600 * 2 / 1500,

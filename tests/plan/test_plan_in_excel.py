@@ -110,7 +110,10 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
         (demand.requests_of_month, {"per_month": 3e6, "days_per_month": 30.4}),
         (demand.requests_of_tokens, {"tokens": 9e5, "tokens_per_request": 350.0}),
         (demand.grown, {"growth_fraction": 0.12, "quarters_grown": 5.0}),
-        (demand.grown_spread, {"growth_spread": 0.07, "quarters_grown": 3.0}),
+        *(
+            (demand.grown_spread, {"growth_spread": 0.07, "quarters_grown": 3.0, "persists": persists})
+            for persists in (0.0, 1.0)
+        ),
         *(
             (
                 needs.set_by,
