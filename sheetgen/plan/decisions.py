@@ -235,8 +235,9 @@ def _paid_months(one: Type, gaps: Sequence[float], shares: Any, first: int, low:
     if one.buying.term:
         paid[first] = count * MONTHS_IN_A_QUARTER * float(one.buying.paid[first].sum())
         return paid
+    left = count
     for q in range(first, len(gaps)):
-        left = min(float(gaps[q]), low + count) - low
+        left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
             break
         rented = float(shares[q, int(low) : int(low + left)].sum())
