@@ -545,7 +545,13 @@ class _Sheets:
                     sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = [
                         self._bought_usd(
-                            sheet, row, 11 + z, machine.instance, paid[t][:, q, z], 4 + z * len(self.quarters)
+                            sheet,
+                            row,
+                            11 + z,
+                            machine.instance,
+                            paid[t][:, q, z],
+                            4 + z * (1 + len(self.quarters)),
+                            float(table["base_usd"][t, q, z]),
                         )
                         for z in CASE.values()
                     ]
@@ -622,15 +628,25 @@ class _Sheets:
         return sheet
 
     def _bought_usd(
-        self, sheet: Sheet, row: int, column: int, instance: str, months: Sequence[float], more: int = 0
+        self,
+        sheet: Sheet,
+        row: int,
+        column: int,
+        instance: str,
+        months: Sequence[float],
+        more: int = 0,
+        base_usd: float = 0.0,
     ) -> Ref:
-        """What machines cost of which so many months are paid at each quarter's price. more: hidden columns before."""
+        """What machines cost of which so many months are paid at each quarter's price, and those of a base at the price
+        of its term. more: hidden columns before."""
         left = (sheet.n_printed or 0) * 2 + more
         refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
         counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
         value = sum(float(count) * price.value for count, price in zip(months, prices.refs, strict=True))
-        flag = self.wiring.inputs["n_outdated"]
-        order = Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMPRODUCT({{1}},{{2}}))', flag, counts, prices)
+        flag, text = self.wiring.inputs["n_outdated"], "SUMPRODUCT({1},{2})"
+        of_base = [sheet.put(row, left + len(refs), Cell(base_usd, "off_page", USD))] if base_usd else []
+        text += "+{3}" if of_base else ""
+        order = Lookup.of(value + base_usd, f'IF({{0}}>0,"{PULL}",{text})', flag, counts, prices, *of_base)
         sheet.status_cells.append((row, column))
         return sheet.link(row, column, order, USD, "computed", lock="column")
 

@@ -157,7 +157,17 @@ def _supply(answer: Answer) -> Iterator[Record]:
             found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
             if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
                 in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
-                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found, **in_use}
+                yield {
+                    "quarter": str(quarter),
+                    "instance": one.instance,
+                    "gpu": one.gpu,
+                    **found,
+                    **in_use,
+                    "base": plain(answer.supply["base_instances"][t, q, answer.case]),
+                    "machine_hours": plain(answer.rented_on_average[t, q] * answer.plan.prices.hours_per_month),
+                    "held_usd": plain(answer.held_usd[t, q]),
+                    "saves_usd": plain(answer.saved_by_hour_usd[t, q]),
+                }
 
 
 def _decision(answer: Answer, one: Decision) -> Record:

@@ -13,8 +13,9 @@ import numpy
 from sheetgen.formula import ratio
 from sheetgen.plan import needs
 from sheetgen.plan.hardware_by_quarter import Hardware
-from sheetgen.plan.orders import MONTHS_IN_A_QUARTER
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.mix import Term, term_of
+from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, class_months
+from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type
@@ -145,17 +146,52 @@ class Answer:
 
     @cached_property
     def in_use(self) -> tuple[Any, Any]:
-        """By type and quarter the share of the machines that are there whose places requests fill, on average and at
-        the peak: at p50 of the demand, on what is bought."""
+        """By type and quarter the share of the machines that are there whose places requests fill, on average and in
+        the busiest hour of all its services: at p50 of the demand, on what is bought."""
         names = ("at_once", "paced_requests", "replicas_per_instance")
         busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
-        of_supply = (self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap"))
-        there = sum(of_supply)
-        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
-        mean, peak = (
-            ratio((is_of * filled).sum(axis=1), there, math.nan) for filled in (busy * self.mean_shares, busy)
+        owned, committed, gap = (
+            self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap")
         )
-        return mean, peak
+        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
+        by_hour = (is_of[..., None] * (busy[..., None] * self.plan.week.over_peak)).sum(axis=1).max(axis=-1, initial=0)
+        there = owned + committed
+        mean = ratio((is_of * (busy * self.mean_shares)).sum(axis=1), there + self.rented_on_average, math.nan)
+        return mean, ratio(by_hour, there + gap, math.nan)
+
+    @cached_property
+    def rented_on_average(self) -> Any:
+        """By type and quarter the machines that are rented, on average over the hours; at the quantile that is
+        bought."""
+        means = [one.counts[:, self.case] @ one.weights for one in self.rented]
+        return numpy.array(means).reshape(len(self.types), len(self.plan.quarters))
+
+    @cached_property
+    def held_usd(self) -> Any:
+        """By type and quarter what the machines that are bought would cost if all of the peak were held in all hours:
+        at the price of the class that is bought; of a mix at that of its term, where that is lower."""
+        gap, base, months = (
+            self.supply[name][..., self.case] for name in ("gap", "base_instances", "quarter_instance_month_usd")
+        )
+        terms = [self.term(one.instance) for one in self.types]
+        lower = [
+            1.0 if term is None else min(1.0, term.month_usd / one.month_usd)
+            for one, term in zip(self.types, terms, strict=True)
+        ]
+        return (gap + base) * months * numpy.array(lower).reshape(-1, 1) * MONTHS_IN_A_QUARTER
+
+    @cached_property
+    def saved_by_hour_usd(self) -> Any:
+        """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way."""
+        if self.plan.week.is_flat and not self.plan.base:
+            return numpy.zeros(self.held_usd.shape)
+        return self.held_usd - self.supply["bought_usd"][..., self.case]
+
+    def term(self, instance: str) -> Term | None:
+        """The class with a term of a mix's base."""
+        if self.plan.policy.buy != MIX:
+            return None
+        return term_of(self.plan, class_months(self.plan, self.hardware, instance))
 
     @cached_property
     def of_owners(self) -> dict[str | None, Any]:

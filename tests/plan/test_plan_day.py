@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy
 import pytest
+from amounts import amount
 
+from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.hours import base_orders, break_even_hours, missing_by_hour, needed_shares
 from sheetgen.plan.profile import SHARES
 from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import stated_demand
 from sheetgen.plan.week import profile_of
+from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
 AS_OF = "2026-11-26"
@@ -142,3 +147,132 @@ def test_a_base_is_what_pays_in_hours() -> None:
     # Prices on demand that halve every quarter: only the first machine's whole term is worth it.
     falling = [100.0, 50.0] + [25.0] * 18
     assert base_orders(shares[1:], falling, [45.0] * 5, 4, 0) == [2, 0, 0, 0, 0]
+
+
+# Plans worked out -----------------------------------------------------------------------------------------------------
+
+KIND = "azure/Standard_NC40ads_H100_v5"
+ONLY = {"allowed": {"instances": [KIND]}}
+LOADS: tuple[dict[str, Any], ...] = (
+    {"requests": 12},
+    {"requests": {"per_day": 400_000}},
+    {"in_flight": 150},
+    {"users": {"people": 3000, "active_fraction": 0.05}},
+    {"tokens": {"per_day": 2e8, "of": "output"}},
+)
+ZONES = ("UTC", "America/New_York", "Asia/Kolkata", "Australia/Sydney")
+
+
+def worked(services: list[dict[str, Any]], quarters: int = 1, **more: Any) -> Answer:
+    return solved_plan(stated(services, quarters, **{"supply": ONLY} | more), timed=False)
+
+
+def usd(answer: Answer, case: int = 1) -> list[float]:
+    return answer.money["spend_usd"][:, case].tolist()
+
+
+def test_a_flat_day_is_recommend_to_the_cent() -> None:
+    for profile in ({}, {"profile": "flat"}, {"profile": "flat", "time_zone": "Asia/Kolkata"}):
+        answer = worked([{"id": "one", "demand": {"requests": 12}, "model": "8b", **profile}])
+        found = recommend(model="8b", requests_per_second=12, instances=KIND, as_of=AS_OF)
+        assert usd(answer) == [pytest.approx(3 * found["monthly_usd"], rel=1e-12)]
+    answer = worked([{"id": "one", "demand": {"requests": {"per_day": 240_000}}, "model": "8b", "profile": "flat"}])
+    flat = recommend(model="8b", requests_per_day=240_000, peak_hour_share=1 / 24, instances=KIND, as_of=AS_OF)
+    assert usd(answer) == [pytest.approx(3 * flat["monthly_usd"], rel=1e-12)]
+
+
+def test_three_services_in_three_time_zones_by_hand() -> None:
+    """Nine to five, Monday to Friday: New York's hours are 14 to 22 in UTC, Berlin's 8 to 16, Sydney's 22 to 6 of the
+    next day (11 ahead in its summer). Berlin and New York meet from 14 to 16, others never."""
+    day = {"profile": NINE_TO_FIVE, "working_days": ["mon", "tue", "wed", "thu", "fri"], "model": "8b"}
+    zones = {"us": "America/New_York", "eu": "Europe/Berlin", "au": "Australia/Sydney"}
+    services = [{"id": name, "demand": {"in_flight": 1000}, "time_zone": zone, **day} for name, zone in zones.items()]
+    alone = worked(services[:1], policy={"start_minutes": 0})
+    (peak,) = alone.supply["needed_instances"][0, :, 1]
+    month = alone.types[0].month_usd
+    assert peak > 1
+    # 8 of 24 hours on 5 of 7 days.
+    assert usd(alone) == [pytest.approx(3 * month * peak * 40 / 168)]
+    together = worked(services, policy={"start_minutes": 0})
+    assert together.supply["needed_instances"][0, 0, 1] == together.supply["gap"][0, 0, 1] == 2 * peak
+    assert usd(together) == [pytest.approx(3 * usd(alone)[0])]  # the hours in which two of them work have both
+    # Each is asked for 15 minutes before: five times for Berlin's morning, five for New York's beside it, and once for
+    # Sydney's Monday, on Sunday; on other days Sydney takes over what New York leaves.
+    started = worked(services)
+    hours = 3 * 40 * peak + 11 * 0.25 * peak
+    assert usd(started) == [pytest.approx(3 * month * hours / 168)]
+
+
+def test_a_night_batch_fills_the_valley_of_what_is_committed() -> None:
+    """Where machines are there anyway the batch takes none of its own, and costs nothing; by day it would."""
+    chat = {"id": "chat", "demand": {"in_flight": 300}, "model": "8b", "profile": "business"}
+    batch = {"id": "batch", "demand": {"in_flight": 200}, "model": "8b"}
+    n = int(worked([chat]).supply["needed_instances"][0, 0, 1])
+    there = {"id": "c", "type": KIND, "count": n, "until": "2027-12-31", "usd_per_hour": 4}
+    supply = {**ONLY, "committed": [there]}
+    without, night, day = (
+        worked(services, supply=supply)
+        for services in ([chat], [chat, batch | {"profile": "night"}], [chat, batch | {"profile": "business"}])
+    )
+    assert usd(without) == usd(night) < usd(day)
+    assert night.supply["gap"].max() == 0 and night.supply["needed_instances"].max() == n
+    # On demand the batch pays for its hours alone, and adds no machine to the peak.
+    alone, both = worked([chat]), worked([chat, batch | {"profile": "night"}])
+    assert alone.supply["gap"][0, 0, 1] == both.supply["gap"][0, 0, 1]
+    assert usd(alone)[0] < usd(both)[0] < usd(worked([chat, batch]))[0]
+
+
+def plans(rng: random.Random) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Services with days, and the rest of a plan."""
+    services = [
+        {
+            "id": f"s{i}",
+            "demand": rng.choice(LOADS),
+            "model": rng.choice(("8b", "gpt-oss-120b")),
+            "growth": rng.choice((0, 0.3)),
+            "profile": rng.choice(("business", "night", "flat", [rng.random() for _ in range(24)])),
+            "time_zone": rng.choice(ZONES),
+        }
+        for i in range(rng.choice((1, 2, 3)))
+    ]
+    policy = {
+        "buy": rng.choice(("on-demand", "mix", "reserved-1yr")),
+        "release_after_quarters": rng.choice((0, 1)),
+        "redundancy": {"survive": rng.choice(("none", "replica", "machine"))},
+        "start_minutes": rng.choice((0, 15, 90)),
+        "moving_cost_usd": 0,
+    }
+    there = {"id": "c", "type": KIND, "count": 2, "until": "2027-06-30", "usd_per_hour": 4}
+    return services, {"policy": policy, "supply": ONLY | rng.choice(({}, {"committed": [there]}))}
+
+
+def with_demand(services: list[dict[str, Any]], factor: float) -> list[dict[str, Any]]:
+    """The services with so much more of the demand, and no other day."""
+
+    def more(demand: Any) -> Any:
+        if not isinstance(demand, dict):
+            return demand * factor
+        amounts = ("requests", "per_day", "in_flight", "people", "tokens")
+        return {key: more(value) if key in amounts else value for key, value in demand.items()}
+
+    return [{**one, "demand": more(one["demand"])} for one in services]
+
+
+def test_a_profile_never_costs_more_than_its_peak_and_more_demand_never_less() -> None:
+    rng = random.Random(9)
+    for _ in range(amount(6, 200)):
+        services, more = plans(rng)
+        answer = worked(services, 4, **more)
+        peaks = [
+            {name: value for name, value in one.items() if name not in ("profile", "time_zone")} for one in services
+        ]
+        for one, of in zip(peaks, answer.plan.services, strict=True):
+            demand = of.demand.requests or of.demand.tokens
+            if demand is not None and demand.per_day is not None:  # the same peak, held all month
+                (name,) = one["demand"]
+                one["demand"] = {name: {**one["demand"][name], "peak_hour_share": demand.peak_hour_share}}
+        held = worked(peaks, 4, **more)
+        assert usd(answer, 2)[0] <= usd(held, 2)[0] + 0.01, (services, more)
+        assert sum(usd(answer, 2)) <= sum(usd(held, 2)) + 0.01, (services, more)
+        twice = worked(with_demand(services, 2), 4, **more)
+        assert sum(usd(answer, 2)) <= sum(usd(twice, 2)) + 0.01, (services, more)
