@@ -85,7 +85,7 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
     a term itself, which nothing ends early, or is a mix, whose base has one."""
     plan = answer.plan
     for t, one in enumerate(() if plan.policy.buy in (MIX, *QUARTERS_OF_TERM) else answer.types):
-        missing = [q for q in range(plan.n_past, len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
+        missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
         months = class_months(plan, answer.hardware, one.instance) if missing else {}
         found = (
             _commitment(answer, draws, t, purchase, usd, q)

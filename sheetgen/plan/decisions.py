@@ -170,8 +170,7 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
 
 
 def orders(answer: Answer) -> Iterator[Decision]:
-    """What must be bought more of than in the quarter before, or anew as a term ends, and what is given back; of
-    quarters that are not over."""
+    """What must be bought more of than in the quarter before, or anew as a term ends, and what is given back."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
     lost = [*unserved(answer)]
     yield from _bases(answer)
@@ -179,7 +178,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
         gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))
         mine = [each for each in lost if each.instance == one.instance]
         first_late = True
-        for q in range(plan.n_past, len(plan.quarters)):
+        for q in range(len(plan.quarters)):
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
             more = float(ordered[q]) if one.buying.term else now - before
             if more > 0:
@@ -293,7 +292,7 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
         t = answer.place.get(plan.machine(quota.type))
         if t is None:
             continue
-        over = [q for q in range(plan.n_past, len(plan.quarters)) if rented[t, q] > quota.limit]
+        over = [q for q in range(len(plan.quarters)) if rented[t, q] > quota.limit]
         if not over:
             continue
         first = _needed_from(plan, over[0])
@@ -373,7 +372,7 @@ def _moves(answer: Answer) -> Iterator[Decision]:
     plan = answer.plan
     for (s, q), one in sorted(answer.hardware.placed.items()):
         before = answer.hardware.placed.get((s, q - 1))
-        if not one.moved or (before and before.instance == one.instance) or q < plan.n_past:
+        if not one.moved or (before and before.instance == one.instance):
             continue
         first = _needed_from(plan, q)
         saves = None if math.isnan(one.saves_usd) else -one.saves_usd

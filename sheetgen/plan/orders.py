@@ -37,13 +37,11 @@ class Cover:
 
 @dataclass(frozen=True)
 class Buying:
-    """How machines of a type are bought. n_past: quarters that are over, whose orders are taken as made; missing: by
-    quarter the share of it that is over before what is ordered today is there; covers: by quarter, where that is not
-    0."""
+    """How machines of a type are bought. missing: by quarter the share of it that is over before what is ordered today
+    is there; covers: by quarter, where that is not 0."""
 
     purchase: str
     there_on: datetime.date  # what is ordered today
-    n_past: int
     missing: tuple[float, ...]
     covers: tuple[Cover | None, ...]
 
@@ -55,8 +53,7 @@ class Buying:
     @cached_property
     def first_there(self) -> int:
         """The first quarter in which something is there that is ordered today; one past the plan where none is."""
-        n = len(self.missing)
-        return next((q for q in range(self.n_past, n) if self.missing[q] < 1), n)
+        return next((q for q in self._all if self.missing[q] < 1), len(self.missing))
 
     @cached_property
     def unserved(self) -> Any:
@@ -77,7 +74,7 @@ class Buying:
         shares = numpy.zeros(self.running.shape)
         for p in self._all:
             first = self._starts(p)
-            late = self.missing[first] if p >= self.n_past and first in self._all else 0.0
+            late = self.missing[first] if first in self._all else 0.0
             for q in self._all:
                 shares[p, q] = (1 - late) * (first <= q < first + self._term) + late * (first < q <= first + self._term)
         return shares
@@ -93,13 +90,13 @@ class Buying:
 
     def _starts(self, p: int) -> int:
         """The quarter from which an order's machines are paid."""
-        return p if p < self.n_past else max(p, self.first_there)
+        return max(p, self.first_there)
 
     def wanted(self, short: Any) -> Any:
         """By quarter, the first side, and case how many machines orders are for: those that are short; before anything
         can be there no more than are short still when it is."""
         wanted = numpy.array(short)
-        for q in reversed(range(self.n_past, min(self.first_there, len(wanted) - 1))):
+        for q in reversed(range(min(self.first_there, len(wanted) - 1))):
             wanted[q] = numpy.minimum(wanted[q], wanted[q + 1])
         return wanted
 
@@ -111,28 +108,19 @@ class Buying:
             orders[q] = ordered_instances(wanted[q], runs)
         return orders
 
-    def standing(self, gap: Any, ordered: Any) -> Any:
-        """By quarter and case the machines that are there of orders of quarters that are over."""
-        if not self.n_past:
-            return numpy.zeros(gap.shape)
-        if self.term is None:
-            return numpy.broadcast_to(gap[self.n_past - 1], gap.shape)
-        return numpy.tensordot(self.running[: self.n_past].T, ordered[: self.n_past], axes=(1, 0))
-
     def machine_months(self, gap: Any, ordered: Any) -> Any:
         """By the quarter at whose price they are paid, by quarter and case: months of machines. Without a term a
         quarter has its own price, and machines that are not there are not paid."""
         if self.term is not None:
             return MONTHS_IN_A_QUARTER * self.paid[..., None] * ordered[:, None]
-        return at_own_price(MONTHS_IN_A_QUARTER * self.there(gap))
+        return _at_own_price(self.there(gap))
 
     def there(self, gap: Any) -> Any:
-        """Without a term: those of the machines that are there, on average over a quarter."""
-        late = numpy.maximum(0, gap - self.standing(gap, gap)) * numpy.array(self.missing)[:, None]
-        return gap - late
+        """Without a term: months of the machines while they are there."""
+        return MONTHS_IN_A_QUARTER * gap * (1 - numpy.array(self.missing))[:, None]
 
 
-def at_own_price(machine_months: Any) -> Any:
+def _at_own_price(machine_months: Any) -> Any:
     """Months of machines by quarter and case, each at the price of its quarter: by the quarter at whose price first."""
     return numpy.eye(len(machine_months))[..., None] * machine_months[:, None]
 
@@ -152,12 +140,8 @@ def there_on(plan: Plan, what: str) -> datetime.date:
 def missing_of(plan: Plan, what: str) -> tuple[float, ...]:
     """By quarter the share of its days that go by, from today on, until something is there that is ordered today."""
     arrives, today = there_on(plan, what).toordinal(), plan.as_of.toordinal()
-    shares = []
-    for quarter in plan.quarters:
-        first, after = plan.first_day(quarter).toordinal(), plan.last_day(quarter).toordinal() + 1
-        is_over = after <= today
-        shares.append(0.0 if is_over else float(missing_share(arrives, first, after, today)))
-    return tuple(shares)
+    days = ((plan.first_day(one).toordinal(), plan.last_day(one).toordinal() + 1) for one in plan.quarters)
+    return tuple(float(missing_share(arrives, first, after, today)) for first, after in days)
 
 
 def allowed_prices(plan: Plan, hardware: Hardware, instance: str) -> dict[str, float]:
@@ -200,7 +184,7 @@ def buying(plan: Plan, hardware: Hardware, instance: str, purchase: str) -> Buyi
             if sooner:
                 still, usd, one = min(sooner)
                 covers[q] = Cover(one, usd, still, there_on(plan, one))
-    return Buying(purchase, there_on(plan, purchase), plan.n_past, missing, tuple(covers))
+    return Buying(purchase, there_on(plan, purchase), missing, tuple(covers))
 
 
 @dataclass(frozen=True)
@@ -220,22 +204,17 @@ def bought(one: Buying, short: Any, kept_gap: Any) -> Bought:
     wanted = one.wanted(short)
     ordered = one.ordered(wanted) if one.term is not None else numpy.zeros(wanted.shape)
     gap = kept_gap if one.term is None else numpy.tensordot(one.running.T, ordered, axes=(1, 0))
-    late = _late(one, short, gap, ordered)
+    late = short * (numpy.array(one.missing) > 0)[:, None]
     return Bought(ordered, gap, one.machine_months(gap, ordered), late, late)
 
 
 def bought_by_hour(one: Buying, short: Any, gap: Any, weights: Any) -> Bought:
     """The same of a type that is rented for the hours in which something needs it: by quarter, case and hour, as most
     of an hour and as months of all. weights: of the hours."""
-    shape, flat = short.shape, (len(short), -1)
-    there = one.there(gap.reshape(flat)).reshape(shape)
-    late = _late(one, short.reshape(flat), gap.reshape(flat), 0 * short.reshape(flat)).reshape(shape)
-    months = at_own_price(MONTHS_IN_A_QUARTER * there @ weights)
-    return Bought(numpy.zeros(shape[:-1]), gap.max(axis=-1), months, late.max(axis=-1), late @ weights)
-
-
-def _late(one: Buying, short: Any, gap: Any, ordered: Any) -> Any:
-    return numpy.maximum(0, short - one.standing(gap, ordered)) * (numpy.array(one.missing) > 0)[:, None]
+    is_late = (numpy.array(one.missing) > 0)[:, None]
+    months = _at_own_price(one.there(gap @ weights))
+    most = gap.max(axis=-1)
+    return Bought(numpy.zeros(most.shape), most, months, short.max(axis=-1) * is_late, short @ weights * is_late)
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

@@ -143,8 +143,7 @@ def _for_what(answer: Answer) -> Text:
     """What the sum is for that is to be approved."""
     spend, reserve = answer.asked_usd
     of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
-    paid = answer.money["committed_usd"] + answer.money["owned_usd"]
-    if already := float(paid[answer.plan.n_past :, 0].sum()):
+    if already := float(answer.money["committed_usd"][:, 0].sum() + answer.money["owned_usd"][:, 0].sum()):
         of_machines = words("{}, of it {} owned or committed already,", of_machines, usd(already))
     return words("{} and {} of contingency", of_machines, usd(reserve)) if reserve else of_machines
 
@@ -153,12 +152,12 @@ def _ask(found: Findings) -> Text:
     """What is to be approved, in two sentences."""
     answer, plan = found.answer, found.answer.plan
     together = quantiles(found.draws.spend_usd.sum(axis=1))
-    months = answer.money["spend_usd"][plan.n_past :].sum(axis=0)
+    months = answer.money["spend_usd"].sum(axis=0)
     bound = _bound(answer)
     less = "no more is ordered than that takes" if bound else "what is not needed then is given back"
     back = f", if {less}" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.first_open} to {plan.quarters[-1]}: {{}} ({{}}).{{}} Contingency apart: {{}} at p50, the "
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}).{{}} Contingency apart: {{}} at p50, the "
         f"middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and "
         "prices.",
         usd(sum(answer.asked_usd)),
@@ -186,7 +185,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     """The plan in a message; decisions: those that are late first."""
     answer, plan = found.answer, found.answer.plan
     spend = answer.money["spend_usd"]
-    p50, p90 = (float(spend[plan.n_past :, CASE[name]].sum()) for name in ("p50", "p90"))
+    p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
     asked = sum(answer.asked_usd)
     verdicts = answer.verdicts
     over = [*answer.over]
@@ -212,7 +211,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
     days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
     return Brief(
-        f"{plan.first_open} to {plan.quarters[-1]}",
+        f"{plan.quarters[0]} to {plan.quarters[-1]}",
         usd(asked),
         usd(p50),
         usd(p90),
@@ -228,7 +227,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
             "Please approve {} for {} from {} to {} ({}).{} At p50, the middle case, it is {}, contingency apart.",
             usd(asked),
             plan.head.name,
-            str(plan.first_open),
+            str(plan.quarters[0]),
             str(plan.quarters[-1]),
             _for_what(answer),
             words(" {}", bound) if (bound := _bound(answer)) else "",

@@ -27,7 +27,9 @@ from sheetgen.plan.tables import (
     types_of,
     work_out,
 )
+from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
+from sheetgen.program.grid import Grid
 
 
 def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
@@ -35,7 +37,20 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> An
     plan = replace(plan, base=())
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
+    every = placed(plan, rates, at_once, _months(plan), timed, kept)
+    return min((_bought(plan, grid, hardware, timed) for hardware in every), key=_mean_usd)
+
+
+def _mean_usd(answer: Answer) -> float:
+    """What a plan and its moves cost, on average at p50 and at the quantile that is bought."""
+    spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
+    plan, months = answer.plan, _months(answer.plan)
+    moves = sum(moving_usd(plan, one, months[q]) for (_, q), one in answer.hardware.placed.items() if one.moved)
+    return float(spend) + moves
+
+
+def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
+    """The plan on some hardware."""
     types = types_of(plan, hardware)
     grid = grid.again({}, type=len(types))
     put_hardware(grid, plan, hardware, types)

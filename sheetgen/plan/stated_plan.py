@@ -32,6 +32,7 @@ from sheetgen.plan.schema import (
 from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question, ask
+from sheetgen.units import PURCHASES
 
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 Key = tuple[tuple[str, Any], ...]  # the options of a question
@@ -93,16 +94,6 @@ class Plan:
     def quarters(self) -> tuple[Quarter, ...]:
         return self.head.every_quarter
 
-    @property
-    def n_past(self) -> int:
-        """Quarters that are over on the day of the plan."""
-        return sum(self.last_day(quarter) < self.as_of for quarter in self.quarters)
-
-    @property
-    def first_open(self) -> Quarter:
-        """The first quarter that is not over, or the last one."""
-        return self.quarters[min(self.n_past, len(self.quarters) - 1)]
-
     @cached_property
     def _candidates(self) -> dict[tuple[str, str, int], str]:
         """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
@@ -147,6 +138,12 @@ class Plan:
         """The hours of a week in which its services have loads of their own."""
         days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
         return week_of(self.services, [first + (last - first) / 2 for first, last in days])
+
+    @property
+    def rents_by_hour(self) -> bool:
+        """True where machines are rented for the hours that need them."""
+        of = PURCHASES[self.policy.purchase]
+        return not self.week.is_flat and not of.committed and not of.prepaid
 
     @property
     def start_minutes(self) -> float:

@@ -67,11 +67,8 @@ class Answer:
 
     @property
     def asked_usd(self) -> tuple[float, float]:
-        """What is to be approved: the spend on the machines that are bought, in quarters that are not over, and its
-        contingency."""
-        spend, reserve = (
-            float(self.money[name][self.plan.n_past :, self.case].sum()) for name in ("spend_usd", "reserve_usd")
-        )
+        """What is to be approved: the spend on the machines that are bought, and its contingency."""
+        spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
 
     @cached_property
