@@ -69,11 +69,11 @@ def together(
 
 
 def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Any, Any]:
-    """By service, quarter and kind of hour the load over that of the peak, and by quarter and kind its share of the
+    """By service, quarter and block of hours the load over that of the peak, and by quarter and block its share of the
     hours; not by hour, the peak in all."""
     n_quarters = len(plan.quarters)
     if by_hour:
-        return plan.week.over_peak, plan.week.shares
+        return plan.week.in_blocks
     return numpy.ones((len(plan.services), n_quarters, 1)), numpy.ones((n_quarters, 1))
 
 
@@ -138,7 +138,7 @@ class _Search:
     ) -> None:
         self.plan, self.months = plan, numpy.array(months)
         self.over_peak, hours = loads_by_hour(plan, by_hour)
-        self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by kind of hour
+        self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])

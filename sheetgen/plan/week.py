@@ -53,6 +53,9 @@ def states_peak_hour(demand: Demand) -> bool:
     return any(of is not None and "peak_hour_share" in of.model_fields_set for of in every)
 
 
+WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 6, 2
+
+
 @dataclass(frozen=True)
 class Week:
     """The hours of a week in which the services of a plan have loads of their own.
@@ -83,6 +86,21 @@ class Week:
     def mean_over_peak(self) -> Any:
         """By service and quarter the mean load over that of the peak."""
         return (self.over_peak * self.shares).sum(axis=-1)
+
+    @cached_property
+    def in_blocks(self) -> tuple[Any, Any]:
+        """By service, quarter and block of hours the mean load over that of the peak, and by quarter the blocks' shares
+        of the week: six of a working day of UTC, and two of the weekend. For searches; the kinds, where those are no
+        more."""
+        if self.over_peak.shape[-1] <= BLOCKS_OF_DAY + BLOCKS_OF_WEEKEND:
+            return self.over_peak, self.shares
+        day, hour = numpy.divmod(numpy.arange(self.n_parts) * len(DAYS) / self.n_parts, 1)
+        is_weekend = day >= WEEKDAYS
+        block = numpy.where(is_weekend, BLOCKS_OF_DAY + hour * BLOCKS_OF_WEEKEND, hour * BLOCKS_OF_DAY).astype(int)
+        sizes = numpy.bincount(block)
+        is_of = (block == numpy.arange(len(sizes))[:, None]) / sizes[:, None]
+        hours = [self.over_peak[:, q][:, kinds] @ is_of.T for q, kinds in enumerate(self.kinds)]
+        return numpy.stack(hours, axis=1), numpy.tile(sizes / self.n_parts, (len(self.kinds), 1))
 
     def up(self, needed: Any, start_minutes: float) -> tuple[Any, Any]:
         """Machines that are up in the hours of the week, where each is asked for so many minutes before it is needed;
