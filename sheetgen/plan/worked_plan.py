@@ -13,9 +13,8 @@ import numpy
 from sheetgen.formula import ratio
 from sheetgen.plan import needs
 from sheetgen.plan.hardware_by_quarter import Hardware
-from sheetgen.plan.mix import Term, term_of
-from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, class_months
-from sheetgen.plan.schema import MIX, QUANTILES
+from sheetgen.plan.orders import MONTHS_IN_A_QUARTER
+from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type
@@ -165,17 +164,12 @@ class Answer:
 
     @cached_property
     def held_usd(self) -> Any:
-        """By type and quarter what the machines that are bought would cost if all of the peak were held in all hours:
-        at the price of the class that is bought; of a mix at that of its term, where that is lower."""
+        """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
+        held in all hours, at the price of the class that is bought; of a mix on demand."""
         gap, base, months = (
             self.supply[name][..., self.case] for name in ("gap", "base_instances", "quarter_instance_month_usd")
         )
-        terms = [self.term(one.instance) for one in self.types]
-        lower = [
-            1.0 if term is None else min(1.0, term.month_usd / one.month_usd)
-            for one, term in zip(self.types, terms, strict=True)
-        ]
-        return (gap + base) * months * numpy.array(lower).reshape(-1, 1) * MONTHS_IN_A_QUARTER
+        return (gap + base) * months * MONTHS_IN_A_QUARTER
 
     @cached_property
     def saved_by_hour_usd(self) -> Any:
@@ -183,12 +177,6 @@ class Answer:
         if self.plan.week.is_flat and not self.plan.base:
             return numpy.zeros(self.held_usd.shape)
         return self.held_usd - self.supply["bought_usd"][..., self.case]
-
-    def term(self, instance: str) -> Term | None:
-        """The class with a term of a mix's base."""
-        if self.plan.policy.buy != MIX:
-            return None
-        return term_of(self.plan, class_months(self.plan, self.hardware, instance))
 
     @cached_property
     def of_owners(self) -> dict[str | None, Any]:
