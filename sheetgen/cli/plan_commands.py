@@ -315,9 +315,9 @@ def summary(found: dict[str, Any]) -> list[str]:
         orders.append((one["order_by"], one["what"], one["instance"], n, one["needed_from"], said))
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
     if found["since"]:
-        parts = [("since the last plan", f"p50 {sign}")]
-        parts += [(one["factor"], f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
-        words += ["", table(parts, right=(1,))]
+        parts = [("since the last plan", "service", f"p50 {sign}")]
+        parts += [(one["factor"], one["service"] or "shared", f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
+        words += ["", table(parts, right=(2,))]
     return words
 
 

@@ -1,9 +1,11 @@
-"""What would cost less, and what it gives up: a service in FP8, or another policy; the whole plan worked out anew."""
+"""What would cost less, and what it gives up: a service in FP8, the whole plan worked out anew; or another policy, on
+the machines of the plan, so that it may save still more on others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sheetgen.errors import SheetgenError
 from sheetgen.plan.hardware_by_quarter import Loads
@@ -39,15 +41,15 @@ class Cheaper:
 def cheaper(answer: Answer) -> tuple[Cheaper, ...]:
     """The changes that make the plan cheaper, what saves most first."""
     kept: Loads = {}
-    tried = [_worth(answer, *way, kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
-    tried += [_worth(answer, *way, {}) for way in _policies(answer.plan)]
+    tried = [_worth(answer, *way, kept=kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
+    tried += [_worth(answer, *way, hardware=answer.hardware) for way in _policies(answer.plan)]
     return tuple(sorted(filter(None, tried), key=lambda one: -one.saves_usd))
 
 
-def _worth(answer: Answer, what: str, gives_up: str, plan: Plan, kept: Loads) -> Cheaper | None:
+def _worth(answer: Answer, what: str, gives_up: str, plan: Plan, **how: Any) -> Cheaper | None:
     """What another plan saves; none where it saves nothing, or something is not served then."""
     try:
-        other = solved_plan(replace(plan, questions={**plan.questions}), timed=False, kept=kept)
+        other = solved_plan(replace(plan, questions={**plan.questions}), timed=False, **how)
     except SheetgenError:
         return None
     asked = sum(other.asked_usd)

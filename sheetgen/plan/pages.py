@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
+from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import Decision, in_lines, kind, owners, served
@@ -30,6 +32,7 @@ from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE, LINES_OF_A_DECISION = 26, 2  # money's rows and decisions; the others follow on the next page
+MOST_OF_FACTOR = 5  # services whose part of a factor is said
 NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -303,10 +306,7 @@ def _verdict(found: Findings) -> Text:
 def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Iterator[Table]:
     """What changed, what would change our mind, and decisions for which the first page has no room."""
     if found.bridge is not None:
-        parts = found.bridge.parts.items()
-        steps = (("last plan", found.bridge.last_usd), *parts, ("this plan", found.bridge.usd))
-        rows: Rows = [(name, usd(part)) for name, part in steps]
-        yield table("What changed since the last plan", ("Factor", number("$ at p50")), rows)
+        yield _changed(found.bridge)
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
     if moving := swings(found.answer)[:MOST]:
@@ -323,6 +323,19 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
         yield _decisions(found, more, "Further decisions")
 
 
+def _changed(bridge: Bridge) -> Table:
+    """By factor those services of which it changes most, and all others together."""
+    rows: Rows = [("last plan", "", usd(bridge.last_usd))]
+    for factor in bridge.parts:
+        mine = [(s or "what services share", part) for (name, s), part in bridge.of_services.items() if name == factor]
+        mine.sort(key=lambda one: -abs(one[1]))
+        rest = math.fsum(part for _, part in mine[MOST_OF_FACTOR:])
+        more = [(f"{len(mine) - MOST_OF_FACTOR} others", rest)] if len(mine) > MOST_OF_FACTOR else []
+        rows += [(factor, s, usd(part)) for s, part in (*mine[:MOST_OF_FACTOR], *more)]
+    rows.append(("this plan", "", usd(bridge.usd)))
+    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
+
+
 def _cheaper(found: Findings) -> Table:
     """What one change would save, the plan worked out anew."""
     rows: Rows = [
@@ -330,7 +343,7 @@ def _cheaper(found: Findings) -> Table:
         for one in found.cheaper
     ]
     heads: Heads = ("One change", "Which gives up", *map(number, ("To approve", "Saves")), "Over budget then")
-    return table("What would cost less, each by itself, the whole plan worked out anew", heads, rows)
+    return table("What would cost less, each by itself", heads, rows)
 
 
 def _further(found: Findings) -> Iterator[Table]:
@@ -504,8 +517,9 @@ def _supply(answer: Answer) -> Table:
             if any(counts):
                 in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))
-    counted = ("Needed", "of it spare", "Owned", "Committed", "To buy", "Idle", "In use at p50, mean", "at the peak")
-    return table(f"Supply at {answer.plan.policy.plan_at}", ("Quarter", "Machine", *map(number, counted)), rows)
+    counted = ("Needed", "Spare", "Owned", "Committed", "To buy", "Idle", "Mean use", "Peak")
+    title = f"Supply at {answer.plan.policy.plan_at}; spare ones are of those needed; use is of places, at p50"
+    return table(title, ("Quarter", "Machine", *map(number, counted)), rows)
 
 
 def _commitments(found: Findings) -> Table:

@@ -290,7 +290,7 @@ def _since(whole: Findings) -> Record:
             "p50_usd": found.last_usd,
             "now_p50_usd": found.usd,
         },
-        "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
+        "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in found.of_services.items()],
     }
 
 

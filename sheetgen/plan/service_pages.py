@@ -17,7 +17,7 @@ from sheetgen.report.page import NONE, Table, Text, joined, table, words
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE, listed
 
 NAMED = 3  # services in a sentence
-SHARED = "shared: spare and idle machines; owned and committed ones beyond the price of what is bought, or below it"
+SHARED = "shared: spare, idle, and what is paid anyway beyond its price"
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
 
 

@@ -32,13 +32,14 @@ from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
 
 
-def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
-    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
+def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardware: Hardware | None = None) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`; hardware: what it is on,
+    where that is not to be chosen."""
     plan = replace(plan, base=())
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    every = placed(plan, rates, at_once, _months(plan), timed, kept)
-    return min((_bought(plan, grid, hardware, timed) for hardware in every), key=_mean_usd)
+    every = [hardware] if hardware else placed(plan, rates, at_once, _months(plan), timed, kept)
+    return min((_bought(plan, grid, one, timed) for one in every), key=_mean_usd)
 
 
 def _mean_usd(answer: Answer) -> float:

@@ -27,7 +27,7 @@ from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 TRIES = 60  # services that are put together to begin with: all types for few services, one for many
-AT_ONCE = 2_000_000  # numbers of the ways that are counted together
+AT_ONCE = 300_000  # numbers of the ways that are counted together
 SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
 
 
