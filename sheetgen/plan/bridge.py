@@ -140,9 +140,8 @@ def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
 
 
-def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
-    """What makes the difference between the last plan and this one; said_usd: what this one's JSON says that it costs,
-    where it was made on another day."""
+def bridge(last: Last, plan: Plan, said: float) -> Bridge:
+    """What makes the difference between the last plan and this one, which costs what is `said`."""
     old = last.plan
     changed = {name: one for name in IN_TURN if (one := changes(name, old, plan)).is_any}
     ids: tuple[str | None, ...] = (*dict.fromkeys(one.id for one in (*plan.services, *old.services)), None)
@@ -157,7 +156,6 @@ def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
         return numpy.array([of_services.get(name, 0.0) for name in ids])
 
     found, before, after = shapley([*changed], spend)
-    said = float(after.sum()) if said_usd is None else said_usd
     usd: dict[tuple[str, str | None], float] = {}
     for name, part in found.items():
         of_services = changed[name].shared_out(part, ids)
@@ -176,9 +174,9 @@ def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
 
 def spend_by_service(plan: Plan, kept: Loads | None = None) -> dict[str | None, float]:
     """The same by service, and under none what services share."""
-    answer = solved_plan(plan, timed=False, kept=kept)
-    *of_services, shared = answer.spend_parts(CASE["p50"])
-    return {**{one.id: usd for one, usd in zip(plan.services, of_services, strict=True)}, None: shared}
+    answer, case = solved_plan(plan, timed=False, kept=kept), CASE["p50"]
+    found: dict[str | None, float] = {one.id: answer.part_usd(s, case) for s, one in enumerate(plan.services)}
+    return found | {None: float(answer.of_owners[None][:, case].sum())}
 
 
 def shapley(names: Sequence[str], value: Callable[[frozenset[str]], Any]) -> tuple[dict[str, Any], Any, Any]:

@@ -42,7 +42,10 @@ def cheaper(answer: Answer) -> tuple[Cheaper, ...]:
     """The changes that make the plan cheaper, what saves most first."""
     kept: Loads = {}
     tried = [_worth(answer, *way, kept=kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
-    tried += [_worth(answer, *way, hardware=answer.hardware) for way in _policies(answer.plan)]
+    for what, gives_up, plan in _policies(answer.plan):
+        same = plan.policy.purchase == answer.plan.policy.purchase  # machines have its price
+        hardware = answer.hardware if same else None
+        tried.append(_worth(answer, what, gives_up, plan, hardware=hardware))
     return tuple(sorted(filter(None, tried), key=lambda one: -one.saves_usd))
 
 

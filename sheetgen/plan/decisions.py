@@ -182,7 +182,8 @@ def orders(answer: Answer) -> Iterator[Decision]:
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
             more = float(ordered[q]) if one.buying.term else now - before
             if more > 0:
-                paid = _paid_months(one, gaps, answer.rented_shares[t], q, before, more)
+                at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
+                paid = _paid_months(one, gaps, answer.rented_shares[t], q, before, at_its_price)
                 found = _order(
                     answer, one, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
@@ -226,15 +227,17 @@ def _bases(answer: Answer) -> Iterator[Decision]:
         )
 
 
-def _paid_months(one: Type, gaps: Sequence[float], shares: Any, first: int, low: float, count: float) -> list[float]:
-    """By quarter at whose price the months of so many machines that are ordered for a quarter are paid within the
-    plan: those of a term at that quarter's; others, which are those above `low`, for the hours in which they are
-    rented, until fewer are needed. shares: of the hours, by quarter and machine."""
+def _paid_months(
+    one: Type, gaps: Sequence[float], shares: Any, first: int, low: float, at_its_price: float
+) -> list[float]:
+    """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
+    of a term at that quarter's; others, which are those above `low`, for the hours in which they are rented, until
+    fewer are needed. shares: of the hours, by quarter and machine."""
     paid = [0.0] * len(gaps)
     if one.buying.term:
-        paid[first] = count * MONTHS_IN_A_QUARTER * float(one.buying.paid[first].sum())
+        paid[first] = at_its_price
         return paid
-    left = count
+    left = float(gaps[first]) - low
     for q in range(first, len(gaps)):
         left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:

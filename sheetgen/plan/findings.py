@@ -61,7 +61,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         decided,
         tuple(unserved(answer)),
         last,
-        None if last is None else bridge(last, answer.plan),
+        None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
         tuple(checks(answer, decided)),
         cheaper(answer),
     )

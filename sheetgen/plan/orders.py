@@ -108,11 +108,24 @@ class Buying:
             orders[q] = ordered_instances(wanted[q], runs)
         return orders
 
+    def _moved(self, ordered: Any) -> Any:
+        """Of a term what is paid later than by whole quarters: an order in place of one that was there late begins, and
+        ends, on the day of the year on which that did."""
+        moved, n = numpy.zeros((len(ordered), *ordered.shape)), len(ordered)
+        first = self.first_there
+        if first < n and (late := self.missing[first]):
+            ends = ordered[: first + 1].sum(axis=0)
+            for q in range(first + self._term, n, self._term):
+                ends = numpy.minimum(ends, ordered[q])
+                moved[q, q] -= late * ends
+                moved[q, q + self._term : q + self._term + 1] += late * ends
+        return moved
+
     def machine_months(self, gap: Any, ordered: Any) -> Any:
         """By the quarter at whose price they are paid, by quarter and case: months of machines. Without a term a
         quarter has its own price, and machines that are not there are not paid."""
         if self.term is not None:
-            return MONTHS_IN_A_QUARTER * self.paid[..., None] * ordered[:, None]
+            return MONTHS_IN_A_QUARTER * (self.paid[..., None] * ordered[:, None] + self._moved(ordered))
         return _at_own_price(self.there(gap))
 
     def there(self, gap: Any) -> Any:

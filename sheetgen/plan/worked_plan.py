@@ -104,17 +104,6 @@ class Answer:
         of_base = float(self.supply["base_usd"][..., self.case].sum())
         return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
 
-    def spend_parts(self, z: int) -> list[float]:
-        """What all quarters cost, by service; and last what services share: what is committed or owned, and machines
-        that none of them fills. A service has of what is bought of its machines the part that it fills."""
-        filled = self.services["machines"][..., z]
-        of_type = self.grid.spread("type", ("service", "quarter")).astype(int)
-        usd = (self.supply["bought_usd"] + self.supply["cover_usd"])[..., z]
-        whole = numpy.array([(filled * (of_type == t)).sum(axis=0) for t in range(len(self.types))])
-        at = of_type, numpy.arange(filled.shape[1])
-        parts = (ratio(filled, whole[at]) * usd[at]).sum(axis=1) if len(whole) else numpy.zeros(len(filled))
-        return [*map(float, parts), float(self.money["spend_usd"][:, z].sum() - parts.sum())]
-
     def left_usd(self, q: int) -> tuple[float, float]:
         """What the budget of a quarter leaves at p50 and at p90."""
         left = self.money["budget_left_usd"]

@@ -53,7 +53,7 @@ def plan(data: dict[str, Any]) -> Plan:
 def since(old: Plan, new: Plan) -> tuple[Bridge, float, float]:
     """The bridge, and what both plans cost at p50."""
     said, now = (spend_usd(each) for each in (old, new))
-    return bridge(Last(old, said, "old"), new), said, now
+    return bridge(Last(old, said, "old"), new, now), said, now
 
 
 def some_plan(dice: random.Random) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def test_old_prices_are_a_part(tmp_path: Path) -> None:
     file = tmp_path / "last.json"
     file.write_text(json.dumps(known | {"prices": dearer, "money": money}))
     new = plan(data)
-    found = bridge(last_of(record_of_file(file), str(file), CATALOG), new)
+    found = bridge(last_of(record_of_file(file), str(file), CATALOG), new, spend_usd(new))
     assert [*found.parts] == ["price"]
     assert found.parts["price"] == pytest.approx(-found.usd, abs=0.01)
     assert listed_prices(new) == known["prices"]

@@ -198,13 +198,22 @@ def reckoned(data: dict[str, Any], answer: Answer, z: int) -> Reckoning:
                 still = sum(m for p, m in runs if q < max(p, first_there) + quarters_of_term)
                 if asked[q] > still:
                     runs.append((q, asked[q] - still))
+            # Orders in place of those that came late begin when these end, within a quarter.
+            came_late = sum(m for p, m in runs if p <= first_there)
             for p, machines in runs:
                 begins = max(p, first_there)
-                left = float(quarters_of_term)
-                for q in range(begins, n):
-                    paid = min(left, 1 - gone[q] if q == begins else 1.0)
-                    usd[q] += machines * month[p] * 3 * paid
-                    left -= paid
+                follows = p > first_there and (p - first_there) % quarters_of_term == 0
+                came_late = min(came_late, machines) if follows else came_late
+                for part, unpaid in (
+                    ((came_late, gone[first_there]), (machines - came_late, 0.0))
+                    if follows
+                    else ((machines, gone[begins] if begins < n else 1.0),)
+                ):
+                    left = float(quarters_of_term)
+                    for q in range(begins, n):
+                        paid = min(left, 1 - unpaid if q == begins else 1.0)
+                        usd[q] += part * month[p] * 3 * paid
+                        left -= paid
                 bound[p] += machines * month[p] * 3 * quarters_of_term
             placed[name] = [float(sum(m for p, m in runs if p == q)) for q in range(n)]
         else:
