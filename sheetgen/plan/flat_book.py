@@ -697,8 +697,12 @@ class _Sheets:
                 continue
             counts = self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
-            for z, count in enumerate(counts):
-                self._derived(sheet, row, 16 + z, _times, count, month)
+            if plan.rents_by_hour or plan.base:  # its machines' hours, and a base at the price of its term
+                for z, quantile in enumerate(line):
+                    self._value(sheet, row, 16 + z, quantile["monthly_usd"], USD, of_money=True)
+            else:
+                for z, count in enumerate(counts):
+                    self._derived(sheet, row, 16 + z, _times, count, month)
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from amounts import amount
+from plan_books import workbook_of
+from plan_edits import differ
+from recalculation import compare, poison, recalculate_with_formualizer
+from workbook_cells import values
 
 from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
+from sheetgen.plan.findings import findings
 from sheetgen.plan.hours import base_orders, break_even_hours, missing_by_hour, needed_shares
 from sheetgen.plan.profile import SHARES
 from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import stated_demand
@@ -276,3 +283,28 @@ def test_a_profile_never_costs_more_than_its_peak_and_more_demand_never_less() -
         assert sum(usd(answer, 2)) <= sum(usd(held, 2)) + 0.01, (services, more)
         twice = worked(with_demand(services, 2), 4, **more)
         assert sum(usd(answer, 2)) <= sum(usd(twice, 2)) + 0.01, (services, more)
+
+
+@pytest.mark.parametrize("buy", ["mix", "on-demand"])
+def test_the_workbook_recalculates(buy: str, tmp_path: Path) -> None:
+    services = [
+        {"id": "chat", "demand": {"requests": {"per_day": 800_000}}, "model": "8b", "profile": "business"},
+        {"id": "api", "demand": {"requests": 20}, "model": "8b"},
+        {"id": "batch", "demand": {"tokens": {"per_day": 1e8, "of": "output"}}, "model": "8b", "profile": "night"},
+    ]
+    found = findings(solved_plan(stated(services, 3, supply=ONLY, policy={"buy": buy})))
+    path = tmp_path / "plan.xlsx"
+    path.write_bytes(workbook_of(found))
+    poison(path, tmp_path / "poisoned.xlsx")
+    result = compare(path, recalculate_with_formualizer(tmp_path / "poisoned.xlsx", tmp_path / "out.xlsx"))
+    assert not result.mismatches, str(result)
+    assert not differ(found.answer, values(path))
+    known, shown = record_of(found), values(path)
+    of_services = [one["monthly_usd"] for one in known["services"] if one["quantile"] == "p90"]
+    assert [shown["Services", f"S{5 + i}"] for i in range(len(of_services))] == pytest.approx(of_services)
+    assert sum(one["base"] for one in known["supply"]) > 0 if buy == "mix" else known["cheaper"]
+    # Orders, and what is paid anyway, are the money.
+    orders = sum(one["usd"] for one in known["decisions"] if one["what"] == "order")
+    assert orders == pytest.approx(sum(one["p90_usd"] for one in known["money"]))
+    parts = sum(usd for one in known["services"] if one["quantile"] == "p90" for usd in [3 * one["monthly_usd"]])
+    assert parts == pytest.approx(orders)  # nothing is idle or spare
