@@ -193,7 +193,11 @@ def orders(answer: Answer) -> Iterator[Decision]:
                     found, first_late = replace(found, shed=tuple(rows)), False
                 if one.buying.term:
                     ends = q - one.buying.term
-                    again = f"as {ordered[ends]:g} of {plan.quarters[ends]} end" if ends >= 0 and ordered[ends] else ""
+                    again = (
+                        f"as the term of {ordered[ends]:g} from {plan.quarters[ends]} ends"
+                        if ends >= 0 and ordered[ends]
+                        else ""
+                    )
                     binds = more * MONTHS_IN_A_QUARTER * one.buying.term * float(months[t, q])
                     found = replace(found, binds_usd=binds, about=found.about or again)
                 yield replace(found, machine_months=tuple(paid))

@@ -31,7 +31,8 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE, LINES_OF_A_DECISION = 26, 2  # money's rows and decisions; the others follow on the next page
+LINES_ON_FIRST_PAGE = 33  # of money and decisions; further decisions follow on the next page
+LINE_OF_WORDS, LINE_OF_OWNERS = 28, 12  # characters, of a decision's
 MOST_OF_FACTOR = 5  # services whose part of a factor is said
 NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
@@ -101,7 +102,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
     in_order = [one for one, is_other in in_lines(found.decisions) if not is_other]
     money = _money(found)
-    lines = itertools.accumulate(LINES_OF_A_DECISION * len(one.ways) for one in in_order)
+    lines = itertools.accumulate(_lines(_decisions(found, [one], "")) for one in in_order)
     n_first = max(FIRST_DECISIONS, sum(n <= LINES_ON_FIRST_PAGE - len(money.rows) for n in lines))
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     page = PlanPage(
@@ -397,6 +398,12 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
     amounts = map(number, ("$", "$ of a quarter's delay"))
     heads: Heads = ("By", "Sign", "What", "Needed from", "Owner", *amounts, "In words")
     return table(title, heads, rows)
+
+
+def _lines(decided: Table) -> int:
+    """How many lines a table of decisions takes, about; two for the name of a machine."""
+    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[4])) / LINE_OF_OWNERS) for row in decided.rows)
+    return sum(max(2, *map(math.ceil, one)) for one in lengths)
 
 
 def sign(plan: Plan, one: Decision, is_other: bool) -> str:

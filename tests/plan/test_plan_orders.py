@@ -73,8 +73,8 @@ def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
     assert orders == [
         (3, "2027-01-01", None),
         (1, "2027-04-01", None),
-        (1, "2028-01-01", "as 3 of 2027-Q1 end"),
-        (1, "2028-04-01", "as 1 of 2027-Q2 end"),
+        (1, "2028-01-01", "as the term of 3 from 2027-Q1 ends"),
+        (1, "2028-04-01", "as the term of 1 from 2027-Q2 ends"),
     ]
     assert of_all(found, "bound_usd") == pytest.approx([12 * first, 4 * second, 0, 0, 4 * fifth, 4 * sixth])
 

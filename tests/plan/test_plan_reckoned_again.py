@@ -255,7 +255,7 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         seen["no term"] += not has_term
         seen["late"] += any(one.late for one in decided)
         seen["cover"] += any(again.late)
-        seen["anew"] += any("of 2027" in one.about for one in decided)
+        seen["anew"] += any("from 2027" in one.about for one in decided)
         seen["idle"] += has_term and bool((answer.supply["idle"] > 0).any())
         seen["owned"] += "owned" in data["supply"]
     assert min(seen.values()) > 3, seen
