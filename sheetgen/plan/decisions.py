@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
-from sheetgen.plan.schema import Committed, Owned
+from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import term
@@ -100,10 +100,12 @@ def two_ways(plan: Plan, found: Sequence[Decision]) -> Iterator[Decision]:
     for one in found:
         if one.what in IN_PLACE_OF_ORDERS:
             others[one.instance, plan.quarter_of(one.needed_from)].append(one)
-    ordered = {(one.instance, plan.quarter_of(one.needed_from)) for one in found if one.what == "order"}
+    of_mix = plan.policy.buy == MIX  # whose base is ordered for a term already
+    orders = [one for one in found if one.what == "order" and not (of_mix and one.purchase in QUARTERS_OF_TERM)]
+    ordered = {(one.instance, plan.quarter_of(one.needed_from)) for one in orders}
     for one in found:
         at = one.instance, plan.quarter_of(one.needed_from)
-        if one.what == "order":
+        if one in orders:
             other: Decision | None = None
             for way in sorted(others[at], key=lambda way: way.saves_usd or -math.inf):
                 other = replace(way, other=other)
@@ -158,7 +160,7 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
             if not late * one.buying.unserved[q]:
                 continue
             filled = {
-                s: float(answer.services["machines"][s, q, case])
+                s: float(answer.services["peak_machines"][s, q, case])
                 for s in range(len(plan.services))
                 if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == one.instance
             }
