@@ -355,8 +355,27 @@ def _further(found: Findings) -> Iterator[Table]:
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
+    if found.served:
+        yield _served(found)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
+
+
+def _served(found: Findings) -> Table:
+    """How much of each service a limit that does not hold is enough for."""
+    plan = found.answer.plan
+    rows: Rows = [
+        (
+            str(plan.quarters[one.quarter]),
+            one.limit,
+            plan.services[one.service].id,
+            cell(one.share, PERCENT),
+            usd(math.nan if one.next_usd is None else one.next_usd),
+        )
+        for one in found.served
+    ]
+    heads: Heads = ("Quarter", "Limit", "Service", *map(number, ("Of its demand", "The next step costs, $")))
+    return table("What can be served within the limits, by priority", heads, rows)
 
 
 def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:

@@ -52,6 +52,16 @@ def record_of(found: Findings) -> Record:
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
+        "served": [
+            {
+                "quarter": str(plan.quarters[one.quarter]),
+                "limit": one.limit,
+                "service": plan.services[one.service].id,
+                "share": plain(one.share),
+                "next_usd": plain(one.next_usd),
+            }
+            for one in found.served
+        ],
         "prices": listed_prices(plan),
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }
