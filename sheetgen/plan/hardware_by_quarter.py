@@ -227,7 +227,7 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_ho
 def _by_hour_usd(plan: Plan, at: At, there: Placed) -> float:
     """A month of a service by itself, of whose machines each is rented for the hours that need it."""
     week = plan.week
-    filled = there.by_hour(there.machines, week.over_peak[at]).reshape(2, -1)
+    filled = there.by_hour(week.over_peak[at])[0].reshape(2, -1)
     return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[at[1]]).mean()) * there.instance_month_usd
 
 

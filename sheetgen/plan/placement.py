@@ -47,8 +47,10 @@ class Placed:
         """What its replicas cost in the days in which those of before run beside them, at today's price."""
         return self.machines[BOUGHT] * self.instance_month_usd * move_days / DAYS_IN_A_MONTH
 
-    def by_hour(self, filled: Pair, over_peak: Any) -> Any:
-        """Machines that its replicas fill at p50 and at the quantile, each by kind of hour: whole replicas for so much
-        of the load. What a search goes by; what is planned is worked out from the loads of the hours."""
-        replicas = numpy.outer(filled, over_peak) * self.replicas_per_instance
-        return (numpy.ceil(numpy.round(replicas, 9)) / self.replicas_per_instance).ravel()
+    def by_hour(self, over_peak: Any) -> tuple[Any, Any, Any]:
+        """machines, safe_machines and half_machines at p50 and at the quantile, each by kind of hour: whole replicas
+        for so much of the load. What a search goes by; what is planned is worked out from the loads of the hours."""
+        pairs = numpy.array((self.machines, self.safe_machines, self.half_machines)) * self.replicas_per_instance
+        replicas = numpy.ceil(numpy.round(pairs[..., None] * over_peak, 9)).reshape(len(pairs), -1)
+        machines, safe, halves = replicas / self.replicas_per_instance
+        return machines, safe, halves

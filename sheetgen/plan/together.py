@@ -268,11 +268,10 @@ class _Search:
         spares, types = numpy.zeros((2, *self.committed.shape)), numpy.full(len(self.months), -1)
         enters = numpy.zeros(len(self.months))
         for (s, q), one in places.items():
-            t, load = self.place[one.instance], self.over_peak[s, q]
-            types[q] = t
-            machines[0, :, t, q] = one.by_hour(one.machines, load)
-            machines[1 : 1 + lost, :, t, q] = one.by_hour(one.safe_machines, load)
-            machines[-1, :, t, q] = one.by_hour(one.half_machines, load)
+            t = types[q] = self.place[one.instance]
+            filled, safe, halves = one.by_hour(self.over_peak[s, q])
+            machines[0, :, t, q], machines[-1, :, t, q] = filled, halves
+            machines[1 : 1 + lost, :, t, q] = safe
             if lost:
                 spares[:, t, q] = 1 / one.replicas_per_instance, zone_share
             enters[q] = moving_usd(self.plan, one, self.months[q])

@@ -53,7 +53,7 @@ def states_peak_hour(demand: Demand) -> bool:
     return any(of is not None and "peak_hour_share" in of.model_fields_set for of in every)
 
 
-WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 6, 2
+WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 4, 1
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Week:
     @cached_property
     def in_blocks(self) -> tuple[Any, Any]:
         """By service, quarter and block of hours the mean load over that of the peak, and by quarter the blocks' shares
-        of the week: six of a working day of UTC, and two of the weekend. For searches; the kinds, where those are no
+        of the week: four of a working day of UTC, and the weekend. For searches; the kinds, where those are no
         more."""
         if self.over_peak.shape[-1] <= BLOCKS_OF_DAY + BLOCKS_OF_WEEKEND:
             return self.over_peak, self.shares
