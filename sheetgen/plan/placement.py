@@ -50,7 +50,12 @@ class Placed:
     def by_hour(self, over_peak: Any) -> tuple[Any, Any, Any]:
         """machines, safe_machines and half_machines at p50 and at the quantile, each by kind of hour: whole replicas
         for so much of the load. What a search goes by; what is planned is worked out from the loads of the hours."""
-        pairs = numpy.array((self.machines, self.safe_machines, self.half_machines)) * self.replicas_per_instance
-        replicas = numpy.ceil(numpy.round(pairs[..., None] * over_peak, 9)).reshape(len(pairs), -1)
-        machines, safe, halves = replicas / self.replicas_per_instance
-        return machines, safe, halves
+        machines, safe, halves = (
+            (numpy.array(pair)[:, None] * over_peak).ravel()
+            for pair in (self.machines, self.safe_machines, self.half_machines)
+        )
+        return self._whole(machines), self._whole(safe), halves
+
+    def _whole(self, machines: Any) -> Any:
+        """What so much of them takes in whole replicas."""
+        return numpy.ceil(numpy.round(machines * self.replicas_per_instance, 9)) / self.replicas_per_instance
