@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.hardware_by_quarter import Loads
 from sheetgen.plan.orders import QUARTERS_OF_TERM
 from sheetgen.plan.schema import MIX, Policy, Redundancy, Service
 from sheetgen.plan.solve_plan import solved_plan
@@ -40,7 +39,7 @@ class Cheaper:
 
 def cheaper(answer: Answer) -> tuple[Cheaper, ...]:
     """The changes that make the plan cheaper, what saves most first."""
-    kept: Loads = {}
+    kept = dict(answer.hardware.loads)
     tried = [_worth(answer, *way, kept=kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
     for what, gives_up, plan in _policies(answer.plan):
         same = plan.policy.purchase == answer.plan.policy.purchase  # machines have its price

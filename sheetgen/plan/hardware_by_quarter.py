@@ -47,6 +47,7 @@ class Hardware:
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
+    loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def placed(
         where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
         where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
         if all(where != other.placed for other in found):
-            found.append(Hardware(where, speed, nothing, by_itself))
+            found.append(Hardware(where, speed, nothing, by_itself, known))
     return found
 
 

@@ -450,6 +450,8 @@ def _shed(answer: Answer, one: Decision) -> Iterator[Text]:
         yield words(f"{{}} of {name} not served from {each.first} to {each.last}", share)
     if n := len(one.shed[NAMED:]):
         yield f"and {n} more"
+    if one.shed:
+        yield "each day of waiting is a day more"
 
 
 def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -95,19 +95,36 @@ def _alternatives(
 
 @dataclass(frozen=True)
 class _Filled:
-    """A service's machines, and by quarter its type, by position; -1 where it has none."""
+    """A service's machines by quarter, on one type each."""
 
-    # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x types x quarters.
-    machines: Any
-    spares: Any  # (machines of its largest replica, its share of zones) x types x quarters
-    types: Any
-    enters_usd: Any  # by quarter what it costs to come there
+    # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x quarters.
+    fills: Any
+    spares_of: Any  # (machines of its largest replica, its share of zones) x quarters
+    types: Any  # by position; -1 where it has none
+    enters_usd: Any  # what it costs to come there
+    n_types: int
+
+    @property
+    def machines(self) -> Any:
+        """What it fills by type, too: with types before the quarters."""
+        return self._by_type(self.fills)
+
+    @property
+    def spares(self) -> Any:
+        """What it spares by type, too."""
+        return self._by_type(self.spares_of)
+
+    def _by_type(self, values: Any) -> Any:
+        found = numpy.zeros((*values.shape[:-1], self.n_types, values.shape[-1]))
+        quarters = numpy.flatnonzero(self.types >= 0)
+        found[..., self.types[quarters], quarters] = values[..., quarters]
+        return found
 
     def but(self, other: _Filled, quarters: Any = True) -> _Filled:
         """These, and in the quarters of another, or some of them, those."""
         there = (other.types >= 0) & quarters
-        parts = ("machines", "spares", "types", "enters_usd")
-        return _Filled(*(numpy.where(there, getattr(other, name), getattr(self, name)) for name in parts))
+        parts = ("fills", "spares_of", "types", "enters_usd")
+        return replace(self, **{name: numpy.where(there, getattr(other, name), getattr(self, name)) for name in parts})
 
     @cached_property
     def moves(self) -> list[tuple[int, int]]:
@@ -257,25 +274,26 @@ class _Search:
 
     def _part_usd(self, one: _Filled) -> float:
         """What a service fills, at its price."""
-        filled = (one.machines[0] * self.weights[:, None, :]).sum(axis=0)
-        return float((filled @ self.months) @ self.month_usd)
+        filled = (one.fills[0] * self.weights).sum(axis=0)
+        return float((filled * self.months) @ self.month_usd[one.types])
 
     def _filled(self, places: Mapping[At, Placed]) -> _Filled:
         redundancy = self.plan.redundancy(next(iter(places))[0])
         lost = SURVIVES[redundancy.survive]
         zone_share = 1 / (redundancy.zones - 1) if lost == ZONE else 0
-        machines = numpy.zeros((len(SURVIVES) + 1, len(self.weights), *self.committed.shape))
-        spares, types = numpy.zeros((2, *self.committed.shape)), numpy.full(len(self.months), -1)
-        enters = numpy.zeros(len(self.months))
+        n_quarters = len(self.months)
+        fills = numpy.zeros((len(SURVIVES) + 1, *self.weights.shape))
+        spares, types = numpy.zeros((2, n_quarters)), numpy.full(n_quarters, -1)
+        enters = numpy.zeros(n_quarters)
         for (s, q), one in places.items():
-            t = types[q] = self.place[one.instance]
+            types[q] = self.place[one.instance]
             filled, safe, halves = one.by_hour(self.over_peak[s, q])
-            machines[0, :, t, q], machines[-1, :, t, q] = filled, halves
-            machines[1 : 1 + lost, :, t, q] = safe
+            fills[0, :, q], fills[-1, :, q] = filled, halves
+            fills[1 : 1 + lost, :, q] = safe
             if lost:
-                spares[:, t, q] = 1 / one.replicas_per_instance, zone_share
+                spares[:, q] = 1 / one.replicas_per_instance, zone_share
             enters[q] = moving_usd(self.plan, one, self.months[q])
-        return _Filled(machines, spares, types, enters)
+        return _Filled(fills, spares, types, enters, len(self.place))
 
     def _usd(self, machines: Any, spares: Any) -> Any:
         """What must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and at the
