@@ -44,7 +44,9 @@ def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]
     plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
     placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
     hardware = replace(answer.hardware, placed=placed)
-    with unittest.mock.patch("sheetgen.plan.solve_plan.placed", return_value=hardware):  # not what would be chosen now
+    with unittest.mock.patch(
+        "sheetgen.plan.solve_plan.placed", return_value=[hardware]
+    ):  # not what would be chosen now
         return solved_plan(plan)
 
 

@@ -47,10 +47,10 @@ OF_SERVICE = {
     CLASS_MIX: ("allowed",),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
-OF_USERS = ("demand", "growth", "stated_for")
+OF_USERS = ("demand", "profile", "working_days", "time_zone", "growth", "stated_for")
 OF_POLICY = {
     ENGINE: ("measured",),
-    CLASS_MIX: ("buy",),
+    CLASS_MIX: ("buy", "start_minutes"),
     HEADROOM: (
         "plan_at",
         "headroom_fraction",

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sheetgen.errors import SheetgenError
-from sheetgen.plan.schema import Policy, Redundancy, Service
+from sheetgen.plan.orders import QUARTERS_OF_TERM
+from sheetgen.plan.schema import MIX, Policy, Redundancy, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
+from sheetgen.units import ON_DEMAND
 
 MOST = 4  # services that are tried: those that cost most
 WIDE = ("bf16", "fp16", "fp32")
@@ -39,7 +41,10 @@ def cheaper(answer: Answer) -> tuple[Cheaper, ...]:
     """The changes that make the plan cheaper, what saves most first."""
     kept = dict(answer.hardware.loads)
     tried = [_worth(answer, *way, kept=kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
-    tried += [_worth(answer, *way, hardware=answer.hardware) for way in _policies(answer.plan)]
+    for what, gives_up, plan in _policies(answer.plan):
+        same = plan.policy.purchase == answer.plan.policy.purchase  # machines have its price
+        hardware = answer.hardware if same else None
+        tried.append(_worth(answer, what, gives_up, plan, hardware=hardware))
     return tuple(sorted(filter(None, tried), key=lambda one: -one.saves_usd))
 
 
@@ -86,6 +91,9 @@ def _policies(plan: Plan) -> Iterator[tuple[str, str, Plan]]:
         if getattr(plan.policy, name):
             policy: Policy = plan.policy.model_copy(update={name: type(getattr(plan.policy, name))(0)})
             yield f"{name}: 0", gives_up, replace(plan, policy=policy)
+    if not plan.week.is_flat and plan.policy.buy in (ON_DEMAND, *QUARTERS_OF_TERM):
+        gives_up = "its base is bound for a term, and what is above it may be sold out in an hour that needs it"
+        yield f"buy: {MIX}", gives_up, replace(plan, policy=plan.policy.model_copy(update={"buy": MIX}))
 
 
 def _survives(plan: Plan, update: dict[str, str | float], level: int = 0) -> Plan:

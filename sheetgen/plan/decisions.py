@@ -8,9 +8,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
-from sheetgen.plan.schema import Committed, Owned
+from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import term
@@ -99,10 +100,12 @@ def two_ways(plan: Plan, found: Sequence[Decision]) -> Iterator[Decision]:
     for one in found:
         if one.what in IN_PLACE_OF_ORDERS:
             others[one.instance, plan.quarter_of(one.needed_from)].append(one)
-    ordered = {(one.instance, plan.quarter_of(one.needed_from)) for one in found if one.what == "order"}
+    of_mix = plan.policy.buy == MIX  # whose base is ordered for a term already
+    orders = [one for one in found if one.what == "order" and not (of_mix and one.purchase in QUARTERS_OF_TERM)]
+    ordered = {(one.instance, plan.quarter_of(one.needed_from)) for one in orders}
     for one in found:
         at = one.instance, plan.quarter_of(one.needed_from)
-        if one.what == "order":
+        if one in orders:
             other: Decision | None = None
             for way in sorted(others[at], key=lambda way: way.saves_usd or -math.inf):
                 other = replace(way, other=other)
@@ -157,7 +160,7 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
             if not late * one.buying.unserved[q]:
                 continue
             filled = {
-                s: float(answer.services["machines"][s, q, case])
+                s: float(answer.services["peak_machines"][s, q, case])
                 for s in range(len(plan.services))
                 if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == one.instance
             }
@@ -172,6 +175,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
     """What must be bought more of than in the quarter before, or anew as a term ends, and what is given back."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
     lost = [*unserved(answer)]
+    yield from _bases(answer)
     for t, one in enumerate(answer.types):
         gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))
         mine = [each for each in lost if each.instance == one.instance]
@@ -180,7 +184,8 @@ def orders(answer: Answer) -> Iterator[Decision]:
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
             more = float(ordered[q]) if one.buying.term else now - before
             if more > 0:
-                paid = _paid_months(one, gaps, q, before, answer.machine_months[t][q, :, answer.case].sum())
+                at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
+                paid = _paid_months(one, gaps, answer.rented_shares[t], q, before, at_its_price)
                 found = _order(
                     answer, one, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
@@ -203,9 +208,37 @@ def orders(answer: Answer) -> Iterator[Decision]:
                 yield Decision("release", one.instance, -more, one.buying.purchase, first, first, 0.0, False, None)
 
 
-def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, at_its_price: float) -> list[float]:
+def _bases(answer: Answer) -> Iterator[Decision]:
+    """What a mix buys for a term."""
+    plan = answer.plan
+    for one in plan.base:
+        first, runs = plan.first_day(plan.quarters[one.first]), one.runs(len(plan.quarters))
+        quarter_usd = one.count * one.month_usd * MONTHS_IN_A_QUARTER
+        ended = sum(
+            each.count for each in plan.base if each.instance == one.instance and each.first + each.term == one.first
+        )
+        day = order_by(plan, first, lead_days(plan, one.purchase))
+        yield Decision(
+            "order",
+            one.instance,
+            one.count,
+            one.purchase,
+            day,
+            first,
+            quarter_usd * len(runs),
+            False,
+            None,
+            f"base of the mix{f', as {ended} of it end' if ended else ''}",
+            binds_usd=quarter_usd * one.term,
+        )
+
+
+def _paid_months(
+    one: Type, gaps: Sequence[float], shares: Any, first: int, low: float, at_its_price: float
+) -> list[float]:
     """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
-    of a term at that quarter's; others, which are those above `low`, until fewer are needed."""
+    of a term at that quarter's; others, which are those above `low`, for the hours in which they are rented, until
+    fewer are needed. shares: of the hours, by quarter and machine."""
     paid = [0.0] * len(gaps)
     if one.buying.term:
         paid[first] = at_its_price
@@ -215,7 +248,8 @@ def _paid_months(one: Type, gaps: Sequence[float], first: int, low: float, at_it
         left = min(left, float(gaps[q]) - low)  # those given back once are another order's
         if left <= 0:
             break
-        paid[q] = left * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
+        rented = float(shares[q, int(low) : int(low + left)].sum())
+        paid[q] = rented * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
     return paid
 
 

@@ -15,6 +15,7 @@ from sheetgen.plan.commitments import Commitment, commitments, renewal_usd
 from sheetgen.plan.decisions import Decision, Unserved, decisions, in_order, order_by, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.orders import QUARTERS_OF_TERM, lead_days
+from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
@@ -47,6 +48,7 @@ class Findings:
     bridge: Bridge | None
     checks: tuple[Check, ...]
     cheaper: tuple[Cheaper, ...]
+    served: tuple[Served, ...]  # where a budget or a quota does not hold
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
@@ -64,6 +66,7 @@ def findings(answer: Answer, last: Last | None = None) -> Findings:
         None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
         tuple(checks(answer, decided)),
         cheaper(answer),
+        tuple(served(answer)),
     )
 
 
@@ -118,7 +121,7 @@ def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
     known = {
         "service_month_usd": usd,
         "requests_per_second": rate,
-        "mean_over_peak": answer.mean_shares[s],
+        "mean_over_peak": float(answer.mean_shares[s, q]),
         "tokens_per_request": request.input_tokens + request.output_tokens,
         "hours_per_month": answer.plan.prices.hours_per_month,
         **cost.CONSTANTS,

@@ -320,7 +320,7 @@ class _Sheets:
         for here, (name, value) in enumerate(constants.items(), row + 1):
             cell, label = Cell(value, "fixed", FACTOR), name.replace("_", " ").capitalize()
             inputs[name] = sheet.put(here, P10, cell, f"calc_{name}", label=label)
-        here, buy = row + 1 + len(constants), self.plan.policy.buy
+        here, buy = row + 1 + len(constants), self.plan.policy.purchase
         for name, label, is_committed in (
             ("bought_hours", f"Hours paid of a machine bought {buy}", int(PURCHASES[buy].committed)),
             ("committed_hours", "Hours paid of one that is committed", 1),
@@ -348,7 +348,7 @@ class _Sheets:
             place = self.top_of_parts + 2 + q, 1
             self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
-        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.buy})", heads)
+        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
         for here, instance in enumerate(self.listed, row + 2):
             sheet.text(here, 0, instance, "label")
@@ -545,7 +545,13 @@ class _Sheets:
                     sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = [
                         self._bought_usd(
-                            sheet, row, 11 + z, machine.instance, paid[t][:, q, z], 4 + z * len(self.quarters)
+                            sheet,
+                            row,
+                            11 + z,
+                            machine.instance,
+                            paid[t][:, q, z],
+                            4 + z * (1 + len(self.quarters)),
+                            float(table["base_usd"][t, q, z]),
                         )
                         for z in CASE.values()
                     ]
@@ -622,15 +628,25 @@ class _Sheets:
         return sheet
 
     def _bought_usd(
-        self, sheet: Sheet, row: int, column: int, instance: str, months: Sequence[float], more: int = 0
+        self,
+        sheet: Sheet,
+        row: int,
+        column: int,
+        instance: str,
+        months: Sequence[float],
+        more: int = 0,
+        base_usd: float = 0.0,
     ) -> Ref:
-        """What machines cost of which so many months are paid at each quarter's price. more: hidden columns before."""
+        """What machines cost of which so many months are paid at each quarter's price, and those of a base at the price
+        of its term. more: hidden columns before."""
         left = (sheet.n_printed or 0) * 2 + more
         refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
         counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
         value = sum(float(count) * price.value for count, price in zip(months, prices.refs, strict=True))
-        flag = self.wiring.inputs["n_outdated"]
-        order = Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMPRODUCT({{1}},{{2}}))', flag, counts, prices)
+        flag, text = self.wiring.inputs["n_outdated"], "SUMPRODUCT({1},{2})"
+        of_base = [sheet.put(row, left + len(refs), Cell(base_usd, "off_page", USD))] if base_usd else []
+        text += "+{3}" if of_base else ""
+        order = Lookup.of(value + base_usd, f'IF({{0}}>0,"{PULL}",{text})', flag, counts, prices, *of_base)
         sheet.status_cells.append((row, column))
         return sheet.link(row, column, order, USD, "computed", lock="column")
 
@@ -681,8 +697,12 @@ class _Sheets:
                 continue
             counts = self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
-            for z, count in enumerate(counts):
-                self._derived(sheet, row, 16 + z, _times, count, month)
+            if plan.rents_by_hour or plan.base:  # its machines' hours, and a base at the price of its term
+                for z, quantile in enumerate(line):
+                    self._value(sheet, row, 16 + z, quantile["monthly_usd"], USD, of_money=True)
+            else:
+                for z, count in enumerate(counts):
+                    self._derived(sheet, row, 16 + z, _times, count, month)
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)

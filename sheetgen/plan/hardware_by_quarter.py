@@ -147,8 +147,9 @@ KNOWN = (
 
 def placed(
     plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True, kept: Loads | None = None
-) -> Hardware:
-    """Where every service runs. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
+) -> list[Hardware]:
+    """Where every service runs: as is cheapest for its peak, and where services have hours of their own also as is
+    cheapest for those. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
     month's price stands for until the next. Not timed, it is not said how fast that is; kept: loads of plans that were
     worked out before, at the same prices, to which this one's are added."""
     keys: dict[At, Key] = {}
@@ -181,48 +182,63 @@ def placed(
         known |= zip((whole[at] for at in many), _loads(solutions[key], many, case), strict=True)
     loads = {at: known[one] for at, one in whole.items()}
     nothing = {at: load.verdict for at, load in loads.items() if load.pick is None}
-    offers = dict[At, int]()
-    for s in range(len(plan.services)):
-        offers |= _alone(plan, {at: load for at, load in loads.items() if at[0] == s and at not in nothing}, months)
-    gone, moves = _together(plan, loads, offers, months)
-    _pack(loads, keys, offers)
-    speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
-    for key, one in solutions.items() if timed else ():
-        mine = [at for at in wanted[key] if at in offers]
-        speed |= dict(_speeds(one, mine, offers))
-        for at in mine:
-            alone = loads[at].pick
-            assert alone is not None
-            by_itself[at] = one.solved.candidate(alone).instance
-    where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
-    where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
-    return Hardware(where, speed, nothing, by_itself, known)
+    found: list[Hardware] = []
+    for by_hour in (False, True) if plan.rents_by_hour else (False,):
+        offers = dict[At, int]()
+        for s in range(len(plan.services)):
+            mine = {at: load for at, load in loads.items() if at[0] == s and at not in nothing}
+            offers |= _alone(plan, mine, months, by_hour)
+        gone, moves = _together(plan, loads, offers, months, by_hour)
+        _pack(loads, keys, offers)
+        speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
+        for key, one in solutions.items() if timed else ():
+            here = [at for at in wanted[key] if at in offers]
+            speed |= dict(_speeds(one, here, offers))
+            for at in here:
+                alone = loads[at].pick
+                assert alone is not None
+                by_itself[at] = one.solved.candidate(alone).instance
+        where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
+        where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
+        if all(where != other.placed for other in found):
+            found.append(Hardware(where, speed, nothing, by_itself, known))
+    return found
 
 
-def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float]) -> dict[At, int]:
-    """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter those that cost
-    least over all quarters, moves counted."""
+def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_hour: bool) -> dict[At, int]:
+    """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter, and by hour of
+    all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
     picked = {load.offers.named[load.pick][0] for load in loads.values() if load.pick is not None}
     best: dict[str, tuple[float, tuple[int, ...]]] = {"": (0.0, ())}  # by the machine of the quarter before
     for at in sorted(loads):
         load, ways = loads[at], dict[str, tuple[float, tuple[int, ...]]]()
-        for name in sorted(picked & load.everywhere.keys()):
+        names = load.everywhere.keys() if by_hour else picked & load.everywhere.keys()
+        for name in sorted(names):
             is_pick = load.pick is not None and load.offers.named[load.pick][0] == name
             offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
             enters = moving_usd(plan, load.placed(offer), months[at[1]])
             usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
-            ways[name] = usd + load.usd(offer) * months[at[1]], (*way, offer)
+            month = _by_hour_usd(plan, at, load.placed(offer)) if by_hour else load.usd(offer)
+            near = 1 if name in picked else 1 + plan.policy.near_tie_fraction
+            ways[name] = usd + month * near * months[at[1]], (*way, offer)
         best = ways
     return dict(zip(sorted(loads), min(best.values())[1], strict=True))
 
 
+def _by_hour_usd(plan: Plan, at: At, there: Placed) -> float:
+    """A month of a service by itself, of whose machines each is rented for the hours that need it."""
+    week = plan.week
+    filled = there.by_hour(week.over_peak[at])[0].reshape(2, -1)
+    return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[at[1]]).mean()) * there.instance_month_usd
+
+
 def _together(
-    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], months: Sequence[float]
+    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], months: Sequence[float], by_hour: bool
 ) -> tuple[frozenset[At], dict[At, float]]:
     """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went, and
     what each move saves."""
     here = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
-    best, moves = together(plan, here, {at: loads[at].everywhere for at in offers}, months)
+    best, moves = together(plan, here, {at: loads[at].everywhere for at in offers}, months, by_hour)
     gone = frozenset(at for at, one in best.items() if one.instance != here[at])
     offers |= {at: best[at].offer for at in gone}
     return gone, moves

@@ -126,8 +126,16 @@ class Buying:
         quarter has its own price, and machines that are not there are not paid."""
         if self.term is not None:
             return MONTHS_IN_A_QUARTER * (self.paid[..., None] * ordered[:, None] + self._moved(ordered))
-        there = gap * (1 - numpy.array(self.missing))[:, None]
-        return MONTHS_IN_A_QUARTER * numpy.eye(len(gap))[..., None] * there[:, None]
+        return _at_own_price(self.there(gap))
+
+    def there(self, gap: Any) -> Any:
+        """Without a term: months of the machines while they are there."""
+        return MONTHS_IN_A_QUARTER * gap * (1 - numpy.array(self.missing))[:, None]
+
+
+def _at_own_price(machine_months: Any) -> Any:
+    """Months of machines by quarter and case, each at the price of its quarter: by the quarter at whose price first."""
+    return numpy.eye(len(machine_months))[..., None] * machine_months[:, None]
 
 
 def lead_days(plan: Plan, what: str) -> float:
@@ -159,7 +167,7 @@ def allowed_prices(plan: Plan, hardware: Hardware, instance: str) -> dict[str, f
         price = candidate.class_price(purchase)  # type: ignore[union-attr]
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
-        if price is not None and (may or purchase == plan.policy.buy):
+        if price is not None and (may or purchase == plan.policy.purchase):
             found[purchase] = price.usd_per_hour
     return found
 
@@ -201,6 +209,7 @@ class Bought:
     gap: Any
     machine_months: Any  # quarters at whose price, quarters, cases
     late: Any  # short of in the quarter's share that is missing
+    late_paid: Any  # of them those that a cover is paid for, on average over the hours
 
 
 def bought(one: Buying, short: Any, kept_gap: Any) -> Bought:
@@ -209,7 +218,16 @@ def bought(one: Buying, short: Any, kept_gap: Any) -> Bought:
     ordered = one.ordered(wanted) if one.term is not None else numpy.zeros(wanted.shape)
     gap = kept_gap if one.term is None else numpy.tensordot(one.running.T, ordered, axes=(1, 0))
     late = short * (numpy.array(one.missing) > 0)[:, None]
-    return Bought(ordered, gap, one.machine_months(gap, ordered), late)
+    return Bought(ordered, gap, one.machine_months(gap, ordered), late, late)
+
+
+def bought_by_hour(one: Buying, short: Any, gap: Any, weights: Any) -> Bought:
+    """The same of a type that is rented for the hours in which something needs it: by quarter, case and hour, as most
+    of an hour and as months of all. weights: of the hours."""
+    is_late = (numpy.array(one.missing) > 0)[:, None]
+    months = _at_own_price(one.there(gap @ weights))
+    most = gap.max(axis=-1)
+    return Bought(numpy.zeros(most.shape), most, months, short.max(axis=-1) * is_late, short @ weights * is_late)
 
 
 def shed(filled: Mapping[int, float], priorities: Sequence[float], available: float) -> dict[int, float]:

@@ -18,7 +18,7 @@ from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, spans, spent
 from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
 from sheetgen.plan.plan_currency import in_currency
-from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
+from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, owners_table, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.plan.stated_plan import Plan
@@ -239,7 +239,7 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
         ),
         table("", heads, rows),
         tuple(_uncertain(found)),
-        f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
+        f"{plan.policy.purchase} prices{f', the oldest of {days[0]}' if days else ''}",
     )
 
 
@@ -355,8 +355,27 @@ def _further(found: Findings) -> Iterator[Table]:
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
+    if found.served:
+        yield _served(found)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
+
+
+def _served(found: Findings) -> Table:
+    """How much of each service a limit that does not hold is enough for."""
+    plan = found.answer.plan
+    rows: Rows = [
+        (
+            str(plan.quarters[one.quarter]),
+            one.limit,
+            plan.services[one.service].id,
+            cell(one.share, PERCENT),
+            usd(math.nan if one.next_usd is None else one.next_usd),
+        )
+        for one in found.served
+    ]
+    heads: Heads = ("Quarter", "Limit", "Service", *map(number, ("Of its demand", "The next step costs, $")))
+    return table("What can be served within the limits, by priority", heads, rows)
 
 
 def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:
@@ -566,6 +585,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
             f"What is bought {policy.buy} is paid for {n_quarters} quarters at the price of its first one, used or "
             "not; orders are placed anew as terms end, for what is short then."
         )
+    yield from _hours(found.answer)
     yield words(
         "Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
         cell(policy.headroom_fraction, PERCENT),
@@ -617,6 +637,30 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 
+def _hours(answer: Answer) -> Iterator[Text]:
+    """The hours of services that have some of their own, and what following them saves."""
+    plan, saved = answer.plan, float(answer.saved_by_hour_usd.sum())
+    profiled = [f"{one.id} in {one.time_zone}" for one in plan.services if one.profile is not None]
+    if profiled:
+        more = f" and {len(profiled) - NAMED} more" if len(profiled) > NAMED else ""
+        yield (
+            f"The load follows the hours of {', '.join(profiled[:NAMED])}{more}, with clocks as in mid-quarter; a week "
+            "stands for the quarter."
+        )
+    if plan.rents_by_hour:
+        yield words(
+            "Machines are rented for the hours that need them, each from {} minutes before: {} less than with the peak "
+            "held in all hours.",
+            cell(plan.start_minutes, FACTOR),
+            usd(saved),
+        )
+    if plan.policy.buy == MIX:
+        yield (
+            "The base of the mix is bought for a term: machines whose hours on demand would cost more, in its first "
+            f"quarter and over all of it, at {plan.policy.plan_at}. What is above it is on demand."
+        )
+
+
 def _growth(plan: Plan) -> Iterator[Text]:
     """How the bands of growth go on from quarter to quarter, where there are any."""
     banded = [one for one in plan.services if (of := one.growth and one.growth.per_quarter) and of.p10 < of.p90]
@@ -629,7 +673,7 @@ def _growth(plan: Plan) -> Iterator[Text]:
 
 def _places(answer: Answer) -> list[str]:
     """Each machine with the regions whose prices it has: of what is bought, and of other classes that may be used."""
-    bought = answer.plan.policy.buy
+    bought = answer.plan.policy.purchase
     places = []
     for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
         prices = [

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy
 
 from sheetgen.question.market import Candidate
 from sheetgen.sizing.cost import HOURS_IN_A_MONTH
@@ -43,3 +46,16 @@ class Placed:
     def twice_usd(self, move_days: float) -> float:
         """What its replicas cost in the days in which those of before run beside them, at today's price."""
         return self.machines[BOUGHT] * self.instance_month_usd * move_days / DAYS_IN_A_MONTH
+
+    def by_hour(self, over_peak: Any) -> tuple[Any, Any, Any]:
+        """machines, safe_machines and half_machines at p50 and at the quantile, each by kind of hour: whole replicas
+        for so much of the load. What a search goes by; what is planned is worked out from the loads of the hours."""
+        machines, safe, halves = (
+            (numpy.array(pair)[:, None] * over_peak).ravel()
+            for pair in (self.machines, self.safe_machines, self.half_machines)
+        )
+        return self._whole(machines), self._whole(safe), halves
+
+    def _whole(self, machines: Any) -> Any:
+        """What so much of them takes in whole replicas."""
+        return numpy.ceil(numpy.round(machines * self.replicas_per_instance, 9)) / self.replicas_per_instance

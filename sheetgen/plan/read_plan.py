@@ -36,6 +36,7 @@ from sheetgen.plan.schema import (
 )
 from sheetgen.plan.stated_plan import Key, Plan, options_of_service, region_of
 from sheetgen.plan.tables import Z, demand_grid
+from sheetgen.plan.week import at_its_peak, states_peak_hour
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
 from sheetgen.units import ON_DEMAND, listed
@@ -258,7 +259,7 @@ class _Reading:
             if instance is not None and instance.id not in candidates:
                 self.problems.append((at, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
-                listed[instance.id] = {policy.buy: usd}
+                listed[instance.id] = {policy.purchase: usd}
         return listed
 
     def _asked(self, at: Loc, own: Mapping[str, Any], options: Mapping[str, Any]) -> Question | None:
@@ -351,7 +352,7 @@ def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
         missing = {name: getattr(taken, name) for name in OF_LIKE if getattr(one, name) is None}
         return one.model_copy(update=missing)
 
-    return {i: whole(one) for i, one in services.items()}
+    return {i: at_its_peak(whole(one)) for i, one in services.items()}
 
 
 def _across(
@@ -453,6 +454,12 @@ def _of_service(one: Service, at: Loc, head: Head | None) -> Iterator[Problem]:
         yield (*at, "ramp"), "ramp is of a launch, and there is none. Give launch, or leave it out."
     if one.launch and one.retire and one.launch >= one.retire:
         yield (*at, "retire"), f"retire {one.retire} is not after launch {one.launch}."
+    if one.profile is None:
+        for name in ("working_days", "time_zone"):
+            if name in one.model_fields_set:
+                yield (*at, name), f"{name} is of a profile, and there is none. Give profile, or leave it out."
+    elif states_peak_hour(one.demand):
+        yield (*at, "profile"), "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them."
     growth = one.growth
     if growth and one.retire:
         if growth.per_quarter is not None:

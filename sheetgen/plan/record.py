@@ -52,6 +52,16 @@ def record_of(found: Findings) -> Record:
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
+        "served": [
+            {
+                "quarter": str(plan.quarters[one.quarter]),
+                "limit": one.limit,
+                "service": plan.services[one.service].id,
+                "share": plain(one.share),
+                "next_usd": plain(one.next_usd),
+            }
+            for one in found.served
+        ],
         "prices": listed_prices(plan),
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }
@@ -133,7 +143,7 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
 def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
     """The mean load of a quantile over the places of the replicas that are bought."""
     places = float(answer.services["planned_replicas"][s, q, answer.case] * answer.services["paced_requests"][s, q, z])
-    mean = float(answer.services["at_once"][s, q, z]) * answer.mean_shares[s]
+    mean = float(answer.services["at_once"][s, q, z]) * float(answer.mean_shares[s, q])
     return mean / places if places else None
 
 
@@ -157,7 +167,17 @@ def _supply(answer: Answer) -> Iterator[Record]:
             found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
             if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
                 in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
-                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found, **in_use}
+                yield {
+                    "quarter": str(quarter),
+                    "instance": one.instance,
+                    "gpu": one.gpu,
+                    **found,
+                    **in_use,
+                    "base": plain(answer.supply["base_instances"][t, q, answer.case]),
+                    "machine_hours": plain(answer.rented_on_average[t, q] * answer.plan.prices.hours_per_month),
+                    "held_usd": plain(answer.held_usd[t, q]),
+                    "saves_usd": plain(answer.saved_by_hour_usd[t, q]),
+                }
 
 
 def _decision(answer: Answer, one: Decision) -> Record:

@@ -5,6 +5,7 @@ A band is {p10, p50, p90}, or one number, which has no band.
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -14,6 +15,7 @@ from sheetgen.catalog.base import Entry, Id, Many, Some
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
+from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
 from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
@@ -27,6 +29,7 @@ QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
 OF_TOKENS = "must say which tokens are counted: {peak_per_second: 900, of: output}, or of: input, or of: all"
 DOLLARS = "USD"
+MIX = "mix"  # of a base with a term, and what is above it on demand
 REGIONS = {"EUR": "eu", "GBP": "uk"}  # whose prices a plan in that currency has, where it names no region
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
@@ -184,8 +187,14 @@ class Policy(Entry):
     moving_cost_usd: Amount | None = None  # else that of the replicas, which run twice for move_days
     move_days: LeadDays = 30
     near_tie_fraction: Share = 0.05
-    buy: PurchaseId = ON_DEMAND
+    buy: PurchaseId | Literal["mix"] = ON_DEMAND
+    start_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None  # of a machine of the hour, before it is needed
     measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them, for every service
+
+    @property
+    def purchase(self) -> str:
+        """The class of what is bought, of a mix of that above its base."""
+        return ON_DEMAND if self.buy == MIX else self.buy
 
 
 class _OfADay(Entry):
@@ -353,6 +362,27 @@ def _models(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
+def _zone(value: Any) -> str:
+    """Raises ValueError for what is no time zone."""
+    try:
+        return zoneinfo.ZoneInfo(value).key
+    except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("is no time zone. Write one such as Europe/Berlin or UTC") from None
+
+
+OF_PROFILE = f"must be one of {', '.join(SHARES)}, or {HOURS_OF_DAY} shares of the day, by the hour from midnight"
+
+
+def _profile(value: Any) -> Any:
+    """Raises ValueError for what is no profile."""
+    numbers = isinstance(value, (list, tuple)) and len(value) == HOURS_OF_DAY and all(map(_is_number, value))
+    if not numbers and not (isinstance(value, str) and value in SHARES):
+        raise ValueError(OF_PROFILE)
+    if numbers and (min(value) < 0 or not max(value) > 0):
+        raise ValueError("has shares below 0, or none above it")
+    return tuple(map(float, value)) if numbers else value
+
+
 class Service(Entry):
     id: Id
     priority: Annotated[int, Field(ge=1, le=10**9)] | None = Field(
@@ -362,6 +392,10 @@ class Service(Entry):
     owner: Line = ""
     like: Id | None = None
     demand: Demand
+    # By the hour: else its peak is held all month.
+    profile: Annotated[str | tuple[float, ...] | None, BeforeValidator(_profile)] = None
+    working_days: Many[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = ()
+    time_zone: Annotated[str, PlainValidator(_zone)] = "UTC"
     stated_for: InQuarter | None = None
     growth: (
         Annotated[

@@ -9,14 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
-from sheetgen.plan.orders import Buying, bought, buying
+from sheetgen.plan.hours import missing_by_hour, needed_shares
+from sheetgen.plan.orders import Buying, bought, bought_by_hour, buying
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -35,6 +36,7 @@ CONSTANTS = {
     "months_in_a_quarter": 3.0,
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
+OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
 GPUS_OF_A_MACHINE = 8  # of a pool whose GPUs no service uses
 
 _TABLES = (
@@ -284,7 +286,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float) -> None:
         if name not in found:
-            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.buy))
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.purchase))
 
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
@@ -370,6 +372,12 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         committed_usd += [spending.committed_quarter_usd(one.count, usd, months, share) for _, share in live(plan, one)]
     for pool in plan.supply.owned:
         owned_usd += [pool.cost_per_quarter * share for _, share in live(plan, pool)]
+    base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
+    for base in plan.base:
+        (t,) = (t for t, one in enumerate(types) if one.instance == base.instance)
+        base_usd[t, base.runs(n_quarters)] += base.count * base.month_usd * months
+        base_counts[t, base.runs(n_quarters)] += base.count
+    grid.put(("type", "quarter"), {"base_instances": base_counts, "base_usd": base_usd})
     known, none = supplied(plan).committed, numpy.zeros(n_quarters)
     committed = [known.get(one.instance, none) for one in types]
     grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
@@ -403,8 +411,20 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     )
 
 
-def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
-    """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
+class Rented(NamedTuple):
+    """Machines of a type that are rented, by quarter, case and hour of a week; and the weights of the hours."""
+
+    counts: Any
+    weights: Any
+
+    def shares(self, case: int | slice = slice(None)) -> Any:
+        """By quarter (and case) and machine the share of the hours in which it is rented."""
+        return needed_shares(self.counts[:, case], self.weights, int(self.counts.max(initial=0)))
+
+
+def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
+    """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case; gives
+    what is rented by the hour."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
     pooled = _put_pools(grid, types)
@@ -414,6 +434,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     buyings = [one.buying for one in types]
     grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
     grid.evaluate((needed,), axes)
+    up, weights = _by_hour(grid, plan, types)
     grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
     grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
@@ -422,15 +443,77 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     wanted = [one.wanted(of_it) for one, of_it in zip(buyings, shorts, strict=True)]
     grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
-    of_types = [*map(bought, buyings, shorts, grid.spread("gap", axes))]
-    for name, column in (("gap", "gap"), ("ordered_instances", "ordered"), ("late_instances", "late")):
+    gaps = grid.spread("gap", axes)
+    owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
+    of_types, rented = [], []
+    for t, one in enumerate(buyings):
+        if one.term is not None or plan.week.is_flat:
+            of_types.append(bought(one, shorts[t], gaps[t]))
+            rented.append(Rented(of_types[t].gap[..., None], numpy.ones(1)))
+            continue
+        release = plan.policy.release_after_quarters
+        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, one.wanted)
+        of_types.append(bought_by_hour(one, missing, counts, weights))
+        rented.append(Rented(counts, weights))
+    of_columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late_paid"}
+    for name, column in of_columns.items():
         grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(pooled.shape)})
     grid.evaluate(others, axes)
+    grid.put(axes, {"late_instances": numpy.array([one.late for one in of_types]).reshape(pooled.shape)})
     months = grid.spread("quarter_instance_month_usd", axes)
-    usd = [(one.machine_months * month[:, None]).sum(axis=0) for one, month in zip(of_types, months, strict=True)]
-    grid.put(axes, {"bought_usd": numpy.array(usd).reshape(pooled.shape)})
+    paid = numpy.array([one.machine_months for one in of_types]).reshape(
+        len(types), *pooled.shape[1:2], *pooled.shape[1:]
+    )
+    grid.put(OF_PAID, {"machine_months": paid})
+    on_demand = (paid * months[:, :, None]).sum(axis=1)
+    grid.put(axes, {"bought_usd": on_demand + grid.spread("base_usd", axes)})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
         grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
+    _put_mean_price(grid, types, up, weights)
+    return rented
+
+
+def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
+    """Machines of each type that are up by quarter, case and hour of a week, and the weights of the hours; the most of
+    any hour takes the place of what the services need at their peaks. Puts in what a service fills on average, and in
+    the busiest hour of its type."""
+    axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
+    if week.is_flat:
+        grid.put(of_service, dict.fromkeys(("mean_machines", "peak_machines"), grid.spread("machines", of_service)))
+        return grid.spread("needed_instances", axes)[..., None], numpy.ones(1)
+    shape = grid.spread("machines", of_service).shape
+    n_kinds = week.over_peak.shape[-1]
+    loads = grid.spread("demand", of_service)[..., None] * week.over_peak[:, :, None, :]
+    hourly = grid.again({}, case=shape[-1] * n_kinds)
+    hourly.put(of_service, {"demand": loads.reshape(*shape[:2], -1)})
+    hourly.evaluate(TABLES["loads"].quantities[1:], of_service)
+    work_out(hourly, "replicas")
+    _put_pools(hourly, types)
+    hourly.evaluate(TABLES["pools"].quantities[:1], axes)
+    of_types, of_services = (len(types), *shape[1:], n_kinds), (*shape, n_kinds)
+    needed, pooled = (hourly.spread(name, axes).reshape(of_types) for name in ("needed_instances", "machines_of_all"))
+    grid.put(axes, {"needed_instances": needed.max(axis=-1), "machines_of_all": pooled.max(axis=-1)})
+    filled = hourly.spread("machines", of_service).reshape(of_services)
+    place = grid.spread("type", ("service", "quarter")).astype(int)
+    busiest = needed.argmax(axis=-1)[place, numpy.arange(shape[1])] if len(types) else numpy.zeros(shape, int)
+    at_peak = numpy.take_along_axis(filled, busiest[..., None], axis=-1)[..., 0]
+    mean = (filled * week.shares[:, None, :]).sum(axis=-1)
+    grid.put(of_service, {"mean_machines": mean, "peak_machines": at_peak})
+    return week.up(needed, plan.start_minutes)
+
+
+def _put_mean_price(grid: Grid, types: Sequence[Type], up: Any, weights: Any) -> None:
+    """What a machine of each type costs in a month on average over those that are needed: those of a base their term's
+    price, others that of the hours in which they are up, unless they are bought for a term themselves."""
+    axes = TABLES["pools"].axes
+    needed, month, base, base_usd = (
+        grid.spread(name, axes)
+        for name in ("needed_instances", "quarter_instance_month_usd", "base_instances", "base_usd")
+    )
+    above = numpy.maximum(0, up - base[..., None]) @ weights
+    mean = ratio(base_usd / CONSTANTS["months_in_a_quarter"] + above * month, needed, month)
+    by_hour = numpy.array([one.buying.term is None for one in types], bool)[:, None, None] & (above < needed)
+    grid.put(axes, {"mean_month_usd": numpy.where(by_hour, mean, month)})
 
 
 def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
@@ -472,13 +555,13 @@ def share(grid: Grid, case: int) -> None:
         return
     of_type = {
         name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
-        for name in ("machines_of_all", "quarter_instance_month_usd")
+        for name in ("machines_of_all", "mean_month_usd")
     }
+    of_type["quarter_instance_month_usd"] = of_type.pop("mean_month_usd")
     axes = TABLES["shares"].axes
-    planned = {
-        "planned_machines": grid.spread("machines", axes)[..., case],
-        "planned_machines_of_all": of_type["machines_of_all"][..., case],
-    }
+    filled = grid.spread("mean_machines", axes)[..., case]
+    of_all = numpy.array([(filled * (place == t)).sum(axis=0) for t in range(grid.sizes["type"])])
+    planned = {"planned_machines": filled, "planned_machines_of_all": of_all[place, numpy.arange(place.shape[1])]}
     shared = grid.again({})
     shared.put(axes, of_type)
     shared.put(axes[:-1], planned)

@@ -40,18 +40,23 @@ def moving_usd(plan: Plan, there: Placed, months: float) -> float:
 
 
 def together(
-    plan: Plan, here: Mapping[At, str], places: Mapping[At, Mapping[str, Placed]], months: Sequence[float]
+    plan: Plan,
+    here: Mapping[At, str],
+    places: Mapping[At, Mapping[str, Placed]],
+    months: Sequence[float],
+    by_hour: bool = False,
 ) -> tuple[Mapping[At, Placed], dict[At, float]]:
     """Where services are, moved from `here` where the plan is cheaper for it; and what it would cost more without each
     move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
-    layout on which it fills least; months: by quarter what a month's price stands for until the next."""
+    layout on which it fills least; months: by quarter what a month's price stands for until the next; by_hour: where
+    what is bought is rented for the hours that need it."""
     supply = supplied(plan)
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for at in sorted(here):
         by_service[at[0]][at] = places[at][here[at]]
     if not by_service:
         return {}, {}
-    search = _Search(plan, supply, by_service, places, months)
+    search = _Search(plan, supply, by_service, places, months, by_hour)
     best = search.home
     if len(by_service) > 1 or supply.is_any:  # one service by itself is where `recommend` has it
         best = search.improved(search.home)
@@ -61,6 +66,15 @@ def together(
     types = list(search.place)
     there = {(s, q): places[s, q][types[t]] for s, one in best.items() for q, t in enumerate(one.types) if t >= 0}
     return there, search.moves(best)
+
+
+def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Any, Any]:
+    """By service, quarter and block of hours the load over that of the peak, and by quarter and block its share of the
+    hours; not by hour, the peak in all."""
+    n_quarters = len(plan.quarters)
+    if by_hour:
+        return plan.week.in_blocks
+    return numpy.ones((len(plan.services), n_quarters, 1)), numpy.ones((n_quarters, 1))
 
 
 def _alternatives(
@@ -137,8 +151,11 @@ class _Search:
         home: Mapping[int, dict[At, Placed]],
         places: Mapping[At, Mapping[str, Placed]],
         months: Sequence[float],
+        by_hour: bool,
     ) -> None:
         self.plan, self.months = plan, numpy.array(months)
+        self.over_peak, hours = loads_by_hour(plan, by_hour)
+        self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
@@ -260,27 +277,30 @@ class _Search:
 
     def _part_usd(self, one: _Filled) -> float:
         """What a service fills, at its price."""
-        return float((one.fills[0].mean(axis=0) * self.months) @ self.month_usd[one.types])
+        filled = (one.fills[0] * self.weights).sum(axis=0)
+        return float((filled * self.months) @ self.month_usd[one.types])
 
     def _filled(self, places: Mapping[At, Placed]) -> _Filled:
         redundancy = self.plan.redundancy(next(iter(places))[0])
         lost = SURVIVES[redundancy.survive]
         zone_share = 1 / (redundancy.zones - 1) if lost == ZONE else 0
         n_quarters = len(self.months)
-        fills, spares = numpy.zeros((len(SURVIVES) + 1, 2, n_quarters)), numpy.zeros((2, n_quarters))
-        types, enters = numpy.full(n_quarters, -1), numpy.zeros(n_quarters)
-        for (_, q), one in places.items():
+        fills = numpy.zeros((len(SURVIVES) + 1, *self.weights.shape))
+        spares, types = numpy.zeros((2, n_quarters)), numpy.full(n_quarters, -1)
+        enters = numpy.zeros(n_quarters)
+        for (s, q), one in places.items():
             types[q] = self.place[one.instance]
-            fills[0, :, q] = one.machines
-            fills[1 : 1 + lost, :, q] = one.safe_machines
-            fills[-1, :, q] = one.half_machines
+            filled, safe, halves = one.by_hour(self.over_peak[s, q])
+            fills[0, :, q], fills[-1, :, q] = filled, halves
+            fills[1 : 1 + lost, :, q] = safe
             if lost:
                 spares[:, q] = 1 / one.replicas_per_instance, zone_share
             enters[q] = moving_usd(self.plan, one, self.months[q])
         return _Filled(fills, spares, types, enters, len(self.place))
 
     def _usd(self, machines: Any, spares: Any) -> Any:
-        """What must be bought, of what is filled of each type and quarter: the mean at p50 and at the quantile."""
+        """What must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and at the
+        quantile."""
         quarters = numpy.arange(len(self.months))
         used = (machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2))
         place = numpy.cumsum(used) - 1
@@ -298,7 +318,7 @@ class _Search:
         committed = self.committed[used]
         short = _by_earlier_quarter(needs.short_instances(needed, owned, committed))
         missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
-        return ((missing @ self.months) @ self.month_usd[used]).mean(axis=-1)
+        return ((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used]
 
 
 def _by_earlier_quarter(counts: Any) -> Any:

@@ -113,7 +113,7 @@ def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
     """By machine that serves a plan what an hour costs, in the class that is bought and before the discount. record:
     the plan as JSON."""
     machines = dict.fromkeys(row["instance"] for row in record["services"] if row["instance"])
-    return {name: float(record["prices"][name][plan.policy.buy]) for name in machines}
+    return {name: float(record["prices"][name][plan.policy.purchase]) for name in machines}
 
 
 def of_currency(head: Head) -> tuple[Display, str]:
@@ -211,6 +211,8 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
         place = of_demand if key == "in_flight" else (*of_demand, name)
         yield _band(section, label, f"{stem}{name}", place, band, kind, display, unit=unit)
     for name, value in numbers_of(stated).items():
+        if service.profile is not None and name == "peak_hour_share":
+            continue  # it is the profile's
         label, unit, kind, display = OF_DEMAND[name]
         yield Yellow(section, label, f"{stem}{name}", (*of_demand, name), value, kind, display, unit)
     for name, growing in growth_bands(service.growth).items():

@@ -211,7 +211,7 @@ def test_one_mistake_is_one_error_on_its_line(right: str, wrong: str, tmp_path: 
     line = text[: text.index(right)].count("\n") + 1
     found = problems(text.replace(right, wrong, 1), tmp_path, catalog)
     assert len(found) == 1, found
-    where = 24 if wrong == "  quarters: 4" else line  # the budget has quarters that are no more of the plan
+    where = 26 if wrong == "  quarters: 4" else line  # the budget has quarters that are no more of the plan
     assert found[0].startswith(f"{where}: ")
 
 
