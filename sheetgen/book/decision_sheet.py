@@ -66,7 +66,7 @@ from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 17.5}
+WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 26}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
