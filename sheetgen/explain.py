@@ -60,6 +60,7 @@ _OF_LOGS = tuple(UNMEASURED_POOL)  # what start-up logs set
 _OF_ALL_SPEED = {  # what holds for every engine and GPU, and the field with its source
     "nvlink_gpus": "all_reduce_source", "all_reduce_growth": "all_reduce_source", "chunks_power": "chunks_source",
     **dict.fromkeys(KERNELS, "kernels_source"), "eager_seconds_per_layer": "eager_source",
+    "least_step_seconds": "least_step_source",
     "network_hop_seconds": "network_source",
 }  # fmt: skip
 _RATES = ("memory_bandwidth_bytes_per_second", "interconnect_bytes_per_second")

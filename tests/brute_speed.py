@@ -152,8 +152,9 @@ def parts(
     shared = per_flop * used / c["expert_prefill_factor"] / dp + prompt * shared_ring
     gathers = c["gather_steps"] > 0
     chunks = (max(1, prompt) / chunk_tokens(engine, gpu)) ** read("speed.yaml")["chunks_power"]
+    least = read("speed.yaml")["least_step_seconds"]  # of any engine, however small the model
     return {
-        "fixed": dense + overhead + layers * c["seconds_per_all_reduce"] * reduces + latency,
+        "fixed": max(least, dense + overhead + layers * c["seconds_per_all_reduce"] * reduces + latency),
         "each": cache_bytes / (bandwidth * c["kv_bandwidth_efficiency"])
         + decode
         + own_ring

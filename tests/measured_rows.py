@@ -11,9 +11,9 @@ import numpy
 import pandas
 
 from sheetgen.catalog import Catalog
-from sheetgen.program.grid import evaluate
+from sheetgen.program.grid import Column, Columns, Grid, evaluate
 from sheetgen.program.quantities import CHARGE, MODEL, POOL, SHARD, TOKENS, all_of
-from sheetgen.program.row_program import DEPLOYMENT, deployment
+from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
 from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import draft, memory
 from sheetgen.units import DTYPES, GIB
@@ -32,6 +32,14 @@ PRECISIONS = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
 def tuples(frame: pandas.DataFrame) -> Iterable[Any]:
     """A frame's rows, their columns by name; no type knows what a CSV holds."""
     return frame.itertuples()
+
+
+def deployment(values: Mapping[str, Column]) -> Columns:
+    """Every quantity of deployments whose facts are in `values`, numbers or columns of one length."""
+    grid = Grid.over(row=max((len(column) for column in values.values() if numpy.ndim(column)), default=1))
+    grid.put(ROW, values)
+    evaluate_deployments(grid)
+    return {name: columns[-1][1] for name, columns in grid.columns.items()}
 
 
 def h100_rows() -> pandas.DataFrame:

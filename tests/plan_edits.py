@@ -44,7 +44,9 @@ def solved_with(rows: Sequence[Yellow], answer: Answer, typed: Mapping[str, Any]
     plan = plan_of(Document("edited", edited(rows, answer.plan.data, typed), {}), answer.plan.catalog)
     placed = {key: repriced(place, plan) for key, place in answer.hardware.placed.items()}
     hardware = replace(answer.hardware, placed=placed)
-    with unittest.mock.patch("sheetgen.plan.solve_plan.placed", return_value=hardware):  # not what would be chosen now
+    with unittest.mock.patch(
+        "sheetgen.plan.solve_plan.placed", return_value=[hardware]
+    ):  # not what would be chosen now
         return solved_plan(plan)
 
 
@@ -66,16 +68,16 @@ def expected_cells(answer: Answer) -> Iterator[tuple[str, str, list[Any]]]:
         reserve, left = (float(money[name][q, CASE["p90"]]) for name in ("reserve_usd", "budget_left_usd"))
         budget = answer.plan.budget.get(answer.plan.quarters[q], math.nan)
         yield "Money", quarter, [budget, *spend, reserve, left, ..., answer.verdicts[q]]
-    late_first = sorted(decisions(answer), key=lambda decision: not decision.late)
-    for n, order in enumerate(decision for decision in late_first if decision.what == "order"):
+    orders = (decision for decision in decisions(answer) if decision.what == "order")
+    for n, order in enumerate(sorted(orders, key=lambda order: (order.instance, order.needed_from))):
         yield "Decisions", f"order {n}", ["order", order.n_instances, order.instance, ..., ..., order.usd]
 
 
 def differ(answer: Answer, values: Mapping[Any, Any]) -> list[str]:
     """Where cells, by (sheet, cell), hold something else than Python says."""
     wrong = []
-    # Commitments stand between the orders, by their days.
     orders = [n for n in range(5, 60) if values.get(("Decisions", f"B{n}")) == "order"]
+    orders.sort(key=lambda n: (values["Decisions", f"D{n}"], values["Decisions", f"E{n}"]))
     if len(orders) != (n_orders := sum(decision.what == "order" for decision in decisions(answer))):
         return [f"{len(orders)} orders in the workbook, {n_orders} in Python"]
     for sheet, key, wanted in expected_cells(answer):

@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy
 import pandas
-from measured_rows import DATA
+from measured_rows import DATA, deployment
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS
 from sheetgen.formula import Formula
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import PACE, STEP
-from sheetgen.program.row_program import deployment
 from sheetgen.question.deployment import DEFAULTS, complete
 from sheetgen.sizing import speed
 
@@ -383,7 +382,7 @@ STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength i
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
     Structure(("of_kind", "of_dtype")[:n], strength, POWER)
-    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 1), (2, 3), (2, 3))
+    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 3), (2, 3), (2, 3))
 )
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten

@@ -12,12 +12,11 @@ from typing import Any, cast
 
 import numpy
 import pandas
-from measured_rows import DATA, tuples
+from measured_rows import DATA, deployment, tuples
 from speed_fit import FIGURES
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Scope
-from sheetgen.program.row_program import deployment
 from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, complete, model_kind
 from sheetgen.sizing import speed
 

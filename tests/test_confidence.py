@@ -226,7 +226,6 @@ def test_a_draft_makes_no_answer_surer_nor_nine_in_ten_cheaper() -> None:
 def test_a_chance_is_said_to_a_twentieth(chance: float, words: str) -> None:
     known: Mapping[str, float] = {"chance": chance, "chance_step": CHANCE_STEP}
     assert sentences.sure.fill(**known) == words
-    assert sentences.sure_words.of({**known, "n_instances": 1}) == words
 
 
 def test_no_chance_is_said_as_a_level_that_it_does_not_reach() -> None:

@@ -57,7 +57,7 @@ def without_code(text: str) -> str:
 
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
-TEMPLATES = sorted((ROOT / "templates").glob("**/*.j2"))
+TEMPLATES = sorted(one for kind in ("j2", "toml") for one in (ROOT / "templates").glob(f"**/*.{kind}"))
 CATALOGS = [one for one in sorted((ROOT / "catalogs").glob("**/*.yaml")) if "models" not in one.parts]
 CODE = sorted((ROOT / "sheetgen").glob("**/*.py"))
 

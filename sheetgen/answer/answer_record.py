@@ -129,13 +129,25 @@ class AskingRecord:
 
 
 @dataclass(frozen=True)
+class ReadAnewRecord:
+    """What is rented where each prompt is read whole, and what that gives."""
+
+    instance: str
+    n_instances: int
+    monthly_usd: float
+    chance: float
+    ttft_seconds: float
+    served_at_target: float  # requests a second
+
+
+@dataclass(frozen=True)
 class HistoryRecord:
-    """How long GPU memory keeps a person's history, which is less than until that person asks again; and what is rented
+    """How long GPU memory keeps a person's history, which is less than until that person asks again; and the answer
     where it is read anew, None where nothing serves that."""
 
     kept_seconds: float
     asks_again_seconds: float
-    read_anew: RentalRecord | None
+    read_anew: ReadAnewRecord | None
 
 
 @dataclass(frozen=True)

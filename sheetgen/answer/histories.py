@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sheetgen.answer.answer_record import ChosenRecord, HistoryRecord, RentalRecord
-from sheetgen.answer.picks import pick
-from sheetgen.answer.solution import Solution
-from sheetgen.answer.solve import tables
+from sheetgen.answer.answer_record import ChosenRecord, HistoryRecord, ReadAnewRecord
+from sheetgen.answer.solution import Choice, Solution
+from sheetgen.answer.solve import solve
 from sheetgen.question.inputs import HISTORY
 from sheetgen.question.sheet_question import with_stated
 from sheetgen.sizing import people
 
 
 def lost_histories(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, HistoryRecord]:
-    """By load of people who ask again only after GPU memory lost their history how long it is kept, and what is rented
-    where the same question is asked with no history, at the default targets of that."""
+    """By load of people who ask again only after GPU memory lost their history how long it is kept, and the answer to
+    the same question with no history, at the default targets of that."""
     question = solved.question
     lost: dict[int, tuple[float, float]] = {}
     for row, answer in chosen.items():
@@ -33,11 +32,21 @@ def lost_histories(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict
     stated = {**question.stated, HISTORY: dict.fromkeys(question.stated[HISTORY], 0.0)}
     workloads = with_stated(question.workloads, stated, question.settings, question.reference)
     loads = tuple(question.loads[row] for row in lost)
-    others = tables(replace(question, workloads=workloads, loads=loads, headline=(loads[0].workload, loads[0].tier)))
+    others = solve(replace(question, workloads=workloads, loads=loads, headline=(loads[0].workload, loads[0].tier)))
     return {
-        row: HistoryRecord(
-            *times,
-            pair and RentalRecord(others.candidate(pair[0].offer).instance, pair[0].n_instances, pair[0].usd),
-        )
-        for (row, times), pair in zip(lost.items(), pick(others.grid), strict=True)
+        row: HistoryRecord(*times, _read_anew(others, choice))
+        for (row, times), choice in zip(lost.items(), others.choices, strict=True)
     }
+
+
+def _read_anew(solved: Solution, choice: Choice) -> ReadAnewRecord | None:
+    if choice.offer is None:
+        return None
+    return ReadAnewRecord(
+        solved.candidate(choice.offer).instance,
+        choice.n_instances,
+        choice.monthly_usd,
+        choice.chance,
+        choice.ttft_seconds,
+        choice.served_at_target,
+    )

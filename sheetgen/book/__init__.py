@@ -21,6 +21,7 @@ from sheetgen.book.catalogs import build_gpus, build_instances, build_models
 from sheetgen.book.change_log import SCHEMA, build_log
 from sheetgen.book.checks import build_checks
 from sheetgen.book.constants import build_constants, derive_constants
+from sheetgen.book.contexts_sheet import build_latency
 from sheetgen.book.decision_choices import Choices
 from sheetgen.book.decision_sheet import DecisionSheets
 from sheetgen.book.guide import add_notes, build_guide
@@ -31,7 +32,6 @@ from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
 from sheetgen.book.sheets import Book, Range
 from sheetgen.book.sizing_sheet import build_sizing, headline_cells
-from sheetgen.book.speed_sheet import build_comparison, build_latency
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
 from sheetgen.report.page import Page
@@ -74,7 +74,6 @@ def build_book(
     decision = None if one is None else DecisionSheets(solved, one, wiring)
     live = [] if decision is None else [decision.wiring]
     profiles = build_profiles(solved, wiring, live)
-    comparison = build_comparison(solved, wiring)
     candidates = build_candidates(solved, wiring, live)
     add_choices(wiring)
     guide = build_guide(solved, page, wiring)
@@ -101,7 +100,6 @@ def build_book(
         models,
         gpus,
         hosts,
-        comparison,
         workings,
         latency,
         profiles,

@@ -12,7 +12,7 @@ from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
 from sheetgen.book.decision_choices import SPARE_INSTANCES, SPARE_MODELS
-from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use
+from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use, weights_in_words
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
@@ -27,7 +27,7 @@ from sheetgen.question.parse import FLAG, Kind
 from sheetgen.question.parse import TEXT as TEXT_KIND
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import age_word, instance_id
-from sheetgen.report.wording import PROVIDERS, provider_name
+from sheetgen.report.wording import PROVIDERS, mixed_name, provider_name
 from sheetgen.sizing import cost
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.sizing.weights import SHARES, weights_bytes
@@ -210,8 +210,18 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     built = table.columns["is_mixture"]
     own = (sheet.compute(n.row, built[0].column, has_experts, {"n_experts": n}) for n in table.spare["n_experts"])
     named(wiring.names, "tbl_models_mixtures", [*built, *own])
+    table.given(
+        "mixed_weights",
+        "Mixed weights",
+        [mixed_name(m.model, m.auto_weight_dtype) for m in models],
+        TEXT,
+        role="fixed",
+        note="What the published weights are, where they mix two precisions.",
+        width=22,
+    )
     for name, note in FIXED.items():
         table.given(name, LABELS[name], [r[name] for r in rows], FACTOR, role="fixed", note=note)
+    for name in ("mixed_weights", *FIXED):
         refs = table.columns[name]
         blank = (n._replace(column=refs[0].column, value=None) for n in table.spare["n_layers"])
         named(wiring.names, f"tbl_models_and_spare_{name}", [*refs, *blank])
@@ -258,9 +268,9 @@ def derive_models(table: Table) -> None:
     """What follows from a model's shape at the precisions in use."""
     lists, columns = table.wiring.lists, table.columns
     recommended = {"recommended_dtype": columns["recommended_weight_dtype"]}
-    for which, short, in_use, more in (
-        ("weight_dtype", "Weights", weight_dtype_in_use, recommended),
-        ("kv_dtype", "KV", kv_dtype_in_use, {}),
+    for which, words, short, in_use, more in (
+        ("weight_dtype", "weights", "Weights", weight_dtype_in_use, recommended),
+        ("kv_dtype", "kv", "KV", kv_dtype_in_use, {}),
     ):
         asked = f"asked_{which}"
         choice = columns.get(f"choice_{which}", table.wiring.inputs[asked])
@@ -275,6 +285,8 @@ def derive_models(table: Table) -> None:
         )
         rows = (position_in(lists["dtypes_dtype"], at) for at in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
+        table.picked(f"{words}_words", f"{short} in words", lists["dtypes_words"], f"{which}_row", TEXT)
+    table.computed(weights_in_words, {"dtype_words": columns["weights_words"]}, name="weights_words", width=24)
     for key, label, which in (
         ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),
         ("other_bytes", "Bytes, other weight", "weight_dtype"),

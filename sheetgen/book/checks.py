@@ -13,11 +13,11 @@ from typing import Any
 from sheetgen.answer.solution import Solution
 from sheetgen.book.decision_choices import ANY
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
-from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
+from sheetgen.book.lookups import ZERO, call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
+from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, number_where, where
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
@@ -238,7 +238,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     )
     _inputs(page)
     # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
-    stems = {f"tbl_{prefix}profiles_{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
+    stems = {f"blk_{prefix}{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
     held = [wiring.area(name) for name in sorted(stems & wiring.names.keys())]
     page.line("no_errors", "Errors in what a replica holds: none", written(0, _count_errors, *held), 0)
     if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
@@ -367,12 +367,12 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     sheet, wiring, row = page.sheet, page.wiring, page.below
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
-    w, at_once = (
-        sheet.link(row, 1 + k, lookup(loads.range(name), load), PLAIN, "computed")
-        for k, name in enumerate(("workload_row", asked))
-    )
-    sheet.text(row, 0, "Workload and requests at once of the first sheet", "label")
-    everybody = sheet.text(row, 3, ANY)
+    stated = derived(lambda at_once: number_where(is_number(at_once), at_once), lookup(loads.range(asked), load))
+    rate = lookup(loads.range("requests_per_second"), load) if "requests_per_second" in loads.columns else ZERO
+    found = lookup(loads.range("workload_row"), load), stated, rate
+    w, at_once, per_second = (sheet.link(row, 1 + k, of, PLAIN, "computed") for k, of in enumerate(found))
+    sheet.text(row, 0, "Workload, requests at once and per second of the first sheet", "label")
+    everybody = sheet.text(row, 4, ANY)
     of_workload = {
         name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
     }
@@ -389,6 +389,7 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
             ("Context", picked("context_tokens"), of_workload["contexts"]),
             ("Answer", picked("answer_tokens"), of_workload["answers"]),
             ("Requests at once", wiring.ref("wi_own_requests"), at_once),
+            ("Requests per second", wiring.ref("wi_own_peak"), per_second),
             ("Weights' precision", first_name(picked("weight_dtype")), first_name(inputs["asked_weight_dtype"])),
             ("KV cache precision", first_name(picked("kv_cache_dtype")), first_name(inputs["asked_kv_dtype"])),
             ("Purchase class", picked("purchase"), inputs["purchase"]),

@@ -7,14 +7,15 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy
 
 from sheetgen.book.sheets import Lookup, Ref, RepeatedRow, Row, RowValues, Sheet, column_name, lookup
-from sheetgen.book.wiring import PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
+from sheetgen.book.wiring import LEFT, PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
 from sheetgen.formula import Expr, Formula
 
 Axes = frozenset[str]  # of the program, those that no other determines: model, workload, tier, gpu, tp, dp
@@ -24,12 +25,15 @@ DOWN = {  # the tables whose rows blocks may have, the shortest first
     "contexts": frozenset({"model", "workload"}),
     "loads": frozenset({"model", "workload", "tier"}),
 }
-# Of the columns along which a block stretches, the fewest first; of candidates all of them.
+# Of the columns along which a block stretches, the fewest first; of candidates all of them. latent: whether a GPU keeps
+# FP8 latents as they are.
 ALONG = {
     "tp": frozenset({"tp"}),
-    "plain": frozenset({"gpu", "tp"}),
-    "profile": frozenset({"gpu", "tp", "dp"}),
-    "offer": frozenset({"gpu", "tp", "dp", "instance"}),
+    "latent": frozenset({"tp", "latent"}),
+    "gpu": frozenset({"gpu", "latent"}),
+    "plain": frozenset({"gpu", "tp", "latent"}),
+    "profile": frozenset({"gpu", "tp", "dp", "latent"}),
+    "offer": frozenset({"gpu", "tp", "dp", "latent", "instance"}),
 }
 Rows = Callable[[Table], Iterable[int]]
 
@@ -39,14 +43,26 @@ def every_row(table: Table) -> Iterable[int]:
     return range(table.n_rows)
 
 
+@dataclass(frozen=True)
+class Span:
+    """The columns along which blocks stretch: where they begin, how many they are, and by name what the head says of
+    each, of all columns of the sheet or of these alone. place: of what is said, which of a narrower block's cells a
+    column reads."""
+
+    width: int
+    columns: Mapping[str, Sequence[Any]]
+    place: str = ""
+    left: int = LEFT
+
+
 @dataclass
 class Compiler:
     """Writes blocks on a sheet, one below the other.
 
     every: the workbook's wiring and those of models that a reader chooses (Decision), whose rows stand below. down: the
-    tables whose rows blocks have. along: by axis of the head's columns how many of them a row takes. ends: where the
-    rows of some models end sooner, of each of `every`. facts: by name the axes of rows of the head. inside: what gets
-    no cells, as it is worked out within what reads it. alike: what is the same on all GPUs for the workbook's own rows.
+    tables whose rows blocks have. along: the columns that a block may have, the fewest first. ends: where the rows of
+    some models end sooner, of each of `every`. facts: by name the axes of rows of the head. inside: what gets no cells,
+    as it is worked out within what reads it. alike: what is the same on all GPUs for the workbook's own rows.
     by_model: by name the axes of what the batches tried have, and a source for each model, of each of `every`.
     """
 
@@ -54,74 +70,102 @@ class Compiler:
     head: Head
     every: Sequence[Wiring]
     down: Sequence[str]
-    along: Mapping[str, int]
+    along: Mapping[str, Span]
     ends: Sequence[Sequence[int]] = ()
     facts: Mapping[str, Axes] = field(default_factory=dict)
     inside: Sequence[Formula] = ()
     alike: Axes = NOWHERE
     by_model: Mapping[str, tuple[Axes, Sequence[Sequence[Any]]]] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(default_factory=dict)
     axes: list[dict[str, Axes]] = field(default_factory=list)  # of the blocks, of each of `every`
     top: int = 0
-    _shared: dict[str, RowValues] = field(default_factory=dict)
+    _shared: dict[tuple[str, int], RowValues] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.top = self.head.top + 1
-        self.inputs = {**self.every[0].inputs, **self.inputs}
-        self.axes = [{} for _ in self.every]
+        self.top = self.top or self.head.top + 1
+        self.axes = self.axes or [{} for _ in self.every]
+
+    @contextmanager
+    def alone(self, *which: Wiring) -> Iterator[Compiler]:
+        """The compiler of blocks whose rows are those of some of `every` alone."""
+        places = [w for w, wiring in enumerate(self.every) if any(wiring is one for one in which)]
+        some = replace(
+            self,
+            every=[self.every[w] for w in places],
+            ends=[self.ends[w] for w in places] if self.ends else (),
+            axes=[self.axes[w] for w in places],
+            alike=self.alike if 0 in places else NOWHERE,
+            by_model={name: (axes, [rows[w] for w in places]) for name, (axes, rows) in self.by_model.items()},
+        )
+        yield some
+        self.top = some.top
 
     def write(
         self,
         name: str,
         quantity: Formula,
         *,
-        live: bool = True,
         down: str = "",
         given: Mapping[str, Any] | None = None,
         rows: Rows = every_row,
     ) -> None:
         """Write a quantity's block.
 
-        live: with rows of the others. down: the table whose rows it has, where that does not follow from what it reads.
+        down: the table whose rows it has, where that does not follow from what it reads.
         given: by name what is read in another way than the program says; a source for each row of the table, or one for
         all. rows: those of the table that are written.
         """
         whole = quantity.with_parts(self.inside, first=True).with_parts(self.inside, first=True)
-        every, given = self.every if live else self.every[:1], given or {}
+        every, given = self.every, given or {}
         axes = [NOWHERE.union(*(self._axes_of(w, read) for read in whole.inputs)) for w in range(len(every))]
         down = down or next(key for key in self.down if axes[0].isdisjoint(DOWN[self.down[-1]] - DOWN[key]))
+        spans = [self._span(of_wiring) for of_wiring in axes]
         labels: list[Ref] = []
         words: list[Ref] = []
-        kept: list[int] = []
         widths: list[int] = []
-        places: list[Sequence[Ref] | None] = []
-        for w, wiring in enumerate(every):
-            table, before = wiring.tables[down], sum(earlier.tables[down].n_rows for earlier in every[:w])
-            along = next(key for key in self.along if axes[w].isdisjoint(ALONG["profile"] - ALONG[key]))
-            full, width = list(self.along.values())[-1], self.along[along]
-            ends = self.ends[w] if self.ends else [width] * wiring.tables["models"].n_rows
-            every_width = table.by_row("models", ends)
-            repeated = self.head.columns.get(f"{along}_position", [])[:full] if width < full else None
-            for row in rows(table):
+        lefts: list[int] = []
+        repeated: list[str] = []
+        sources: dict[str, list[Any]] = {read: [] for read in whole.inputs}
+        n_before = 0
+        for w, (wiring, span) in enumerate(zip(every, spans, strict=True)):
+            table = wiring.tables[down]
+            ends = self.ends[w] if self.ends else [span.width] * wiring.tables["models"].n_rows
+            every_width, written_rows = table.by_row("models", ends), rows(table)
+            for row in written_rows:
                 labels.append(table.columns["model"][row])
                 if down != "models":
                     words.append(table.columns["load_words" if down == "loads" else "workload"][row])
-                kept.append(before + row)
                 widths.append(every_width[row])
-                places.append(repeated)
-        sources = {}
-        for read in whole.inputs:
-            rows_read = given[read] if read in given else self.sources(read, down, len(every))
-            sources[read] = [rows_read[row] for row in kept] if isinstance(rows_read, list) else rows_read
-        written = matrix(self.sheet, self.top, whole, labels, widths, sources, words or None)
+                lefts.append(span.left)
+                repeated.append(span.place)
+            for read, found in sources.items():
+                if read in given:
+                    of_rows = given[read][n_before:] if isinstance(given[read], list) else given[read]
+                else:
+                    of_rows = self._sources(w, read, down, span)
+                found += (of_rows[row] if isinstance(of_rows, list) else of_rows for row in written_rows)
+            n_before += table.n_rows
+        written = matrix(self.sheet, self.top, whole, labels, lefts, widths, sources, words or None)
         self.top += len(written) + 2
         whole_rows = iter(
-            RepeatedRow(row, repeated) if repeated else row.padded(self.head.n_rows) if self.ends else row
-            for row, repeated in zip(written, places, strict=True)
+            RepeatedRow(row, place, self._widest.columns[place]) if place else self._padded(row)
+            for row, place in zip(written, repeated, strict=True)
         )
         for w, wiring in enumerate(every):
             wiring.blocks[name] = Block(down, [next(whole_rows) for _ in rows(wiring.tables[down])])
             self.axes[w][name] = axes[w] | DOWN[down]
+
+    @property
+    def _widest(self) -> Span:
+        """The columns of the longest rows."""
+        return list(self.along.values())[-1]
+
+    def _span(self, axes: Axes) -> Span:
+        """The fewest columns that have all of some axes."""
+        return next(span for key, span in self.along.items() if axes.isdisjoint(ALONG["profile"] - ALONG[key]))
+
+    def _padded(self, row: Row) -> Row:
+        """A row with the blank cells to its right, where others are longer."""
+        return row.padded(self.head.n_rows) if self.ends else row
 
     def same(self, name: str, other: str) -> None:
         """Let a quantity stand for another one, where that has cells."""
@@ -149,36 +193,47 @@ class Compiler:
             return frozenset({"gpu"})
         return next((DOWN[key] for key in self.down if name in wiring.tables[key].columns), NOWHERE)
 
-    def sources(self, name: str, down: str, n: int | None = None) -> Any:
-        """What the rows of a table read by a name: the same in all of them, or a source for each."""
-        every, first = self.every[:n], self.every[0]
-        gpus = first.tables["gpus"]
-        if name in first.blocks:
-            held = self._own_rows if name in self.axes[0] else self._rows_elsewhere
-            return [row for wiring in every for row in held(wiring, name, wiring.tables[down])]
-        if name in self.by_model:
-            pairs = zip(every, self.by_model[name][1], strict=False)
-            return [source for wiring, rows in pairs for source in wiring.tables[down].by_row("models", rows)]
-        if name in SIDE_BY_SIDE:
-            by_model = ((wiring, self._side_by_side(wiring, name)) for wiring in every)
-            return [row for wiring, rows in by_model for row in wiring.tables[down].by_row("models", rows)]
-        if name in self.head.columns or name in gpus.columns:
-            if name not in self._shared:
-                places = self.head.columns["gpu_row"]
-                own = self.head.columns.get(name) or [lookup(gpus.range(name), place) for place in places]
-                self._shared[name] = RowValues.of(own)
-            return self._shared[name]
-        for key in (down, *self.down):
-            if name in first.tables[key].columns:
-                columns = ((wiring, wiring.tables[key].columns[name]) for wiring in every)
-                return [ref for wiring, refs in columns for ref in wiring.tables[down].by_row(key, refs)]
-        return self.inputs[name]
+    def sources(self, name: str, down: str) -> list[Any]:
+        """By row of the tables of that name, what the longest rows read by a name."""
+        found: list[Any] = []
+        for w, wiring in enumerate(self.every):
+            read, n_rows = self._sources(w, name, down, self._widest), wiring.tables[down].n_rows
+            found += read if isinstance(read, list) else [read] * n_rows
+        return found
 
-    def _own_rows(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
+    def _sources(self, w: int, name: str, down: str, span: Span) -> Any:
+        """What the rows of a table read by a name in some columns: the same in all of them, or a source for each."""
+        wiring = self.every[w]
+        gpus, table = wiring.tables["gpus"], wiring.tables[down]
+        if name in self.axes[w]:
+            return list(self._own_rows(wiring, name, table, span))
+        if name in wiring.blocks:
+            return list(self._rows_elsewhere(wiring, name, table))
+        if name in self.by_model:
+            return list(table.by_row("models", self.by_model[name][1][w]))
+        if name in SIDE_BY_SIDE:
+            return list(table.by_row("models", self._side_by_side(wiring, name, span)))
+        if name in span.columns or name in gpus.columns:
+            key = name, span.left
+            if key not in self._shared:
+                own = span.columns.get(name) or [lookup(gpus.range(name), place) for place in span.columns["gpu_row"]]
+                self._shared[key] = RowValues.of(own)
+            return self._shared[key]
+        for key_of_table in (down, *self.down):
+            if name in wiring.tables[key_of_table].columns:
+                return list(table.by_row(key_of_table, wiring.tables[key_of_table].columns[name]))
+        return wiring.inputs[name]
+
+    def _own_rows(self, wiring: Wiring, name: str, table: Table, span: Span) -> Sequence[Any]:
         """What the rows of a table read of a block on this sheet. Where a reader chooses the workload of a row, that of
         the context is looked up."""
         block = wiring.blocks[name]
-        whole: Any = block.rows
+        whole: Any = [
+            RepeatedRow(row.row, row.place, span.columns[row.place][: span.width])
+            if isinstance(row, RepeatedRow)
+            else row
+            for row in block.rows
+        ]
         above = Lookup(None, lambda here: Expr(_column_of(whole)))
 
         def chosen(row: int) -> Any:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
@@ -206,11 +261,11 @@ class Compiler:
 
         return table.by_row(block.down, list(map(looked_up, range(1, 1 + len(values)))), chosen)
 
-    def _side_by_side(self, wiring: Wiring, name: str) -> list[RowLookup]:
+    def _side_by_side(self, wiring: Wiring, name: str, span: Span) -> list[RowLookup]:
         """By model, what that one of some columns of GPUs holds whose place is the model's, for each column's GPU."""
         names, key = SIDE_BY_SIDE[name]
         columns = [wiring.tables["gpus"].range(of_place).refs for of_place in names]
-        places = self.head.columns["gpu_row"]
+        places = span.columns["gpu_row"]
         by_place = [[column[int(place.value) - 1].value for place in places] for column in columns]
         read = wiring.side_by_side(name), places[0]
         models = wiring.tables["models"].columns[key]

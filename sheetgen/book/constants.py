@@ -16,7 +16,6 @@ from sheetgen.question.market import LEAST_LINK_BYTES_PER_SECOND
 from sheetgen.question.overrides import TABLES
 from sheetgen.sizing import cost
 from sheetgen.sizing.certainty import confidence_z
-from sheetgen.sizing.choice import OF_RUNNER_UP
 from sheetgen.sizing.kv_cache import TOKENS_PER_K
 from sheetgen.sizing.speed import network_bytes_per_second
 from sheetgen.sizing.targets import ASSUMED
@@ -115,7 +114,7 @@ def _judgements(page: InputsSheet) -> None:
     """How the targets of speed follow from a load where nobody states them, and which next cheapest is named."""
     reference = page.solved.question.reference
     page.section("Default targets, and the next cheapest", WHAT)
-    for name in (*ASSUMED, *OF_RUNNER_UP, "working_hours_per_month", "least_saving_fraction"):
+    for name in (*ASSUMED, "working_hours_per_month", "least_saving_fraction"):
         judgement = reference.assumptions[name]
         note = f"{judgement.unit[0].upper()}{judgement.unit[1:]}. {judgement.reason}."
         page.fixed(name, in_words(name), reference.assumption(name), PLAIN, "", note)
@@ -186,6 +185,14 @@ def _speed(page: InputsSheet) -> None:
             known.chunks_source,
         ),
         *((name, label, getattr(known, name), FACTOR, "", known.kernels_source) for name, label in OF_KERNELS),
+        (
+            "least_step_seconds",
+            "Shortest step of an engine",
+            known.least_step_seconds,
+            FACTOR,
+            "seconds",
+            known.least_step_source,
+        ),
         (
             "network_hop_seconds",
             "Latency from machine to machine",
@@ -263,6 +270,13 @@ def _precisions(page: InputsSheet) -> None:
             page.sheet.text(page.row, NOTE, d.about, "remark")
         page.row += 1
         page.wiring.lists |= {f"dtypes_{k}": Range(tuple(v)) for k, v in columns.items()}
+    page.section("Precisions, as they are said", {NOTE: "what"})
+    said = list[Ref]()
+    for d in DTYPES.values():
+        page.words(d.name, "")
+        said.append(page.sheet.put(page.row, VALUE, Cell(d.name.upper(), "label", TEXT)))
+        page.row += 1
+    page.wiring.lists["dtypes_words"] = Range(tuple(said))
     aliases, meant = [], []
     for alias, name in DTYPE_ALIASES.items():
         aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))

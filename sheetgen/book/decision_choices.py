@@ -10,23 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sheetgen.answer.sheet_facts import settings_of
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import formula, is_number, largest, power, ratio, round_up, smallest, where
+from sheetgen.formula import both, formula, is_number, largest, number_where, round_up, smallest, where
 from sheetgen.question.inputs import HISTORY
 from sheetgen.question.sheet_question import TARGETS, Question
-from sheetgen.sizing.rates import z_of
-from sheetgen.units import DTYPE_CHOICES, PURCHASES, WEIGHT_CHOICES
+from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
 
 AUTO, ANY = "auto", "any"
 BASE, LOW, HIGH = range(3)  # cases of the context, and the first loads by their number of requests
 CASES = ("base", "low", "high")
 ASKED, EVEN, SURE = "asked", "even", "sure"  # levels of confidence
 AS_ASKED, PUBLISHED, KV_FP8, FOUR_BITS = range(4)  # precisions in which the model is answered: rows of its table
-# Requests at once of the chart, as a share of those asked for.
-CURVE = (0.25, 0.5, 1, 1.5, 2, 4)
+OUTER = (0.25, 4)  # of the load, on the chart before and behind its ends
 FACTORS = {"users": (0.5, 2), "context": (0.5, 2), "price": (0.8, 1.25)}
 ENDS = ("low", "high")
 
@@ -39,29 +36,22 @@ class Context(NamedTuple):
     level: str = ASKED
 
 
-CONTEXTS = (
-    Context(),
-    Context(case=LOW),
-    Context(case=HIGH),
-    Context(level=EVEN),
-    Context(level=SURE),
-    Context(PUBLISHED),
-    Context(KV_FP8),
-    Context(FOUR_BITS),
-)
-# Every load that is answered: its context, and its place among the numbers of requests (base, low, high, the curve's).
+# The first of them are shown with their speed and their chance, the others with what they rent and cost alone.
+SHOWN = (Context(), Context(level=EVEN), Context(KV_FP8), Context(FOUR_BITS))
+CONTEXTS = (*SHOWN, Context(level=SURE), Context(PUBLISHED), Context(case=LOW), Context(case=HIGH))
+# Every load that is answered: its context, and its place among the sizes of the load (base, low, high, the outer ones).
 LOADS: tuple[tuple[Context, int], ...] = (
     *((context, BASE) for context in CONTEXTS),
     (Context(), LOW),
     (Context(), HIGH),
     (Context(case=HIGH), HIGH),
-    *((Context(), 1 + HIGH + k) for k, share in enumerate(CURVE) if share != 1),
+    *((Context(), 1 + HIGH + k) for k in range(len(OUTER))),
 )
 
 
-def load_of(context: Context = CONTEXTS[0], requests: int = BASE) -> int:
+def load_of(context: Context = CONTEXTS[0], size: int = BASE) -> int:
     """Where a load stands among all."""
-    return LOADS.index((context, requests))
+    return LOADS.index((context, size))
 
 
 @formula("Context of the case")
@@ -78,34 +68,53 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
 
 @formula("Requests at once of the case")
 def case_requests(requests: Any, case_factor: Any) -> Any:
-    """Requests at once of a case.
+    """Requests at once of a case; none of people, whose rate counts.
 
     Source: requests at once x the case's factor.
     """
-    return round_up(where(is_number(requests), requests, 0) * case_factor)
+    return number_where(is_number(requests), round_up(requests * case_factor))
 
 
-@formula("Requests at once")
-def requests_of_choice(
-    users: Any,
-    requests_per_user_per_day: Any,
-    peak_hour_share: Any,
-    burst_factor: Any,
-    seconds_in_an_hour: Any,
-    turn_seconds: Any,
-    wait_z: Any,
-    concurrent_requests: Any,
-) -> Any:
-    """Requests at once of so many people, where each takes as long as its targets allow, with places to spare for
-    chance; those that are stated without people, and where a target is off.
+@formula("People of the case, or requests at once")
+def case_load(stated_users: Any, requests: Any, case_factor: Any) -> Any:
+    """How large the load of a case is, in what it was stated in.
 
-    Source: INTERFACE: a + z x sqrt(a), a the peak's rate x (TTFT target + (output - 1) x TPOT target).
+    Source: people, or requests at once, x the case's factor.
     """
-    per_second = users * requests_per_user_per_day * peak_hour_share * burst_factor / seconds_in_an_hour
-    mean = per_second * turn_seconds
-    of_people = largest(1, round_up(mean + wait_z * power(largest(mean, 0), ratio(1, 2))))
-    people = where(is_number(turn_seconds), of_people, concurrent_requests)
-    return where(is_number(users), where(users > 0, people, concurrent_requests), concurrent_requests)
+    return where(stated_users > 0, stated_users * case_factor, case_requests(requests, case_factor))
+
+
+@formula("People stated; 0: none")
+def people_or_none(users: Any) -> Any:
+    """People as they were typed; 0 where there are none."""
+    return where(is_number(users), largest(users, 0), 0)
+
+
+@formula("Requests at once, stated")
+def requests_of_choice(stated_users: Any, concurrent_requests: Any) -> Any:
+    """Requests at once as they were typed; none beside people, whose rate counts.
+
+    Source: INTERFACE (a load is people, a rate, or requests at once).
+    """
+    return number_where(both(stated_users == 0, is_number(concurrent_requests)), concurrent_requests)
+
+
+@formula("A request follows each answer (1 or 0)", PLAIN)
+def loop_of_choice(stated_users: Any) -> Any:
+    """1 for requests at once, one of which follows each answer; 0 for people, whose requests arrive at a rate.
+
+    Source: prompts_waited_for.
+    """
+    return where(stated_users > 0, 0, 1)
+
+
+@formula("Requests per second of the case", TWO_DECIMALS)
+def case_rate(requests_per_second: Any, case_factor: Any) -> Any:
+    """Requests that arrive in a second in a case.
+
+    Source: the rate of the people x the case's factor.
+    """
+    return where(is_number(requests_per_second), requests_per_second, 0) * case_factor
 
 
 @dataclass(frozen=True)
@@ -124,12 +133,12 @@ def decision(solved: Solution) -> Choices:
     question = solved.question
     m, w = question.ask or 0, question.headline[0]
     row = headline_rows(solved)[m]
-    workload, settings = question.workloads[w], question.settings
+    load, workload, settings = question.loads[row], question.workloads[w], question.settings
     usual = {
         "model": question.models[m].model.name,
-        "users": _people(solved, row),
+        "users": int(load.users) if load.users and load.requests_per_second else None,
         "requests_per_user_per_day": workload.requests_per_user_per_day,
-        "concurrent_requests": question.loads[row].requests,
+        "concurrent_requests": load.requests,
         "context_tokens": workload.context_tokens,
         "answer_tokens": workload.output_tokens,
         "weight_dtype": settings.weight_dtype,
@@ -162,24 +171,6 @@ def decision(solved: Solution) -> Choices:
     typed = {name for name in TARGETS if f"decision_{name}" in question.overrides.inputs}
     follows = frozenset() if has_history else frozenset(TARGETS) - stated - typed
     return Choices(picked, factors, models, follows)
-
-
-def _people(solved: Solution, row: int) -> int | None:
-    """The people that a load is stated as, or those whom its requests at once are enough for, where these people are
-    as many requests at once again; none of another load."""
-    question, load = solved.question, solved.question.loads[row]
-    if load.users or load.requests_per_second:
-        return int(load.users or 0) or None
-    users, workload = float(solved.loads["users"][row]), question.workloads[load.workload]
-    known = {
-        **settings_of(question),
-        **dict(workload),
-        "users": users,
-        "wait_z": z_of(question.settings.max_wait_fraction),
-        "turn_seconds": float(solved.at(row)["target_turn_seconds"][0]),
-        "concurrent_requests": load.requests,
-    }
-    return int(users) if users >= 1 and requests_of_choice.of(known) == load.requests else None
 
 
 def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[Any]]:

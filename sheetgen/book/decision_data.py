@@ -30,6 +30,7 @@ from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titl
 from sheetgen.formula import Expr, count_where, either, formula, is_text, largest, smallest, where
 from sheetgen.question.inputs import ASKS
 from sheetgen.report import sentences
+from sheetgen.report.wording import mixed_name
 from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
@@ -74,6 +75,7 @@ def build_lists(solved: Solution, one: Choices, wiring: Wiring) -> Sheet:
             "own_weight_dtype": [m.weight_dtype for m in listed],
             "recommended_weight_dtype": [solved.question.recommended_weights(m) for m in listed],
             "own_kv_dtype": [m.kv_cache_dtype for m in listed],
+            "mixed_weights": [mixed_name(m, m.weight_dtype) for m in listed],
         },
         {name: [shape.get(name) for shape in shapes] for name in (*(name for name, _, _ in SHAPE), *FIXED)}
         | {f"checkpoint_{d}": [m.checkpoint_bytes(d) for m in listed] for d in DTYPES},
@@ -91,7 +93,7 @@ def _facts(
     wiring: Wiring,
     key: str,
     top: int,
-    texts: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Sequence[str | None]],
     numbers: Mapping[str, Sequence[float | None]],
     before: list[Ref],
 ) -> list[Ref]:
@@ -113,12 +115,17 @@ def _facts(
         sheet.widths[column] = max(sheet.widths.get(column, 0), 30 if column == 0 else 13)
         refs: Sequence[Ref] = BlockColumn(facts, column - left)  # whose cells are made when they are read
         if name in texts:
-            refs = [*above, *(sheet.put(first + i, column, Cell(text, "label")) for i, text in enumerate(texts[name]))]
+            refs = [*above, *(_label(sheet, first + i, column, text) for i, text in enumerate(texts[name]))]
             above = [Ref(sheet.name, ref.row, column + 1, None) for ref in before]
         if column == 0:
             first_column = list(refs)
         named(wiring.names, f"tbl_every_{key}_{name}", refs)
     return first_column
+
+
+def _label(sheet: Sheet, row: int, column: int, text: str | None) -> Ref:
+    """A cell with a text; none where there is no text."""
+    return Ref(sheet.name, row, column, None) if text is None else sheet.put(row, column, Cell(text, "label"))
 
 
 @formula("Longest context in use")
@@ -218,6 +225,9 @@ def _model(
         found = _of_either(facts, own_at, of.area(f"tbl_every_model_{name}"), at, text)
         called = f"listed_{name}" if name in LISTED else name
         table.looked_up(called, label, [found] * n_rows, TEXT if text else WHOLE, width=14)
+    mixed = of.area("tbl_models_and_spare_mixed_weights"), of.area("tbl_every_model_mixed_weights")
+    found = _of_either(mixed[0], own_at, mixed[1], at)
+    table.looked_up("mixed_weights", "Mixed weights", [found] * n_rows, TEXT, width=22)
     of_own = _of_either(of.area("tbl_models_mixtures"), own_at, of.area("tbl_every_model_n_experts"), at)
     table.computed(has_experts, {"n_experts": of_own}, name="is_mixture", label=OF_MODELS["is_mixture"], width=14)
     for name in FIXED:

@@ -8,14 +8,14 @@ from typing import Any
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
-from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
+from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING
 from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
+from sheetgen.book.contexts_sheet import build_latency
 from sheetgen.book.decision_choices import (
     BASE,
     CASES,
     CONTEXTS,
-    CURVE,
     ENDS,
     EVEN,
     FOUR_BITS,
@@ -23,13 +23,19 @@ from sheetgen.book.decision_choices import (
     KV_FP8,
     LOADS,
     LOW,
+    OUTER,
     PUBLISHED,
+    SHOWN,
     SURE,
     Choices,
     Context,
     case_context_tokens,
+    case_load,
+    case_rate,
     case_requests,
     load_of,
+    loop_of_choice,
+    people_or_none,
     requests_of_choice,
 )
 from sheetgen.book.decision_data import LISTS, below, build_data, build_lists
@@ -48,7 +54,6 @@ from sheetgen.book.sheets import (
     held_where,
     worked_out,
 )
-from sheetgen.book.speed_sheet import build_latency
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
 from sheetgen.formula import Formula, is_number, is_text, where
@@ -61,7 +66,7 @@ from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
 
 CHOICE, ANSWER, LOW_AT = 1, 3, 1
-WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 17.5}
+WIDTHS = {0: 19, 1: 16, 2: 2, 3: 18, 4: 11, 5: 11, 6: 26}
 N_COLUMNS = len(WIDTHS)
 HIDDEN = N_COLUMNS + 1  # where charts find their figures
 FIRST_ROW = 4  # of the choices, and of the answer beside them
@@ -87,11 +92,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("tpot_ms", "Time per token, ms", WHOLE, _FOLLOWS, {}),
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
-OF_FACTORS = {"users": "Requests at once multiplier", "context": "Context multiplier", "price": "Price multiplier"}
-OF_PEOPLE = (
-    "People are as many at once as where both times just meet their targets.",
-    "sheetgen recommend --users counts at the machines' own speed: often cheaper.",
-)
+OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 GIVES_UP_QUALITY = "quality: test"
 
 
@@ -128,17 +129,17 @@ class DecisionSheets:
             pairs=[(context.precision, context.case) for context in CONTEXTS],
             levels=[self.wiring.inputs[levels[context.level]] for context in CONTEXTS],
         )
-        loads = [(context.precision, context.case, requests) for context, requests in LOADS]
+        loads = [(context.precision, context.case, size) for context, size in LOADS]
         paces = [CONTEXTS.index(context) for context, _ in LOADS]
-        names = [self._called(context, requests) for context, requests in LOADS]
+        names = [self._called(context, size) for context, size in LOADS]
         workings = build_loads(self.wiring, CASES, loads, "Decision loads", names, paces=paces)
         self.behind = [catalog, self.data, contexts, workings]
 
     @staticmethod
-    def _called(context: Context, requests: int) -> str:
+    def _called(context: Context, size: int) -> str:
         """A load of Decision, as its row of workings has it."""
         precision = ("", "as published", "FP8 KV cache", "4 bits")[context.precision]
-        words = precision, f"context {CASES[context.case]}", f"level {context.level}", f"requests {requests + 1}"
+        words = precision, f"context {CASES[context.case]}", f"level {context.level}", f"size {size + 1}"
         return ", ".join(word for word in words if word)
 
     def _choices(self, regions: Text) -> dict[str, Ref]:
@@ -224,11 +225,10 @@ class DecisionSheets:
         for purchase, of_class in zip(PURCHASES, committed.refs, strict=True):
             env = {"is_committed": of_class}
             self._put(f"{class_stem(purchase)}_paid_hours", f"Hours paid a month, {purchase}", hours, env)
-        # Of people: as many at once as their questions take where both times are just within their targets.
-        z = self._put("z", rates.first_z.label, rates.first_z, {})
-        for _ in range(rates.Z_STEPS):
-            z = self._put("z", rates.next_z.label, rates.next_z, {"z": z})
-        limits = {
+        users = self._put("own_users", people_or_none.label, people_or_none, picked)
+        inputs["own_cached_fraction"] = inputs["prefix_cache_hit_fraction"]
+        inputs[ASKS] = picked[ASKS]
+        limits: dict[str, Source] = {
             f"{figure}_limit_seconds": self._put(f"own_{figure}_limit", f"{figure.upper()} in force, s", one, env)
             for figure, one, env in (
                 (
@@ -239,16 +239,24 @@ class DecisionSheets:
                 for figure in ("tpot", "ttft")
             )
         }
-        answer = {"output_tokens": picked["answer_tokens"]}
-        turn = self._put(
+        answer: dict[str, Source] = {"output_tokens": picked["answer_tokens"]}
+        self._put(
             "own_target_turn_seconds", people.target_turn_seconds.label, people.target_turn_seconds, limits | answer
         )
-        inputs["own_users"] = self._put("own_users", "People stated; 0: none", figures.people_or_none, picked)
-        inputs["own_cached_fraction"] = inputs["prefix_cache_hit_fraction"]
-        inputs["wait_z"] = z
-        inputs[ASKS] = picked[ASKS]
-        env = {**picked, "turn_seconds": turn, "wait_z": z}
-        self.at_once = self._put("own_requests", requests_of_choice.label, requests_of_choice, env)
+        # People ask over the day; what they ask in a second of the busiest hour is the rate.
+        of_day: dict[str, Source] = {
+            "users": users,
+            "input_tokens": ZERO,
+            **answer,
+            "requests_per_day": ZERO,
+            "tokens_per_day": ZERO,
+        }
+        day = self._put("own_day_requests", people.day_requests.label, people.day_requests, of_day)
+        peak = rates.peak_requests_per_second
+        self.rate = self._put("own_peak", peak.label, peak, {"day_requests": day, "requests_per_second": ZERO})
+        stated = {**picked, "stated_users": users}
+        self.at_once = self._put("own_requests", requests_of_choice.label, requests_of_choice, stated)
+        self._put("closed_loop", loop_of_choice.label, loop_of_choice, stated)
 
     def _cases(self) -> None:
         """The factors of the ends, in yellow cells further down; and what they make of requests and context."""
@@ -265,15 +273,23 @@ class DecisionSheets:
             ]
             self.inputs |= {str(ref.name): ref for ref in factors[name]}
         self.price_factors = factors["price"]
-        one: Source = constant(1)
         row = below(data)
-        data.texts(row, 1, (*CASES, *("of the chart" for _ in CURVE)))
-        many = [data.put(row + 1, 4 + k, Cell(share, "fixed", FACTOR)) for k, share in enumerate(CURVE)]
-        data.text(row + 2, 0, case_requests.label, "label")
-        tiers = [
-            data.compute(row + 2, 1 + k, case_requests, {"requests": self.at_once, "case_factor": factor})
-            for k, factor in enumerate((one, *factors["users"], *many))
-        ]
+        data.texts(row, 1, (*CASES, *("of the chart" for _ in OUTER)))
+        outer = [data.put(row + 1, 4 + k, Cell(share, "fixed", FACTOR)) for k, share in enumerate(OUTER)]
+        sizes: tuple[Source, ...] = (constant(1), *factors["users"], *outer)
+        own: dict[str, Any] = {
+            "requests": self.at_once,
+            "requests_per_second": self.rate,
+            "stated_users": inputs["own_users"],
+        }
+        for name, quantity in (("tiers", case_requests), ("rates", case_rate), ("sizes", case_load)):
+            row += 2 if name == "tiers" else 1
+            data.text(row, 0, quantity.label, "label")
+            cells = (
+                data.compute(row, 1 + k, quantity, {**own, "case_factor": factor}) for k, factor in enumerate(sizes)
+            )
+            lists[name] = Range(tuple(cells))
+        row -= 2
         limit = self.wiring.tables["models"].columns["max_context_tokens"][0]
         data.text(row + 3, 0, case_context_tokens.label, "label")
         contexts = [
@@ -283,9 +299,9 @@ class DecisionSheets:
                 case_context_tokens,
                 {**self.picked, "case_factor": factor, "max_context_tokens": limit},
             )
-            for k, factor in enumerate((one, *factors["context"]))
+            for k, factor in enumerate((sizes[BASE], *factors["context"]))
         ]
-        lists |= {"tiers": Range(tuple(tiers)), "contexts": Range(tuple(contexts))}
+        lists["contexts"] = Range(tuple(contexts))
         answer = self.picked["answer_tokens"]
         of_cases = {
             name: [self._target_of_case(name, context, answer, is_base=k == 0) for k, context in enumerate(contexts)]
@@ -315,7 +331,8 @@ class DecisionSheets:
         """The choices of its loads, once Profiles and Candidates stand, and the rest of its page."""
         self.of.names |= self.inputs
         beside = {EVEN: 1, SURE: 2}
-        add_choices(self.wiring, takes_cheapest=[beside.get(context.level, 0) for context, _ in LOADS])
+        levels = [beside.get(context.level, 0) for context, _ in LOADS]
+        add_choices(self.wiring, takes_cheapest=levels, n_shown=len(SHOWN))
         self.terms = add_terms(self.wiring, COMMITTED)
         table = self.wiring.tables["loads"]
         self.rows = [table.row(i) for i in range(table.n_rows)]
@@ -337,14 +354,15 @@ class DecisionSheets:
         sheet, inputs = self.sheet, self.wiring.inputs
         read = (
             "n_instances", "type", "instance", "monthly_usd", "n_gpus", "gpu_name", "provider_name", "room_words",
-            "chance", "ttft_seconds", "tpot_seconds", "context_words", "gpu_row",
+            "chance", "ttft_seconds", "tpot_seconds", "context_words", "gpu_row", "concurrent_requests", "users",
         )  # fmt: skip
         found: dict[str, Ref] = {}
         for row, name in enumerate(read, FIRST_ROW):
             held, last = self._in_force(name), self.wiring.tables["loads"].columns[name][0]
             display = self.behind[3].cells[last.row, last.column].display
             found[name] = sheet.link(row, HIDDEN, held, display, "off_page")
-        env: dict[str, Source] = {**inputs, **self.picked, **found, "load_requests": self.at_once}
+        named = {"in_flight": found.pop("concurrent_requests"), "enough_for": found.pop("users")}
+        env: dict[str, Source] = {**inputs, **self.picked, **found, **named}
         env["choices_state"] = inputs["choices_state"]
         rent = {**env, "instance": found["type"]}
         sheet.compute(0, 0, sentences.decision_title, rent, role="title")
@@ -363,13 +381,11 @@ class DecisionSheets:
             (sentences.in_published, self._of_precision(PUBLISHED), "plain"),
             (sentences.first_word, env, "plain"),
             (sentences.pace_of_answer, env, "plain"),
-            (sentences.asked_in_words, {**env, "requests": self.at_once}, "plain"),
+            (sentences.asked_in_words, env, "plain"),
         ]
         for at, (one, given, role) in enumerate(lines, row + 1):
             sheet.compute(at, ANSWER, one, given, role=role)
         sheet.link(row + 1 + len(lines), ANSWER, found["room_words"], TEXT, "plain")
-        for at, counted in enumerate(OF_PEOPLE, row + 2 + len(lines)):
-            sheet.text(at, ANSWER, counted, "remark")
         self.monthly, self.found = monthly, found
         self.of.names |= {
             "rec_decision_instance": found["instance"],
@@ -393,28 +409,28 @@ class DecisionSheets:
         return self._of_load(load_of(Context(level=level)))
 
     def _of_precision(self, precision: int) -> dict[str, Source]:
-        dtype = self.wiring.tables["models"].columns["weight_dtype"]
-        return {**self._of_load(load_of(Context(precision))), "weight_dtype": dtype[precision]}
+        words = self.wiring.tables["models"].columns["weights_words"]
+        return {**self._of_load(load_of(Context(precision))), "weights_words": words[precision]}
 
     def _chart_of_people(self) -> None:
         """Columns: what fewer and more requests cost; this load blue."""
         sheet, top = self.sheet, FIRST_ROW + len(CHOICES_SHOWN) + 1
         heads, others, this = list[Ref](), list[Ref](), list[Ref]()
-        for k, share in enumerate(CURVE):
-            row = self.rows[load_of(requests=BASE if share == 1 else 1 + HIGH + k)]
-            at = top + k
-            heads.append(sheet.link(at, HIDDEN, self.wiring.lists["tiers"].refs[1 + HIGH + k], WHOLE, "off_page"))
-            usd = row["monthly_usd"]
+        smaller, larger = (1 + HIGH + k for k in range(len(OUTER)))
+        for at, size in enumerate((smaller, LOW, BASE, HIGH, larger), top):
+            heads.append(sheet.link(at, HIDDEN, self.wiring.lists["sizes"].refs[size], WHOLE, "off_page"))
+            usd = self.rows[load_of(size=size)]["monthly_usd"]
             shown = derived(lambda usd: where(is_number(usd), usd, 0), usd)
             blank = constant(0)
-            others.append(sheet.link(at, HIDDEN + 1, blank if share == 1 else shown, USD, "off_page"))
-            this.append(sheet.link(at, HIDDEN + 2, shown if share == 1 else blank, USD, "off_page"))
+            others.append(sheet.link(at, HIDDEN + 1, blank if size == BASE else shown, USD, "off_page"))
+            this.append(sheet.link(at, HIDDEN + 2, shown if size == BASE else blank, USD, "off_page"))
         sheet.charts.append(
             Chart(
                 top,
                 0,
-                "$ a month by requests at once, this load in blue",
-                "Columns: what a quarter to four times the requests at once cost a month; this load is blue.",
+                "$ a month by people, or requests at once; this load in blue",
+                "Columns: what a quarter, the low end, the high end and four times the load cost a month; this load is "
+                "blue.",
                 (heads[0], heads[-1]),
                 [
                     ("other loads", others[0], others[-1], "#B8C2CC"),
@@ -434,7 +450,7 @@ class DecisionSheets:
         sheet.texts(top, 0, heads[:1], "rule")
         sheet.texts(top, 1, heads[1:], "rule_head_right")
         names = ("users", "context", "price")
-        loads = {"users": (load_of(requests=LOW), load_of(requests=HIGH))}
+        loads = {"users": (load_of(size=LOW), load_of(size=HIGH))}
         loads["context"] = load_of(Context(case=LOW)), load_of(Context(case=HIGH))
         labels, bars = list[Ref](), [list[Ref](), list[Ref](), list[Ref]()]
         for row, name in enumerate(names, top + 1):
@@ -565,17 +581,9 @@ class DecisionSheets:
             held = entry(gpus.range(fact), found["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"
             env[named] = self.data.link(below(self.data) - 1, 1, held, FACTOR, "computed", label=label)
-        for quantity in (
-            cost.metered_kw_per_gpu,
-            cost.installed_usd_per_gpu,
-            cost.owned_capex_usd,
-            cost.owned_hardware_usd,
-            cost.owned_support_usd,
-            cost.owned_energy_usd,
-            cost.owned_site_usd,
-            cost.monthly_owned_usd,
-        ):
-            env[quantity.name] = self._put(f"own_{quantity.name}", f"Owning: {quantity.label}", quantity, env)
+        for quantity in OF_OWNING[: 1 + OF_OWNING.index(cost.monthly_owned_usd)]:
+            if quantity.name not in {**self.wiring.inputs, **env}:  # which the GPUs sheet and Constants have
+                env[quantity.name] = self._put(f"own_{quantity.name}", f"Owning: {quantity.label}", quantity, env)
         return {**env, "monthly_usd": env["monthly_owned_usd"]}
 
     def _hosted(self) -> dict[str, Source]:

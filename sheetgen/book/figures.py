@@ -17,11 +17,12 @@ from sheetgen.formula import (
     is_blank,
     is_number,
     is_number_in_row,
+    is_text,
     largest,
     least_where,
     number_where,
     ratio,
-    round_nearest,
+    round_up,
     smallest,
     where,
 )
@@ -48,6 +49,16 @@ def weight_dtype_in_use(asked_dtype: Any, own_dtype: Any, recommended_dtype: Any
     recommended = where(is_blank(recommended_dtype), own_dtype, recommended_dtype)
     is_own = either(asked_dtype == PUBLISHED, asked_dtype == AUTO)
     return where(asked_dtype == RECOMMENDED, recommended, where(is_own, own_dtype, asked_dtype))
+
+
+@formula("Weights as they are said", TEXT)
+def weights_in_words(mixed_weights: Any, weight_dtype: Any, own_weight_dtype: Any, dtype_words: Any) -> Any:
+    """The name of the weights' precision: FP8; as published of a checkpoint that mixes two, FP4 experts, FP8 rest.
+
+    Source: the checkpoints of the catalog.
+    """
+    is_mixed = both(is_text(mixed_weights), weight_dtype == own_weight_dtype)
+    return where(is_mixed, mixed_weights, dtype_words)
 
 
 @formula("Amount", ONE_DECIMAL)
@@ -130,15 +141,6 @@ def requests_per_second(tier: Any, peak_requests_per_second: Any) -> Any:
 
 
 @formula("People, stated")
-def people_or_none(users: Any) -> Any:
-    """People as they were typed; 0 where there are none.
-
-    Source: Decision.
-    """
-    return where(is_number(users), users, 0)
-
-
-@formula("People, stated")
 def stated_people(requests_per_second: Any, users: Any) -> Any:
     """People as they were stated; 0 of requests at once.
 
@@ -175,8 +177,7 @@ def served_of_load(requests_per_second: Any, served_at_target: Any, served_reque
 
 @formula("Requests of one instance, as the choice ranks them", TWO_DECIMALS)
 def ranked_of_candidate(
-    monthly_usd: Any,
-    instance_month_usd: Any,
+    load_requests: Any,
     requests_per_second: Any,
     replicas_per_instance: Any,
     paced_requests: Any,
@@ -192,11 +193,12 @@ def ranked_of_candidate(
     gpu_count: Any,
 ) -> Any:
     """What one instance of the candidate serves within the targets: requests at once, of a rate its share of those
-    per second; 0 where it cannot hold the load.
+    per second.
 
-    Source: ranked_requests, with the instances that the month pays for.
+    Source: ranked_requests; what ranks a candidate that cannot hold the load is never read.
     """
-    count = round_nearest(ratio(monthly_usd, instance_month_usd))
+    replicas = parallelism.n_replicas(load_requests, paced_requests, replicas_per_instance, survive, zones)
+    count = round_up(ratio(replicas, replicas_per_instance))
     served = rates.served_requests_per_second(
         count,
         replicas_per_instance,
@@ -209,7 +211,7 @@ def ranked_of_candidate(
         replica_prefill_seconds,
         max_prefill_utilization,
     )
-    ranked = rates.ranked_requests(
+    return rates.ranked_requests(
         requests_per_second,
         served,
         parallelism.requests_per_instance(paced_requests, replicas_per_instance),
@@ -219,7 +221,17 @@ def ranked_of_candidate(
         data_parallel_size,
         gpu_count,
     )
-    return where(is_number(monthly_usd), ranked, 0)
+
+
+@formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
+def suitability_of_load(weights_on_candidate: Any, stated_load: Any, data_parallel_size: Any) -> Any:
+    """How a candidate suits the model and the load; the places of a rate are those of whole replicas at least, whose
+    prompts keep them busy, so that each of their ranks has a request.
+
+    Source: suitability, rate_places.
+    """
+    requests = where(stated_load > 0, stated_load, data_parallel_size)
+    return choice.suitability(weights_on_candidate, requests, data_parallel_size)
 
 
 @formula("Position of a profile", PLAIN)
@@ -233,6 +245,16 @@ def profile_position(gpu_row: Any, layout_position: Any, n_plain_layouts: Any, p
     plain = (gpu_row - 1) * n_plain_layouts + layout_position
     ranked = where(plain_columns > 0, plain_columns + layout_position - n_plain_layouts, 1)
     return where(layout_position <= n_plain_layouts, plain, ranked)
+
+
+@formula("Position by latents", PLAIN)
+def latent_position(tp_position: Any, plain_fp8_latent: Any, n_tensor_parallel_sizes: Any) -> Any:
+    """The place of a tensor-parallel size among those of GPUs that pack FP8 latents, and of those that keep them as
+    they are, which stand behind.
+
+    Source: the order of the columns at the right of Profiles.
+    """
+    return tp_position + where(plain_fp8_latent == 0, 0, n_tensor_parallel_sizes)
 
 
 @formula("Row of non-torch memory", PLAIN)
@@ -262,15 +284,6 @@ def headroom(load_requests: Any, sequences: Any, data_parallel_size: Any, n_repl
     """
     free = parallelism.headroom_fraction(load_requests, sequences, data_parallel_size, n_replicas)
     return number_where(is_number(n_replicas), free)
-
-
-@formula("More expensive by", PERCENT, within=[choice.is_alternative])
-def dearer_by(monthly_usd: Any, second_usd: Any, is_alternative: Any) -> Any:
-    """By how much the next cheapest costs more, where it is one that somebody would rent instead.
-
-    Source: definition.
-    """
-    return number_where(is_alternative, ratio(second_usd - monthly_usd, monthly_usd))
 
 
 @formula("Age in days", WHOLE)

@@ -12,12 +12,14 @@ import numpy
 from sheetgen.answer.solution import Solution
 from sheetgen.book import discount_table
 from sheetgen.book.catalogs import class_stem, of_class_in_use
-from sheetgen.book.compiler import Compiler
-from sheetgen.book.decision_choices import ANY
-from sheetgen.book.figures import non_torch_position, profile_position, ranked_of_candidate
+from sheetgen.book.compiler import Compiler, Span
+from sheetgen.book.contexts_sheet import HOPS, PARTS
+from sheetgen.book.decision_choices import ANY, AS_ASKED, KV_FP8
+from sheetgen.book.figures import latent_position, non_torch_position, profile_position, ranked_of_candidate
 from sheetgen.book.lookups import NO_VALUE, ONE, count_numbers, position_in, written
 from sheetgen.book.sheets import (
     NONE,
+    Cell,
     Lookup,
     Range,
     Ref,
@@ -28,11 +30,11 @@ from sheetgen.book.sheets import (
     lookup,
     worked_out,
 )
-from sheetgen.book.speed_sheet import HOPS, PARTS
 from sheetgen.book.wiring import (
     HEAD_ROWS,
     LEFT,
     Head,
+    Table,
     Wiring,
     profile_columns,
     titled,
@@ -52,7 +54,6 @@ from sheetgen.formula import (
 from sheetgen.program.declared import is_same
 from sheetgen.program.sheet_program import SHEET, counted, sheet_program
 from sheetgen.question.overrides import class_columns
-from sheetgen.question.stated_load import RATE
 from sheetgen.sizing import certainty, kv_cache, memory, parallelism, rates, speed
 from sheetgen.sizing.cost import discounted_usd_per_hour, instance_month_usd, n_instances
 from sheetgen.sizing.parallelism import n_replicas
@@ -76,10 +77,9 @@ WHOLE_OF = (
     "growing_block_tokens", "windowed_block_tokens", "kv_block_bytes", "shard_kv_bytes_per_token",
     "shard_windowed_bytes_per_token", "shard_state_bytes_per_layer",
 )  # fmt: skip
-OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit")
-OF_RATE = ("full_batch_requests", "full_turn_seconds", "replica_prefill_seconds", "rate_places")
-# On Contexts; the same as what is loaded, or a part of it; on Candidates; on Workings.
-ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu", "paced_requests")
+OF_REPLICA = ("pipeline_stages", "sequences", "batch_limit", "places_of_load")
+# On Contexts; the same as what is loaded, or a part of it.
+ELSEWHERE = ("prompt_attention_flops", "weights_bytes_per_gpu")
 # Of what a step takes, the parts that stand in cells: prompts read them, too.
 STEPS_OF_MODEL = (speed.dense_seconds, speed.layer_overhead_seconds)
 # How the bands of times are found, and what follows at once from the factors.
@@ -88,8 +88,7 @@ _SCOPES = [_LEVELS[name].with_parts([_LEVELS["measured_scope"]]) for name in ("s
 LEVELS_WITHIN = tuple(
     quantity.with_parts(_SCOPES) for name, quantity in _LEVELS.items() if not name.endswith("_factor")
 )
-# Worked out within the formulas that read them: sums of a few cells, what Speed shows of each GPU and layout, and
-# steps that nobody looks for.
+# Worked out within the formulas that read them: sums of a few cells, parts of a step, and steps that nobody looks for.
 NOT_WRITTEN = (
     *HOPS,
     speed.fixed_step_seconds,
@@ -165,13 +164,19 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
         of.tables["profiles"] = head
     ranks_of = frozenset({"dp"} if n_profiles > n_plain else ())
     sizes = dict.fromkeys(("tensor_parallel_size", "tp_position"), frozenset({"tp"}))
+    latents = {"plain_fp8_latent": frozenset({"latent"})}
     compiler = Compiler(
         sheet,
         head,
         every,
-        down=("models", "contexts"),
-        along={"tp": len(TENSOR_PARALLEL_SIZES), "plain": n_plain, "profile": n_profiles},
-        facts={**sizes, **dict.fromkeys(("data_parallel_size", "busy_ranks", "rank_position"), ranks_of)},
+        down=("models", "contexts", "loads"),
+        along={
+            "tp": Span(len(TENSOR_PARALLEL_SIZES), head.columns, "tp_position"),
+            **_spans_beside(head, len(gpus.columns["gpu"]), n_sizes),
+            "plain": Span(n_plain, head.columns, "plain_position" if n_plain < n_profiles else ""),
+            "profile": Span(n_profiles, head.columns),
+        },
+        facts={**sizes, **latents, **dict.fromkeys(("data_parallel_size", "busy_ranks", "rank_position"), ranks_of)},
         inside=NOT_WRITTEN,
         alike=frozenset(() if question.has_latent_entries else {"plain_fp8_latent"}),
         by_model={
@@ -182,18 +187,20 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
             for name in wiring.tried
         },
     )
-    has_rate = "requests_per_second" in wiring.tables["contexts"].columns
     for name, quantity in sheet_program(False)["measured"].named().items() if question.measurements.deployments else ():
         lists = {read: wiring.area(f"lst_{read}") for read in quantity.rows}
         models = [ref for of in every for ref in of.tables["models"].columns["model"]]
         compiler.write(name, quantity, given={**lists, "model_name": models})
     written: dict[str, str] = {}  # once, where the grid has it under two names
-    for name, quantity in _quantities(question.draft is not None, has_rate):
+    for name, quantity in _quantities(question.draft is not None):
         other = quantity.inputs[0] if is_same(quantity) else written.setdefault(quantity.name, name)
         if other == name:
-            compiler.write(name, quantity, live=name not in OF_RATE)
+            compiler.write(name, quantity)
         else:
             compiler.same(name, other)
+    with compiler.alone(*(of for of in every if has_rate(of))) as of_rates:
+        for quantity in OF_RATE if of_rates.every else ():
+            of_rates.write(quantity.name, quantity)
     for of in every:
         stages = [Range(row, lock="columns") for row in of.blocks["pipeline_stages"].rows]
         offered = [Range(head.columns["n_offered"][: len(row.refs)]) for row in stages]
@@ -201,6 +208,32 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
             parallelism.held_inside, {"pipeline_stages": stages, "instance_month_usd": offered}
         )
     return sheet
+
+
+def _spans_beside(head: Head, n_gpus: int, n_sizes: Lookup) -> dict[str, Span]:
+    """Columns at the right of the profiles, for what is the same on many of them: one for each tensor-parallel size and
+    treatment of latents, and one for each GPU."""
+    head.computed(latent_position, {"n_tensor_parallel_sizes": n_sizes})
+    flags = head.begin_column("FP8 latents as they are (0 or 1)", "Of the columns at the right.", 0)
+    line = {name: head.columns[name][0].row for name in ("tp_position", "tensor_parallel_size", "latent_position")}
+    left, size_of = LEFT + head.n_rows + 1, list(enumerate(TENSOR_PARALLEL_SIZES, 1))
+    kinds = [(flag, at, size) for flag in (0, 1) for at, size in size_of]
+
+    def put(row: int, column: int, value: int) -> Ref:
+        return head.sheet.put(row, column, Cell(value, "fixed", PLAIN), lock="row")
+
+    latent: dict[str, list[Ref]] = {name: [] for name in (*line, "plain_fp8_latent")}
+    for column, (flag, at, size) in enumerate(kinds, left):
+        latent["tp_position"].append(put(line["tp_position"], column, at))
+        latent["tensor_parallel_size"].append(put(line["tensor_parallel_size"], column, size))
+        latent["latent_position"].append(put(line["latent_position"], column, 1 + column - left))
+        latent["plain_fp8_latent"].append(put(flags, column, flag))
+    beside = left + len(kinds) + 1
+    rows = [put(head.columns["gpu_row"][0].row, beside + i, i + 1) for i in range(n_gpus)]
+    return {
+        "latent": Span(len(kinds), latent, "latent_position", left),
+        "gpu": Span(n_gpus, {"gpu_row": rows}, "gpu_row", beside),
+    }
 
 
 def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
@@ -238,8 +271,8 @@ def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Any]:
     return sources
 
 
-def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]]:
-    """By name, what is written on the sheet, in the order in which the grid has it; of a rate its places, too.
+def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
+    """By name, what is written on the sheet, in the order in which the grid has it.
 
     What a replica holds is the same for every number of requests, so it stands here once for each context.
     """
@@ -248,12 +281,31 @@ def _quantities(has_draft: bool, has_rate: bool) -> Iterator[tuple[str, Formula]
         for name, quantity in sheet_program(has_draft)[table].named().items():
             if name not in (*ELSEWHERE, *within):
                 yield name, _LEVELS.get(name, quantity)
-    if has_rate:
-        yield "full_batch_requests", rates.full_batch_requests.with_parts([parallelism.paced_requests])
-        yield "full_turn_seconds", rates.full_turn_seconds
-        yield "replica_prefill_seconds", rates.replica_prefill_seconds
-        within_places = (rates.places, rates.prefill_replicas, parallelism.paced_requests)
-        yield "rate_places", rates.rate_places.with_parts(within_places).with_parts([rates.offered_requests])
+
+
+def has_rate(of: Wiring) -> bool:
+    """Whether a wiring's loads may be rates."""
+    return "requests_per_second" in of.tables["loads"].columns
+
+
+@formula("Requests at once, stated or of the rate")
+def places_of_load(stated_load: Any, rate_places: Any) -> Any:
+    """The requests at once that a load states; where it states none, the places that the rate takes on a profile.
+
+    Source: rate_places.
+    """
+    return where(stated_load > 0, stated_load, rate_places)
+
+
+# Of loads that may be rates: by context the time of a request on a full replica and the work of its prompt, by load the
+# places that it takes.
+OF_RATE = (
+    rates.full_turn_seconds.with_parts([rates.full_batch_requests]),
+    rates.replica_prefill_seconds,
+    places_of_load.with_parts([rates.rate_places])
+    .with_parts([rates.places, rates.prefill_replicas])
+    .with_parts([rates.offered_requests]),
+)
 
 
 USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader sees of 0
@@ -277,15 +329,6 @@ def monthly_usd_of_load(
     replicas = n_replicas(load_requests, paced_requests, replicas_per_instance, survive, zones)
     count = n_instances(replicas, paced_requests, replicas_per_instance, load_requests, price_usd_per_hour)
     return number_or_none(count * price_usd_per_hour * paid_hours_per_month)
-
-
-@formula("Requests at once, stated or of the rate")
-def requests_of_candidate(stated_load: Any, rate_places: Any) -> Any:
-    """The requests at once that a load states; where it states none, the places that the rate takes on a candidate.
-
-    Source: rate_places.
-    """
-    return where(stated_load > 0, stated_load, rate_places)
 
 
 @formula("Keeps the weights' precision (2: computes in it, 1: keeps it)", PLAIN)
@@ -399,58 +442,52 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
         [len(offers) if is_mixture.value else n_plain for is_mixture in wiring.tables["models"].columns["is_mixture"]]
     ]
     ends += [[len(offers)] * of.tables["models"].n_rows for of in live]  # any model may be chosen there
-    compiler = Compiler(sheet, head, every, ("models", "contexts", "loads"), {"offer": len(offers)}, ends)
+    compiler = Compiler(
+        sheet, head, every, ("models", "contexts", "loads"), {"offer": Span(len(offers), head.columns)}, ends
+    )
     # Blocks of their own: each load reads them so often that its formula would be the longest of the workbook.
     compiler.write("replicas_per_instance", parallelism.replicas_per_instance)
-    compiler.write("paced_requests", parallelism.paced_requests)
-    compiler.write("weights_on_candidate", weights_on_candidate)
-    loads = wiring.tables["loads"]
-    if has_rate := "requests_per_second" in loads.columns:
-        # Of the load on the first sheet a reader chooses whether it is a rate.
-        of_rate = [i for i, tier in enumerate(loads.columns["tier"]) if tier.value == RATE or i >= loads.n_fixed]
-        compiler.write("requests", requests_of_candidate, live=False, rows=lambda _: of_rate)
+    with compiler.alone(wiring) as own:
+        own.write("weights_on_candidate", weights_on_candidate)
+    for of in live:  # a precision of the cache alone leaves the weights
+        with compiler.alone(of) as own:
+            own.write("weights_on_candidate", weights_on_candidate, rows=_with_own_weights)
+        weights = of.blocks["weights_on_candidate"].rows
+        weights.insert(KV_FP8, weights[AS_ASKED])
     for of in every:
-        column = "stated_load" if has_rate and of is wiring else "load_requests"
-        of.requests = list(of.tables["loads"].columns[column])
-    if has_rate:
-        for row, requests in zip(of_rate, wiring.blocks["requests"].rows, strict=True):
-            wiring.requests[row] = requests
-    given: dict[str, Any] = {"load_requests": [requests for of in every for requests in of.requests]}
-    for of in live:  # at the prices of their own class and provider
-        n_loads = every[0].tables["loads"].n_rows, of.tables["loads"].n_rows
-        for name, here in (
-            ("price_usd_per_hour", None),
-            ("paid_hours_per_month", wiring.inputs["paid_hours_per_month"]),
-        ):
-            own = here or RowValues.of(head.columns[name])
-            there = of.inputs[f"own_{name}"] if here else RowValues.of(head.columns[f"{of.prefix}{name}"])
-            given[name] = [own] * n_loads[0] + [there] * n_loads[1]
-    compiler.write("monthly_usd", monthly_usd_of_load, down="loads", given=given)
-    if has_rate:
-        compiler.write("ranked_requests", ranked_of_candidate, live=False)
-    for of in live:
-        _add_months_of_classes(compiler, of, given["load_requests"])
+        prices = RowValues.of(head.columns[f"{of.prefix}price_usd_per_hour"])
+        hours = of.inputs["own_paid_hours_per_month" if of.prefix else "paid_hours_per_month"]
+        with compiler.alone(of) as own:
+            _add_months(own, "monthly_usd", prices, hours)
+            if has_rate(of):
+                own.write("ranked_requests", ranked_of_candidate, down="loads", given=_requests(own))
+            else:
+                own.write("ranked_requests", parallelism.requests_per_instance)
+    for of in live:  # what its load, the first of its rows, costs under each commitment
+        with compiler.alone(of) as own:
+            for stem in map(class_stem, COMMITTED):
+                prices = RowValues.of(head.columns[f"{stem}_price_usd_per_hour"])
+                _add_months(own, f"{stem}_monthly_usd", prices, of.inputs[f"{stem}_paid_hours"], n_rows=1)
     return sheet
 
 
-def _add_months_of_classes(compiler: Compiler, of: Wiring, requests: Sequence[Any]) -> None:
-    """What the load of Decision, the first of its rows, costs on each candidate under each commitment. requests: those
-    of every load."""
-    n_loads = compiler.every[0].tables["loads"].n_rows
-    for stem in map(class_stem, COMMITTED):
-        prices = RowValues.of(compiler.head.columns[f"{stem}_price_usd_per_hour"])
-        hours = of.inputs[f"{stem}_paid_hours"]
-        compiler.write(
-            f"{stem}_monthly_usd",
-            monthly_usd_of_load,
-            down="loads",
-            given={
-                "load_requests": requests,
-                "price_usd_per_hour": [*[None] * n_loads, prices],
-                "paid_hours_per_month": [*[None] * n_loads, hours],
-            },
-            rows=lambda table: range(1) if table.wiring is of else (),
-        )
+def _with_own_weights(models: Table) -> Sequence[int]:
+    """The rows of Decision's model whose weights no other row has."""
+    return [row for row in range(models.n_rows) if row != KV_FP8]
+
+
+def _requests(compiler: Compiler) -> dict[str, Any]:
+    """The requests at once of loads: as stated, or the places that they take on each profile."""
+    name = "places_of_load" if has_rate(compiler.every[0]) else "load_requests"
+    return {"load_requests": compiler.sources(name, "loads")}
+
+
+def _add_months(compiler: Compiler, name: str, prices: RowValues, hours: Ref, n_rows: int | None = None) -> None:
+    """What loads, the first of them or all, cost a month on each candidate at some prices."""
+    given = {**_requests(compiler), "price_usd_per_hour": prices, "paid_hours_per_month": hours}
+    compiler.write(
+        name, monthly_usd_of_load, down="loads", given=given, rows=lambda table: range(table.n_rows)[:n_rows]
+    )
 
 
 def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], of: Wiring) -> None:
@@ -462,10 +499,10 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
     for at, purchase in enumerate(PURCHASES):
         of_class = [rows[together[c][at]] if c in together else rows[c] for c in held]
         places = [row.value for row in of_class]
-        head.given(f"{class_stem(purchase)}_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
+        head.given(f"{class_stem(purchase)}_instance_row", f"Instance row, {purchase}", places, PLAIN, role="fixed")
     asked = inputs["own_purchase_row"]
     at = list(PURCHASES).index(solved.question.settings.purchase) if asked.value > len(PURCHASES) else asked.value - 1
-    by_class = zip(*(head.columns[f"{class_stem(one)}_row"] for one in PURCHASES), strict=True)
+    by_class = zip(*(head.columns[f"{class_stem(one)}_instance_row"] for one in PURCHASES), strict=True)
     chosen = [of_class_in_use(refs, at, asked) for refs in by_class]
     head.looked_up(f"{of.prefix}instance_row", "Instance row on Decision", chosen, PLAIN)
 
@@ -483,7 +520,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
     known = [derived(is_number, position_in(wiring.tables["gpus"].range("gpu"), gpu)) for gpu in head.columns["gpu"]]
     for purchase in (*COMMITTED, ""):
         stem, words = (f"{class_stem(purchase)}_", purchase) if purchase else (of.prefix, "on Decision")
-        places = head.columns[f"{stem}row" if purchase else f"{stem}instance_row"]
+        places = head.columns[f"{stem}instance_row"]
         providers = [lookup(instances.range("provider"), place) for place in places]
         as_built, row = purchase or list(PURCHASES)[at], None if purchase else asked
         env: dict[str, Sequence[Any]] = {

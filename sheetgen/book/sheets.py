@@ -38,7 +38,6 @@ KINDS = {
     "Prices and hardware": INPUT,
     "Money": OUTPUT,
     "Hosts": WORKINGS,
-    "Speed": OUTPUT,
     "Workings": WORKINGS,
     "Contexts": WORKINGS,
     "Profiles": WORKINGS,
@@ -571,9 +570,11 @@ class BlockColumn(Sequence[Ref]):
 
 @dataclass(frozen=True)
 class RepeatedRow(Sequence[Ref]):
-    """A short row as the cells of a longer one read it: each by the position that a head of its column names."""
+    """A short row as the cells of a longer one read it: each by the position that a head of its column, called `place`,
+    names."""
 
     row: Row
+    place: str
     positions: Sequence[Ref]
 
     def __len__(self) -> int:

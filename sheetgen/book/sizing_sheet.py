@@ -10,6 +10,7 @@ from typing import Any
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import pace_each, tier_key, together_usd
 from sheetgen.book.lookups import (
+    ZERO,
     call,
     count_filled,
     count_numbers,
@@ -231,6 +232,11 @@ class SizingSheet:
             together = inputs["together"].expr(sheet.name).text
             sheet.marked.append(([(self.row, USD_AT), (self.row, YEAR_AT)], f'{together}<>"yes"', "blank"))
             self.row += 1
+        of_load: dict[str, Source] = {name: self._of(name, 0) for name in self.loads.columns}
+        of_first = {**inputs, "stated_users": ZERO, **of_load}
+        sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="remark")
+        sheet.heights[self.row] = 13
+        self.row += 1
         for line in NOTES:
             sheet.text(self.row, 0, line, "remark")
             sheet.heights[self.row] = 13
@@ -286,7 +292,7 @@ class SizingSheet:
             "bf16": columns["weights_bf16_in_unit"][m],
             "fp8": columns["weights_fp8_in_unit"][m],
             "kv": columns["kv_per_token_in_unit"][m],
-            **{name: columns[name][m] for name in ("weight_dtype", "kv_dtype")},
+            **{name: columns[name][m] for name in ("weights_words", "kv_words")},
         }
         sheet.link(self.row, 0, columns["model"][m], TEXT, "band")
         sheet.text(self.row, 1, "", "band")

@@ -69,7 +69,8 @@ def named(names: dict[str, Ref | Range], name: str, refs: Sequence[Ref]) -> Rang
 
 
 MOST_LOOK_UPS = 6  # of one figure in a formula: what it reads more often has a column of its own
-SHORT = ("tp_position", "plain_position")  # where a profile stands in blocks that have fewer columns
+# Where a profile stands in blocks that have fewer columns.
+SHORT = ("tp_position", "latent_position", "gpu_row", "plain_position")
 # By table, the column of others that numbers its rows.
 PLACES = {
     "models": "model_row",
@@ -112,6 +113,7 @@ class Table:
     n_fixed: int = field(init=False)  # rows whose workload and tier are what they were built with
     rows_below: int = 0  # that something else below the table takes
     places: Mapping[str, Ref] = field(default_factory=dict)  # by table, the cell with the place that all rows have
+    asked: Sequence[str] = ()  # of loads, the columns that say what is asked
     chosen: str = ""  # the column that is none where no hardware was chosen for a row
     lock = "column"
 
@@ -128,6 +130,10 @@ class Table:
         self.sheet.text(self.top, column, label, "head", note=note)
         self.sheet.widths[column] = max(self.sheet.widths.get(column, 0), width)
         return column
+
+    def has_head(self, label: str) -> bool:
+        """Whether a column is called so."""
+        return any(self.sheet.cells[self.top, c].value == label for c in range(self.left, self.next_column))
 
     def place(self, column: int, i: int) -> tuple[int, int]:
         """Where row i of a column stands on the sheet."""
@@ -226,8 +232,8 @@ class Table:
         self.looked_up(name, label, (lookup(refs, at) for at in self.columns[key]), display, **more)
 
     def row(self, i: int) -> dict[str, Ref]:
-        """The cells of row `i` by column name."""
-        return {name: refs[i] for name, refs in self.columns.items()}
+        """The cells of row `i` by column name, of the columns that have that row."""
+        return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
 
     def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[int], Any] | None = None) -> Sequence[Any]:
         """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads.
@@ -312,7 +318,6 @@ class Wiring:
         default_factory=list
     )  # by model its name, and the same on Money
     blocks: dict[str, Block] = field(default_factory=dict)  # on Profiles and Candidates
-    requests: list[Any] = field(default_factory=list)  # by load, a cell, or a row where they differ by candidate
     tried: dict[str, list[list[Range]]] = field(default_factory=dict)  # by model, and by ranks, of the batches tried
     assumptions: list[tuple[Ref, Ref, Display]] = field(default_factory=list)  # label, value, how it shows
 
@@ -335,9 +340,7 @@ class Wiring:
         block = self.area_of_block(name)
         at: Ref | Lookup = profile
         if isinstance(rows[0], RepeatedRow):
-            place = rows[0].positions[0]
-            short = next(name for name in SHORT if heads.columns[name][0] == place)
-            at = places.get(short) or lookup(heads.range(short), profile)
+            at = places.get(rows[0].place) or lookup(heads.range(rows[0].place), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         return element(value, block, row, at)
 
@@ -349,7 +352,7 @@ class Wiring:
         """All cells of a block of Profiles, by a defined name."""
         rows = self.blocks[name].rows
         first, last = (row.row if isinstance(row, RepeatedRow) else row for row in (rows[0], rows[-1]))
-        return named(self.names, f"tbl_{self.prefix}profiles_{name}", (first[0], last[-1]))
+        return named(self.names, f"blk_{self.prefix}{name}", (first[0], last[-1]))
 
     def side_by_side(self, name: str) -> Range:
         """The columns of GPUs that stand side by side, of which a model's place picks one."""
@@ -436,11 +439,12 @@ def matrix(
     top: int,
     one: Formula,
     labels: Sequence[Ref],
+    lefts: Sequence[int],
     widths: Sequence[int],
     given: Mapping[str, Any],
     loads: Sequence[Ref] | None = None,
 ) -> list[Row]:
-    """A block of rows below `top`: the formula's name, then a row of so many cells per label.
+    """A block of rows below `top`: the formula's name, then a row of so many cells per label, from a column on.
 
     given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
     source for each cell) for each row. loads: what a row is beside its label, where the rows are loads.
@@ -462,7 +466,7 @@ def matrix(
             env[name] = of_row if whole else RowValues.of(of_row)
         linked = _linked(sheet, top, row, env)
         cut = {name: s.cut(widths[r]) if isinstance(s, RowValues) else s for name, s in linked.items()}
-        rows.append(sheet.fill_row(row, LEFT, widths[r], one, cut))
+        rows.append(sheet.fill_row(row, lefts[r], widths[r], one, cut))
     return rows
 
 

@@ -12,14 +12,15 @@ from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.answer.ways_to_pay import HOSTED_TOKENS
 from sheetgen.book import figures
 from sheetgen.book.catalogs import LABELS, class_stem
+from sheetgen.book.contexts_sheet import HOPS, LEFT, OF_PROFILE, PARTS, put_asks, put_rate
+from sheetgen.book.decision_choices import case_rate
 from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_in, written
-from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF
+from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF, has_rate
 from sheetgen.book.sheets import (
     NONE,
     Lookup,
     Range,
     Ref,
-    Row,
     Sheet,
     Source,
     choose,
@@ -28,7 +29,6 @@ from sheetgen.book.sheets import (
     row_of,
     worked_out,
 )
-from sheetgen.book.speed_sheet import COMPARED, HOPS, LEFT, OF_PROFILE, PARTS, put_asks, put_rate
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
 from sheetgen.formula import (
     Formula,
@@ -45,7 +45,7 @@ from sheetgen.program.sheet_program import CHOSEN, PEOPLE_READ, READ, SHEET, tri
 from sheetgen.report import sentences
 from sheetgen.sizing import choice, cost, kv_cache, memory, parallelism, people, rates, speed
 from sheetgen.sizing.choice import STEPS
-from sheetgen.units import FACTOR, PLAIN, TEXT, USD_CENTS, WHOLE, Display
+from sheetgen.units import FACTOR, PLAIN, TEXT, TWO_DECIMALS, USD_CENTS, WHOLE, Display
 
 UNIT_COSTS = (
     cost.usd_per_user_per_month,
@@ -103,23 +103,25 @@ def build_loads(
             table.replace("workload", i, lookup(wiring.area("list_workload"), table.columns["workload_row"][i]), TEXT)
     table.picked("context_tokens", "Context", lists["contexts"], "workload_row", width=14)
     table.picked("input_tokens", "Prompt", lists["prompts"], "workload_row", width=14)
-    has_rate = "stated_requests_per_second" in wiring.inputs and not wiring.prefix  # Decision asks for requests at once
-    if has_rate:
-        table.given("load_row", "Load row", list(range(1, len(loads) + 1)), PLAIN, role="fixed", width=8)
+    table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
+    is_rate = bool(wiring.prefix) or "stated_requests_per_second" in wiring.inputs
+    if is_rate:
         _put_requests(table, "tier", "Tier", PLAIN, headline)
         table.computed(figures.stated_requests, width=14)
-        table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
-        put_rate(table)
+        if wiring.prefix:
+            table.picked("peak_requests_per_second", case_rate.label, lists["rates"], "tier_row", TWO_DECIMALS)
+        else:
+            put_rate(table)
         table.computed(figures.requests_per_second, width=14)
     else:
         _put_requests(table, "concurrent_requests", "At once", WHOLE, headline)
     table.picked(
         "max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row", width=14
     )
-    table.computed(sentences.rate_or_load_words if has_rate else sentences.load_words, name="load_words", width=30)
+    table.computed(sentences.rate_or_load_words if is_rate else sentences.load_words, name="load_words", width=30)
     longest = {"max_model_len": table.columns["context_tokens"]}
     table.computed(kv_cache.charged_tokens, longest)
-    if has_rate:  # of which requests follow
+    if is_rate:  # of which requests follow
         stated = {"concurrent_requests": table.columns["stated_requests"]}
         table.computed(parallelism.load_requests, stated, name="stated_load", label="Load, stated")
     else:
@@ -132,8 +134,9 @@ def build_loads(
         table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
     if not wiring.prefix:
         _add_chance(table)
-        if not has_rate:
+        if not is_rate:
             put_asks(table)
+    table.asked = tuple(table.columns)
     return sheet
 
 
@@ -214,13 +217,15 @@ def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
 
 
 # What stands elsewhere of the candidate that was chosen: the column, its head, what is read, display, width.
-OF_CHOSEN = (
+OF_RENT = (
     ("instance_row", "Row on Prices and hardware", "instance_row", PLAIN, 14),
+    ("instance", "Instance", "instance", TEXT, 34),
+    ("type", "Type", "type", TEXT, 30),
+)
+OF_CHOSEN = (
     ("gpu_row", "GPU row", "gpu_row", PLAIN, 14),
     ("profile", "Profile", "profile", PLAIN, 14),
     ("plain_position", "Column without ranks", "plain_position", PLAIN, 14),
-    ("instance", "Instance", "instance", TEXT, 34),
-    ("type", "Type", "type", TEXT, 30),
     ("provider", "Provider", "provider", TEXT, 14),
     ("provider_name", "Provider's name", "provider_name", TEXT, 14),
     ("price_age", "Price age", "mark_in_use", TEXT, 14),
@@ -230,21 +235,38 @@ OF_CHOSEN = (
 )  # fmt: skip
 
 
-def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = ()) -> None:
+def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = (), n_shown: int | None = None) -> None:
     """The choice of each load, from its rows on Candidates and Profiles.
 
     takes_cheapest: of Decision, by load, as `near_tie_in_force` reads it; its loads have no next cheapest, no cache of
-    the load and no unit costs.
+    the load and no unit costs. n_shown: the loads, the first ones, whose speed and chance are shown; of the others
+    what they rent and cost alone.
     """
-    alone = bool(takes_cheapest)
-    table, columns = wiring.tables["loads"], wiring.tables["loads"].columns
+    table = wiring.tables["loads"]
     rows = _made_of(_rows(table), table.n_rows)
+    _add_choice(table, rows, [wiring.prefix] * table.n_rows, takes_cheapest, n_shown)
+
+
+def _add_choice(
+    table: Table,
+    rows: dict[str, Any],
+    prefixes: Sequence[str],
+    takes_cheapest: Sequence[int] = (),
+    n_shown: int | None = None,
+) -> None:
+    """The choice of each row of a table of loads, and what users get of it. rows: what the steps of the choice read.
+    prefixes: by row, of the rows of Candidates that have its prices."""
+    wiring, columns = table.wiring, table.columns
+    alone = bool(wiring.prefix)
     _add_steps(table, rows, _CALLED, takes_cheapest=takes_cheapest)
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
-    for name, label, reads, display, width in OF_CHOSEN:
+    n_loads, n_rented = table.n_rows, len(OF_RENT)
+    for at, (name, label, reads, display, width) in enumerate((*OF_RENT, *OF_CHOSEN)):
+        if at == n_rented and n_shown is not None:
+            table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
-        read = _of_own_class(table, reads) if wiring.prefix else table.at(reads)
+        read = _of_own_class(table, reads, prefixes) if alone else table.at(reads)
         table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
@@ -256,10 +278,16 @@ def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = ()) -> None:
     _add_parts(table)
     table.computed(parallelism.paced_requests.reading(data_parallel_size="busy_ranks"))
     table.computed(chosen(parallelism.replicas_per_instance))
-    has_rate = "requests_per_second" in columns
-    if has_rate:
-        table.bring("full_turn_seconds", "replica_prefill_seconds", "rate_places")
-        for one in (rates.offered_requests, rates.places, rates.prefill_replicas):
+    is_rate = has_rate(wiring)
+    if is_rate:
+        table.bring("full_turn_seconds", "replica_prefill_seconds")
+        for one in (
+            rates.full_batch_requests,
+            rates.offered_requests,
+            rates.places,
+            rates.prefill_replicas,
+            rates.rate_places,
+        ):
             table.computed(chosen(one))
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
@@ -267,13 +295,13 @@ def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = ()) -> None:
     table.computed(chosen_hourly_usd, name="hourly_usd")
     _add_speed(table)
     table.computed(chosen(parallelism.served_at_target))
-    if has_rate:
+    if is_rate:
         table.computed(chosen(rates.served_requests_per_second))
         table.computed(chosen(figures.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds))
-    said = sentences.rate_or_room_words if has_rate else sentences.room_words
+    said = sentences.rate_or_room_words if is_rate else sentences.room_words
     table.computed(said, name="room_words", width=34)
-    if has_rate:
+    if is_rate:
         table.bring("rank_position")
     if "level_z" in wiring.tables["contexts"].columns:
         table.picked("level_z", "Level", wiring.tables["contexts"].range("level_z"), "pace_row", FACTOR)
@@ -281,7 +309,6 @@ def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = ()) -> None:
         columns["level_z"] = [wiring.inputs["level_z"]] * table.n_rows
     columns["low_z"] = columns["level_z"]
     _add_program(table, CHANCES, OF_CHANCES)
-    table.computed(sentences.sure_words)
     table.computed(sentences.fit_word)
     if not alone:
         table.computed(figures.headroom)
@@ -290,7 +317,8 @@ def add_choices(wiring: Wiring, *, takes_cheapest: Sequence[int] = ()) -> None:
     if not alone:
         _add_kv(table)
         for one in UNIT_COSTS:
-            table.computed(one, {} if "requests_per_second" in columns else {"requests_per_second": ZERO}, width=14)
+            table.computed(one, {} if is_rate else {"requests_per_second": ZERO}, width=14)
+    table.n_rows = n_loads
 
 
 # The columns of the steps of the choice; and of those of the load itself.
@@ -310,12 +338,10 @@ def _rows(table: Table) -> dict[str, Any]:
         return table.by_row(wiring.blocks[name].down, every, lambda i: _of_workload(every, table, i))
 
     sizes = ("tensor_parallel_size", "data_parallel_size", "gpu_count", f"{wiring.prefix}instance_month_usd")
-    requests = [Range(of, lock="columns") if isinstance(of, Row) else of for of in wiring.requests]
-    blocks = ("monthly_usd", "ranked_requests", "paced_requests", "replicas_per_instance", "weights_on_candidate")
     return {
         **{name.removeprefix(wiring.prefix): head.range(name) for name in sizes},
-        **{name: of_block(name) for name in blocks if name in wiring.blocks},
-        "requests": requests,
+        **{name: of_block(name) for name in ("monthly_usd", "ranked_requests", "weights_on_candidate")},
+        "stated_load": table.columns["stated_load" if has_rate(wiring) else "load_requests"],
         "among": written(True, lambda: literal(1)),
     }
 
@@ -323,17 +349,15 @@ def _rows(table: Table) -> dict[str, Any]:
 def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     """What the steps of the choice read of so many loads, with what they work out of whole rows of Candidates."""
 
-    def made(quantity: Formula, **names: str) -> list[Lookup]:
-        read = [rows[names.get(name, name)] for name in quantity.inputs]
+    def made(quantity: Formula) -> list[Lookup]:
+        read = [rows[name] for name in quantity.inputs]
         by_load = zip(*(one if isinstance(one, list) else [one] * n_rows for one in read), strict=True)
         return [row_of(quantity.function, *of_load) for of_load in by_load]
 
-    requests = {} if "ranked_requests" in rows else {"ranked_requests": made(parallelism.requests_per_instance)}
     return {
         **rows,
-        **requests,
         "gpu_month_usd": made(cost.gpu_month_usd),
-        "suitability": made(choice.suitability, runs_weights="weights_on_candidate", load_requests="requests"),
+        "suitability": made(figures.suitability_of_load),
     }
 
 
@@ -377,12 +401,13 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
     return worked_out(sentences.why_nothing, {"within_limit": within, "n_held": n_held, "limit_words": limit})
 
 
-def _of_own_class(table: Table, reads: str) -> Sequence[Ref | Lookup]:
+def _of_own_class(table: Table, reads: str, prefixes: Sequence[str]) -> Sequence[Ref | Lookup]:
     """What stands elsewhere of what was chosen on Decision, whose purchase class need not be that of the workbook."""
     tables, columns = table.wiring.tables, table.columns
-    own = f"{table.wiring.prefix}{reads}"
-    if own in tables["candidates"].columns:
-        return [lookup(tables["candidates"].range(own), at) for at in columns["position"]]
+    head = tables["candidates"]
+    if f"{prefixes[0]}{reads}" in head.columns:
+        places = zip(prefixes, columns["position"], strict=False)
+        return [lookup(head.range(f"{prefix}{reads}"), at) for prefix, at in places]
     if reads == "instance":
         return [lookup(tables["instances"].range(reads), at) for at in columns["instance_row"]]
     return table.at(reads)
@@ -408,7 +433,8 @@ OF_SPEED = (
     "loaded_replicas", "replica_requests_per_second", "earlier_batch_requests",
     "next_earlier_in_flight", "later_batch_requests", "next_in_flight",
     "secant_in_flight", "running_requests", "mean_batch_requests", "in_flight_at_peak", "served_load_requests",
-    *COMPARED[:5], "prefill_fraction", "bound_by", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
+    "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
+    "prefill_fraction", "load_tokens_per_second", "next_tpot_seconds", "sized_by",
     *(name for name, _ in by_name((*SPEED_BANDS, *speed_ends()))),
 )  # fmt: skip
 OF_CHANCES = (
@@ -427,7 +453,7 @@ def _batches_tried(table: Table, name: str) -> list[Source]:
     """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
     columns, tried = table.columns, table.wiring.tried[name]
     found: list[Source] = []
-    for model, place in zip(columns["model_row"], columns["rank_position"], strict=True):
+    for model, place in zip(columns["model_row"][: table.n_rows], columns["rank_position"], strict=True):
         by_ranks = tried[int(model.value) - 1]
         found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
     return found
@@ -447,7 +473,8 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
                 one = chosen(quantity.with_parts(within).reading(**waits))
                 given: dict[str, Read] = {read: _batches_tried(table, read) for read in one.rows}
-                table.computed(one, given, name=name, label=f"{quantity.label}{step}")
+                called = in_words(name) if table.has_head(f"{quantity.label}{step}") else quantity.label
+                table.computed(one, given, name=name, label=f"{called}{step}")
 
     for part in parts:
         assert not isinstance(part, Again)
@@ -473,13 +500,11 @@ def _add_speed(table: Table) -> None:
     for end in ("", "_low", "_high"):
         name = f"tpot{end}_ms"
         table.computed(in_milliseconds.reading(seconds=f"tpot_seconds{end}"), name=name, label=name.replace("_", " "))
-    table.computed(sentences.speed_words, width=46)
-    table.computed(sentences.ttft_words, width=46)
 
 
 def _add_people(table: Table) -> None:
     """Each load as a rate and as people: as stated, or by its targets."""
-    columns, has_rate, inputs = table.columns, "stated_requests" in table.columns, table.wiring.inputs
+    columns, is_rate, inputs = table.columns, has_rate(table.wiring), table.wiring.inputs
     for one in (speed.cached_fraction, people.target_turn_seconds):
         if table.wiring.prefix:  # Decision has them once
             columns[one.name] = [inputs[f"own_{one.name}"]] * table.n_rows
@@ -487,18 +512,20 @@ def _add_people(table: Table) -> None:
         of_paces = table.wiring.tables["contexts"].range(one.name)
         table.picked(one.name, one.label, of_paces, "pace_row", one.display)
     at_once = people.at_once_per_second
-    table.computed(at_once.reading(concurrent_requests="stated_requests") if has_rate else at_once)
+    table.computed(at_once.reading(concurrent_requests="stated_requests") if is_rate else at_once)
     columns["load_requests_per_second"] = columns["at_once_per_second"]
-    if has_rate:
-        table.computed(people.rate_or_at_once, name="load_requests_per_second")
-        table.computed(figures.stated_people, {"users": inputs["stated_users"]}, name="stated_users")
+    if is_rate:
+        label = in_words("load_requests_per_second")
+        table.computed(people.rate_or_at_once, name="load_requests_per_second", label=label)
+        typed = inputs["own_users" if table.wiring.prefix else "stated_users"]
+        table.computed(figures.stated_people, {"users": typed}, name="stated_users")
     _add_program(table, (READ,), {one for one, _ in by_name(READ.quantities)} - set(columns))
     for name, one in by_name(PEOPLE_READ.quantities):
-        table.computed(one, {} if has_rate else {"stated_users": inputs.get("own_users", ZERO)}, name=name)
+        table.computed(one, {} if is_rate else {"stated_users": ZERO}, name=name)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
-    """The best with another GPU or from another provider, and how much more it costs."""
+    """The best with another GPU or from another provider."""
     columns, head = table.columns, table.wiring.tables["candidates"]
 
     def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
@@ -508,17 +535,9 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
     own = zip(columns["gpu_row"], columns["provider"], strict=True)
     rows = {**rows, "among": [row_of(other, *of, *of_head) for of in own]}
     _add_steps(table, rows, {}, "second_", "Next cheapest, ")
-    for name, label, key, column in (
-        ("runner_up", "Next cheapest", "instances", "instance"),
-        ("runner_up_type", "Type of the next cheapest", "instances", "type"),
-        ("runner_up_provider", "Provider of the next cheapest", "instances", "provider_name"),
-        ("runner_up_gpu", "GPU of the next cheapest", "gpus", "gpu_name"),
-    ):
-        refs, through = table.wiring.tables[key].range(column), head.range(f"{key[:-1]}_row")
-        found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
-        table.looked_up(name, label, found, TEXT, width=34)
-    table.computed(figures.dearer_by)
-    table.computed(sentences.runner_up_words, width=48)
+    refs, through = table.wiring.tables["instances"].range("instance"), head.range("instance_row")
+    found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
+    table.looked_up("runner_up", "Next cheapest", found, TEXT, width=34)
 
 
 def _add_kv(table: Table) -> None:
@@ -557,24 +576,17 @@ def _add_kv(table: Table) -> None:
 def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, Ref]]:
     """By purchase class the best for the first load, by the same steps at the prices of that class, below the loads:
     a commitment chooses its own hardware."""
-    loads, head = wiring.tables["loads"], wiring.tables["candidates"]
+    loads, head, n_rows = wiring.tables["loads"], wiring.tables["candidates"], len(purchases)
     top = loads.top + loads.n_rows + 3
-    table = Table(wiring, loads.sheet, len(purchases), "terms", top=top)
+    asked = {name: loads.columns[name][:1] * n_rows for name in loads.asked}
+    table = Table(wiring, loads.sheet, n_rows, "terms", top=top, columns=asked)
     table.given("purchase", "Purchase class", purchases, TEXT, role="label")
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
-    blocks = [Range(wiring.blocks[f"{class_stem(one)}_monthly_usd"].rows[0], lock="columns") for one in purchases]
-    months = [head.range(f"{class_stem(one)}_instance_month_usd") for one in purchases]
-    _add_steps(table, _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, table.n_rows), _CALLED)
-    instances, columns = wiring.tables["instances"], table.columns
-    places = [head.range(f"{class_stem(one)}_row") for one in purchases]
-    at = (
-        held_at(place, lookup(rows_, place), NO_VALUE) for place, rows_ in zip(columns["position"], places, strict=True)
-    )
-    table.looked_up("instance_row", "Row on Prices and hardware", at, PLAIN)
-    for name in ("instance", "type"):
-        refs = instances.range(name)
-        found = (held_at(place, lookup(refs, place), NO_VALUE) for place in columns["instance_row"])
-        table.looked_up(name, in_words(name), found, TEXT)
+    stems = [class_stem(one) for one in purchases]
+    blocks = [Range(wiring.blocks[f"{stem}_monthly_usd"].rows[0], lock="columns") for stem in stems]
+    months = [head.range(f"{stem}_instance_month_usd") for stem in stems]
+    made = _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, n_rows)
+    _add_choice(table, made, [f"{stem}_" for stem in stems])
     return {purchase: table.row(i) for i, purchase in enumerate(purchases)}
 
 

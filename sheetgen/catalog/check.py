@@ -11,6 +11,7 @@ from typing import Any
 
 from sheetgen.catalog.base import Entry, Loc
 from sheetgen.catalog.engines import Engine, SpeedFile
+from sheetgen.catalog.families import FamilyFile
 from sheetgen.catalog.gpu_names import words as gpu_words
 from sheetgen.catalog.guidance import AssumptionFile, FingerprintFile
 from sheetgen.catalog.hardware import Gpu, Instance, InstanceFile, InstanceRow, OwningFile, TierFile, WorkloadFile
@@ -19,7 +20,7 @@ from sheetgen.catalog.load import INDEX, Catalog, Fault, Folder, index_text
 from sheetgen.catalog.model import LeftOutFile, Model, stem
 from sheetgen.catalog.plausible import Plausible
 from sheetgen.catalog.regions import RegionFile
-from sheetgen.catalog.signatures import SignatureFile
+from sheetgen.catalog.signatures import SignatureFile, StartupFile
 from sheetgen.catalog.stacks import LeverFile, StackFile
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
@@ -37,6 +38,7 @@ _FILES: dict[str, type[Entry]] = {
         TierFile,
         FingerprintFile,
         SignatureFile,
+        StartupFile,
         AssumptionFile,
         LeverFile,
         StackFile,
@@ -44,6 +46,7 @@ _FILES: dict[str, type[Entry]] = {
         OwningFile,
         HostedFile,
         LeftOutFile,
+        FamilyFile,
     )
 }
 

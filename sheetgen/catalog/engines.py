@@ -17,6 +17,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.errors import CatalogError, did_you_mean, shown
+from sheetgen.shipped import words_in
 from sheetgen.units import (
     DTYPES,
     ENDS,
@@ -44,6 +45,7 @@ _BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
 
 FP8_KV = ("fp8", "fp8_e5m2")
 KV_BY_DEFAULT = "bf16"  # of a checkpoint that states another precision of the cache than its engine follows
+WORDS = "engine.toml"
 LEAST_SHARE = 0.01  # of a GPU smaller than what the engine would keep free
 
 
@@ -521,24 +523,32 @@ class Engine(Accounting):
 class Constant:
     """One constant of an engine's accounting: what formulas call it, how people see it, and what it may become.
 
-    column: the name of the quantity, in JSON and in formulas; also of the cell, where it has a label.
-    label, unit, display: as a sheet shows it; without a label it is not shown. note: its meaning or its origin; where
-    blank, what the engine says in its field `source`.
+    column: the name of the quantity, in JSON and in formulas; also of the cell, where it is shown. Its words stand in
+    templates/engine.toml; source: the field in which the engine says its origin.
     kind, low, high: what a cell takes: any number, a whole one, or a flag (0 or 1).
     field: where the value stands in `Engine`, and `part` in a field that has parts; GiB become bytes.
     """
 
     column: str
     source: str
-    label: str = ""
-    unit: str = ""
     display: Display = WHOLE
-    note: str = ""
     kind: Literal["number", "whole", "flag"] = "number"
     low: float = 0
     high: float = 1e15
     field: str = ""
     part: str = ""
+    is_shown: bool = True
+
+    @property
+    def label(self) -> str:
+        return self._said("label")
+
+    @property
+    def unit(self) -> str:
+        return self._said("unit")
+
+    def _said(self, what: str) -> str:
+        return words_in(WORDS).get(self.column, {}).get(what, "")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "field", self.field or self.column)
@@ -560,293 +570,54 @@ class Constant:
         return SIZE_UNITS.get(self.field.rpartition("_")[2])
 
     def words(self, engine: Engine) -> str:
-        """What is said beside it: the note, or where the engine has it from."""
-        return self.note or str(getattr(engine, self.source))
+        """What is said beside it: its meaning or its origin, else where the engine has it from."""
+        return self._said("note") or str(getattr(engine, self.source))
 
 
 CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
-    Constant("context_bytes", "budget_source", "Memory gone before the share is taken", "bytes", field="context_gib"),
-    Constant(
-        "fraction_of_free",
-        "budget_source",
-        "The share is of what is free (0 or 1)",
-        "",
-        PLAIN,
-        "0: of all memory, as vLLM counts. 1: of what the other parts leave free, as in TensorRT-LLM.",
-        "flag",
-    ),
-    Constant(
-        "set_pool_is_limit",
-        "budget_source",
-        "A pool set in bytes is a limit (0 or 1)",
-        "",
-        PLAIN,
-        "1: the lesser of it and the share's is taken (TensorRT-LLM). 0: it is taken, whatever is left (vLLM).",
-        "flag",
-    ),
-    Constant(
-        "activations_in_budget",
-        "budget_source",
-        "Activations count in the budget (0 or 1)",
-        "",
-        PLAIN,
-        "0 where the engine leaves them to the memory outside its share (SGLang).",
-        "flag",
-    ),
-    Constant(
-        "sampler_bytes_per_logit", "activation_source", "Sampler, beside the 16-bit logits", "bytes/logit", TWO_DECIMALS
-    ),
-    Constant(
-        "sampler_bytes_per_vocabulary_entry",
-        "activation_source",
-        "Sampler's rows of the vocabulary",
-        "bytes/entry",
-        WHOLE,
-        "132 multiprocessors x 4 bytes on H100.",
-    ),
-    Constant(
-        "forward_hidden_copies",
-        "activation_source",
-        "Hidden states held in the forward pass",
-        "copies",
-        TWO_DECIMALS,
-        "Fitted on runs whose forward pass is the peak.",
-    ),
-    Constant(
-        "encoder_hidden_copies",
-        "activation_source",
-        "Hidden states held in an image encoder",
-        "copies",
-        TWO_DECIMALS,
-        "At its peak, the activation of a feed-forward layer.",
-    ),
-    Constant(
-        "expert_workspace_share",
-        "activation_source",
-        "Share of the experts' workspace held",
-        "",
-        TWO_DECIMALS,
-        "1: both buffers.",
-    ),
-    Constant(
-        "matmul_workspace_bytes",
-        "activation_source",
-        "Matrix multiplication's workspace",
-        "bytes",
-        WHOLE,
-        "cuBLAS, and small buffers.",
-        field="matmul_workspace_gib",
-    ),
-    Constant(
-        "allocation_step_bytes",
-        "activation_source",
-        "Allocation step of large tensors",
-        "bytes",
-        WHOLE,
-        "torch's own.",
-        low=1,
-    ),
-    Constant("large_allocation_bytes", "activation_source", "A tensor is large from", "bytes", WHOLE, "torch's own."),
+    Constant("context_bytes", "budget_source", field="context_gib"),
+    Constant("fraction_of_free", "budget_source", PLAIN, kind="flag"),
+    Constant("set_pool_is_limit", "budget_source", PLAIN, kind="flag"),
+    Constant("activations_in_budget", "budget_source", PLAIN, kind="flag"),
+    Constant("sampler_bytes_per_logit", "activation_source", TWO_DECIMALS),
+    Constant("sampler_bytes_per_vocabulary_entry", "activation_source"),
+    Constant("forward_hidden_copies", "activation_source", TWO_DECIMALS),
+    Constant("encoder_hidden_copies", "activation_source", TWO_DECIMALS),
+    Constant("expert_workspace_share", "activation_source", TWO_DECIMALS),
+    Constant("matmul_workspace_bytes", "activation_source", field="matmul_workspace_gib"),
+    Constant("allocation_step_bytes", "activation_source", low=1),
+    Constant("large_allocation_bytes", "activation_source"),
     *(
-        Constant(
-            f"{older}non_torch_bytes_tp{t}",
-            "non_torch_source",
-            f"Non-torch memory at TP {t}{whose}",
-            "bytes",
-            note="The same sources." if t > 1 or older else "",
-            field=f"{older}non_torch_gib",
-            part=f"tp{t}",
-        )
-        for older, whose in (("", ""), ("older_", ", older GPUs"))
+        Constant(f"{older}non_torch_bytes_tp{t}", "non_torch_source", field=f"{older}non_torch_gib", part=f"tp{t}")
+        for older in ("", "older_")
         for t in TENSOR_PARALLEL_SIZES
     ),
-    Constant(
-        "staged_non_torch_bytes_tp1",
-        "non_torch_source",
-        "Non-torch memory of a stage at TP 1",
-        "bytes",
-        WHOLE,
-        "With pipeline stages; at a larger TP the figure above holds.",
-        field="non_torch_gib",
-        part="staged",
-    ),
-    Constant("cuda_graph_base_bytes", "cuda_graph_source", "CUDA graphs", "bytes", field="cuda_graph_gib"),
+    Constant("staged_non_torch_bytes_tp1", "non_torch_source", field="non_torch_gib", part="staged"),
+    Constant("cuda_graph_base_bytes", "cuda_graph_source", field="cuda_graph_gib"),
     *(
-        Constant(
-            f"{whose}cuda_graph_layer_bytes", "cuda_graph_source", label, "bytes", field=f"{whose}cuda_graph_layer_mib"
-        )
-        for whose, label in (
-            ("", "of each layer and batch size beside it"),
-            ("heavier_", "the same, GPUs without HBM"),
-            ("apart_", "the same, each rank in a machine of its own"),
-        )
+        Constant(f"{whose}cuda_graph_layer_bytes", "cuda_graph_source", field=f"{whose}cuda_graph_layer_mib")
+        for whose in ("", "heavier_", "apart_")
     ),
-    Constant(
-        "graphs_in_budget",
-        "accounting_source",
-        "CUDA graphs count in the budget (0 or 1)",
-        "",
-        PLAIN,
-        "1 where the engine takes an estimate of them from its share.",
-        "flag",
-    ),
-    Constant(
-        "second_runner",
-        "second_runner_source",
-        "Second runner (0 none, 1 dense models, 2 all)",
-        "",
-        PLAIN,
-        kind="whole",
-        high=2,
-    ),
-    Constant(
-        "second_runner_graphs_in_budget",
-        "second_runner_source",
-        "its CUDA graphs count in the budget (0 or 1)",
-        "",
-        PLAIN,
-        kind="flag",
-    ),
-    Constant(
-        "second_runner_sampler_bytes_per_logit",
-        "second_runner_source",
-        "its sampler, beside the 16-bit logits",
-        "bytes/logit",
-        TWO_DECIMALS,
-    ),
-    Constant(
-        "second_runner_table_bytes_per_logit",
-        "second_runner_source",
-        "its tables of penalties",
-        "bytes/logit",
-        TWO_DECIMALS,
-    ),
-    Constant(
-        "cold_start_embeddings", "second_runner_source", "Held by its cold start", "embeddings", TWO_DECIMALS, high=10
-    ),
-    Constant(
-        "in_flight_batches",
-        "accounting_source",
-        "Batches under way (windows)",
-        "",
-        PLAIN,
-        "Steps whose tokens a window is charged; 2 with asynchronous scheduling.",
-        "whole",
-        1,
-        8,
-    ),
-    Constant(
-        "shares_pages",
-        "accounting_source",
-        "One pool of equal pages (0 or 1)",
-        "",
-        PLAIN,
-        "1: windows and states take pages of the same pool (vLLM). 0: each kind of layer has a pool of its own.",
-        "flag",
-    ),
-    Constant(
-        "state_blocks",
-        "accounting_source",
-        "Blocks of a recurrent group",
-        "blocks",
-        PLAIN,
-        "Charged to each sequence; 2 in releases that align states with the prefix cache.",
-        "whole",
-        1,
-        8,
-    ),
-    Constant(
-        "checkpoint_blocks",
-        "accounting_source",
-        "and while its prompt is read",
-        "blocks",
-        PLAIN,
-        "Charged at admission, for a state that a prompt leaves in the prefix cache; given back once it is read.",
-        "whole",
-        0,
-        8,
-    ),
-    Constant(
-        "packed_block_tokens",
-        "packed_source",
-        "Block of compressed layers",
-        "tokens",
-        WHOLE,
-        "Of all layers whose cache grows, in pages of several sizes; 0: the engine packs none.",
-        "whole",
-    ),
-    Constant(
-        "packed_window_tokens",
-        "packed_source",
-        "and of their windows",
-        "tokens",
-        WHOLE,
-        "The compressors' pages are as large: fewer tokens of theirs fill one.",
-        "whole",
-    ),
-    Constant(
-        "packed_alignment_bytes",
-        "packed_source",
-        "its pages are whole numbers of",
-        "bytes",
-        kind="whole",
-        low=1,
-    ),
-    Constant(
-        "compressor_element_bytes",
-        "packed_source",
-        "an element that is not compressed yet",
-        "bytes",
-        WHOLE,
-        "A key and its weight, in 32 bits each.",
-        "whole",
-        1,
-    ),
-    Constant(
-        "packs_tuples",
-        "packed_source",
-        "pages of every size for each layer (0 or 1)",
-        "",
-        PLAIN,
-        kind="flag",
-    ),
-    Constant(
-        "window_pool_ratio",
-        "pool_ratio_source",
-        "Tokens of windows, by those of the other layers",
-        "",
-        TWO_DECIMALS,
-        high=100,
-    ),
-    Constant(
-        "state_pool_ratio",
-        "pool_ratio_source",
-        "Pool of states, by that of keys and values",
-        "",
-        TWO_DECIMALS,
-        high=100,
-    ),
-    Constant(
-        "group_stretch",
-        "accounting_source",
-        "Group stretch",
-        "",
-        FACTOR,
-        "KV groups take the larger layer count where kinds differ by less than this factor.",
-        high=1000,
-    ),
-    Constant(
-        "calibrated_tensor_parallel_size",
-        "accounting_source",
-        "Largest TP among measured runs",
-        "GPUs",
-        PLAIN,
-        "Beyond it the wider error band of other logs holds.",
-        "whole",
-        0,
-        64,
-    ),
-    Constant("tokens_by_concurrency", "accounting_source", kind="flag"),
+    Constant("graphs_in_budget", "accounting_source", PLAIN, kind="flag"),
+    Constant("second_runner", "second_runner_source", PLAIN, kind="whole", high=2),
+    Constant("second_runner_graphs_in_budget", "second_runner_source", PLAIN, kind="flag"),
+    Constant("second_runner_sampler_bytes_per_logit", "second_runner_source", TWO_DECIMALS),
+    Constant("second_runner_table_bytes_per_logit", "second_runner_source", TWO_DECIMALS),
+    Constant("cold_start_embeddings", "second_runner_source", TWO_DECIMALS, high=10),
+    Constant("in_flight_batches", "accounting_source", PLAIN, kind="whole", low=1, high=8),
+    Constant("shares_pages", "accounting_source", PLAIN, kind="flag"),
+    Constant("state_blocks", "accounting_source", PLAIN, kind="whole", low=1, high=8),
+    Constant("checkpoint_blocks", "accounting_source", PLAIN, kind="whole", low=0, high=8),
+    Constant("packed_block_tokens", "packed_source", kind="whole"),
+    Constant("packed_window_tokens", "packed_source", kind="whole"),
+    Constant("packed_alignment_bytes", "packed_source", kind="whole", low=1),
+    Constant("compressor_element_bytes", "packed_source", kind="whole", low=1),
+    Constant("packs_tuples", "packed_source", PLAIN, kind="flag"),
+    Constant("window_pool_ratio", "pool_ratio_source", TWO_DECIMALS, high=100),
+    Constant("state_pool_ratio", "pool_ratio_source", TWO_DECIMALS, high=100),
+    Constant("group_stretch", "accounting_source", FACTOR, high=1000),
+    Constant("calibrated_tensor_parallel_size", "accounting_source", PLAIN, kind="whole", low=0, high=64),
+    Constant("tokens_by_concurrency", "accounting_source", kind="flag", is_shown=False),
 )
 
 # A build between releases, by its image's name: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
@@ -1000,6 +771,8 @@ class SpeedFile(Entry):
     kernels_source: Text
     eager_seconds_per_layer: Seconds
     eager_source: Text
+    least_step_seconds: Seconds
+    least_step_source: Text
     network_hop_seconds: Seconds
     network_source: Text
     longest_prompt_tokens: Count

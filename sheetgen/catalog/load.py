@@ -22,15 +22,12 @@ from sheetgen.catalog.model import LeftOutFile, Model, pasted, stem, untrained, 
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.catalog.regions import RegionFile, Regions
 from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
+from sheetgen.shipped import shipped_folder
 
 
 def default_folder() -> Path:
-    """`catalogs/` of the repository, or the copy that an installed package carries."""
-    package = Path(__file__).resolve().parent.parent
-    for candidate in (package.parent / "catalogs", package / "_data" / "catalogs"):
-        if (candidate / "models").is_dir():
-            return candidate
-    raise CatalogError(f"no catalogs found beside {package} or in it. Reinstall sheetgen.")
+    """The shipped catalogs."""
+    return shipped_folder("catalogs")
 
 
 def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) -> tuple[dict[str, str], list[str]]:

@@ -1,4 +1,4 @@
-"""The schema of what a log is told by: signatures.yaml.
+"""The schemas of what a log is told by: signatures.yaml, and startup_lines.yaml, whose head says what stands there.
 
 A signature is one text that engines print, or what such a text means, told by its parts: `word`, or one of several,
 must be in the line before `match` is tried; of several patterns each must be found, in whatever order, and `unless`
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -41,9 +41,13 @@ def _pattern(value: str) -> str:
     return value
 
 
+_VERSION = r"v?(\d{1,4}\.\d{1,4}(?:\.\d{1,8})?(?:(?:\.?(?:rc|post|dev|a|b))\d{1,12}){0,3})"
+
+
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """With `<name>` as a group of that name that holds a number."""
+    """With `<name>` as a group of that name that holds a number, and `<V>` as a version's."""
+    pattern = pattern.replace("<V>", _VERSION)
     return re.compile(re.sub(r"(?<!\(\?)(?<!\(\?P)<(\w{1,40})>", lambda m: f"(?P<{m[1]}>{NUMBER[1:]}", pattern))
 
 
@@ -91,3 +95,32 @@ class SignatureFile(Entry):
             if signature.kind in ("typed", "weak", "trap") and signature.says not in LABELS:
                 yield ("signatures", i, "says"), f"says {shown(signature.says)}, which is no label"
         yield from self.twice("signatures", "id")
+
+
+class StartupLine(Entry):
+    """A line of a start-up log."""
+
+    engine: Literal["vllm", "sglang", "tensorrt-llm"]
+    word: Word
+    match: Pattern
+
+
+class StartupFigure(StartupLine):
+    """One that says figures; those that are sizes in this unit."""
+
+    unit: Literal["GiB", "MiB", "none"] = "GiB"
+    keep: Literal["first", "last", "sum"] = "last"
+    seen: Label
+
+
+class StartupFile(Entry):
+    file_name: ClassVar[str] = "startup_lines.yaml"
+    checked_on: Date
+    figures: Some[StartupFigure]
+    versions: Some[StartupLine]
+    settings: Some[StartupLine]
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """What a line holds that may say something of a start."""
+        return tuple(dict.fromkeys(one.word for one in (*self.figures, *self.versions, *self.settings)))

@@ -32,6 +32,7 @@ MOST_LINES = 18  # of an answer without details
 # What is shown as far as 18 lines hold it, the first of it first; the rest of an answer always is.
 LEAST_SHOWN = Shown(0, *(False for _ in Shown._fields[1:]))
 ALSO_SHOWN: tuple[dict[str, Any], ...] = (
+    {"has_anew": True},
     {"has_kept": True},
     {"has_reread": True},
     {"has_target": True},
@@ -50,10 +51,11 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
     {"has_known": True},
     {"has_no_host": True},
 )
+# What changes a purchase: the line of --details gives way to it.
+BEFORE_MORE = {"has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
 SHOWN_REASONS = 8  # against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
-STALE = "stale_after_days"
 CONTEXT = "context"  # a family of levers
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
@@ -83,7 +85,11 @@ def recommendation(
             return "\n".join(drawn(shown))
         for also in ALSO_SHOWN if more else ():
             fuller = shown._replace(**also)
-            shown = fuller if n_lines(drawn(fuller)) <= MOST_LINES else shown
+            if n_lines(drawn(fuller)) > MOST_LINES + (len(more) if also.keys() <= BEFORE_MORE else 0):
+                continue
+            shown = fuller
+            if n_lines(drawn(shown)) > MOST_LINES:
+                more.clear()
         said = drawn(shown)
     if details or show_all:
         for heading, lines in _details(question, cell, show_all, stack):

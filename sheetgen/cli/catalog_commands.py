@@ -181,6 +181,7 @@ def import_model(
       sheetgen catalog import ./Qwen3-8B --to my-catalogs
       sheetgen catalog import Qwen/Qwen3-8B --out qwen3-8b.yaml
     """
+    from sheetgen.catalog.families import FamilyFile
     from sheetgen.importer.config_reader import fetch_config, is_hub_id
     from sheetgen.importer.model_entry import import_config, import_file, write_yaml
 
@@ -188,12 +189,15 @@ def import_model(
         raise click.UsageError("--out and --to exclude each other.")
     if model_id is None and out is not None and Path(out).suffix == ".yaml":
         model_id = Path(out).stem
+    families = catalog.file(FamilyFile)
     if is_hub_id(config):
         fields, beside = fetch_config(config)
         name = name or config.split("/")[1]
-        model = import_config(fields, name=name, hf_id=config, model_id=model_id, where=config, beside=beside)
+        model = import_config(
+            fields, name=name, hf_id=config, model_id=model_id, where=config, beside=beside, families=families
+        )
     else:
-        model = import_file(config, name=name, model_id=model_id)[0]
+        model = import_file(config, name=name, model_id=model_id, families=families)[0]
     target = Path(to, "models", f"{model.id}.yaml") if to else Path(out) if out else None
     text = write_yaml(model)
     if model.id in catalog.ids("models"):

@@ -215,7 +215,7 @@ def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog
     of_speed = [f"--{name.replace('_', '-')}" for name in names if requested[name] is not None]
     if of_speed:  # they would be accepted and ignored
         raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
-    compared = compare(read_log(name, catalog.devices), requested, catalog)
+    compared = compare(read_log(name, catalog), requested, catalog)
     answer(as_json, compared_record(compared), lambda: "\n".join(_comparison(compared)))
 
 

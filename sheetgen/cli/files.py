@@ -1,13 +1,12 @@
-"""What becomes of files when a command is stopped: a set is new or old as a whole, or the next run says what is new.
+"""What becomes of files when a command is stopped: a set is new or old as a whole.
 
 Each file is written under a name of its own beside its target, with this machine and process in it; those of processes
-that are no more are swept by the next run. While a set is put in place a list of it lies there, too.
+that are no more are swept by the next run.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import re
@@ -18,16 +17,12 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
-from typing import Any
-
-from sheetgen.errors import shown
 
 STOPS = tuple(s for s in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, s))
 FINISHED: list[Path] = []  # the files that this command has put in place
 _HELD: list[bool] = []  # not empty while files are put in place
 _STOP: list[int] = []  # the signal that came
-_OF = re.compile(r"\..*\.([0-9a-f]{8})-(\d{1,10})-\w{8}\.(?:part|set)")
-_MOST_LIST = 1 << 16  # bytes of a list of files
+_OF = re.compile(r"\..*\.([0-9a-f]{8})-(\d{1,10})-\w{8}\.part")
 
 
 class Stopped(KeyboardInterrupt):
@@ -77,51 +72,26 @@ def _held_back() -> Iterator[None]:
         raise Stopped(_STOP[0])
 
 
-def part_of(target: Path, kind: str = "part") -> Path:
+def part_of(target: Path) -> Path:
     """A name beside a target that no other process has. It is known before the file is there, to be cleared away."""
     here, pid = zlib.crc32(platform.node().encode(errors="replace")), os.getpid()
-    return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{secrets.token_hex(4)}.{kind}"
+    return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{secrets.token_hex(4)}.part"
 
 
 def put_in_place(parts: Mapping[Path, Path]) -> None:
     """Rename every part to its target. Raises OSError, with the files before it renamed."""
-    if not parts:
-        return
     with _held_back():
-        listed = part_of(next(iter(parts.values())), "set")
-        try:
-            if len(parts) > 1:
-                listed.write_text(json.dumps({str(part.absolute()): str(target) for part, target in parts.items()}))
-            for part, target in parts.items():
-                part.replace(target)
-                FINISHED.append(target)
-        finally:
-            listed.unlink(missing_ok=True)
+        for part, target in parts.items():
+            part.replace(target)
+            FINISHED.append(target)
 
 
-def sweep(folder: Path) -> list[str]:
-    """Remove what processes that are no more left in a folder; where one was killed in the middle of a set, say so."""
-    left = [path for path in folder.glob(".*") if (of := _OF.fullmatch(path.name)) and _is_dead(of[1], int(of[2]))]
-    said = [remark for path in left if path.suffix == ".set" and (remark := _half(path))]
-    for path in left:
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return said
-
-
-def _half(listed: Path) -> str | None:
-    """What is new and what is old of a set that was not finished; nothing where it is all of one run."""
-    parts: Any = None
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        parts = json.loads(listed.read_bytes()[:_MOST_LIST])
-    if not isinstance(parts, dict):
-        return None
-    old = [target for part, target in parts.items() if Path(part).exists()]
-    new = [target for target in parts.values() if target not in old]
-    if not (old and new):
-        return None
-    names = (", ".join(shown(target, 200) for target in targets) for targets in (new, old))
-    return "a run was killed while it put its files in place: {} of that run, {} from before.".format(*names)
+def sweep(folder: Path) -> None:
+    """Remove what processes that are no more left in a folder."""
+    for path in folder.glob(".*"):
+        if (of := _OF.fullmatch(path.name)) and _is_dead(of[1], int(of[2])):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _is_dead(machine: str, pid: int) -> bool:

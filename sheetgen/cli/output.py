@@ -223,8 +223,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.parent not in swept:
                 swept.append(target.parent)
-                for remark in sweep(target.parent):
-                    say(remark, err=True)
+                sweep(target.parent)
             part = part_of(target)
             written[part] = target
             with part.open("xb") as file:

@@ -222,7 +222,8 @@ def build(
 def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """What was really spent, by quarter: a CSV in FOCUS columns (ChargePeriodStart, EffectiveCost, ...) or in our own.
 
-    Our own columns: quarter, and any of service, instance, purchase, usd, n_instances, in_flight_peak, replicas.
+    Our own columns: quarter, and any of from, until, service, instance, purchase (owned, too), usd, n_instances,
+    in_flight_peak, replicas. A part of a quarter is compared with as many of its days.
 
     \b
     Example:
@@ -233,7 +234,9 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     said = None if of_plan is None else record_of_file(Path(of_plan))
     starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
     found = real.read_actuals(Path(file), starts)
-    compared = [] if said is None else list(real.against(said, found))
+    compared, parts = [], []
+    if said is not None:
+        compared, parts = list(real.against(said, found)), list(real.variance(said, found))
     quarters, measured = list(real.by_quarter(found)), list(real.measured(found))
     if as_json:
         print_json(
@@ -244,19 +247,31 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
                 "quarters": quarters,
                 "measured": measured,
                 "against": compared,
+                "variance": parts,
             }
         )
         return
-    rows = [("quarter", "$", "of it unused $")]
-    rows += [(one["quarter"], f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}") for one in quarters]
-    say(table(rows, right=(1, 2)))
+    rows = [("quarter", "days", "$", "of it unused $")]
+    for one in quarters:
+        days = f"{one['days']} of {one['of_days']}"
+        rows.append((one["quarter"], days, f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}"))
+    say(table(rows, right=(2, 3)))
     if compared:
-        against = [("quarter", "plan p50 $", "p90 $", "spent $", "plan / spent - 1")]
+        against = [
+            ("of the same days", "plan p50 $", "p90 $", "spent $", "plan / spent - 1", "owned: plan $", "spent $")
+        ]
         for one in compared:
             error = "-" if one["error_fraction"] is None else f"{one['error_fraction']:+.1%}"
-            usd = (f"{one[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd"))
-            against.append((one["quarter"], *usd, error))
-        say("\n" + table(against, right=(1, 2, 3, 4)))
+            usd = [f"{one[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd")]
+            owned = (f"{one[f'owned_{name}_usd']:,.0f}" for name in ("planned", "actual"))
+            against.append((one["quarter"], *usd, error, *owned))
+        say("\n" + table(against, right=range(1, 7)))
+        apart = [("quarter", "by", "", "plan p50 $", "spent $", "more $")]
+        for one in parts:
+            name = one["name"] or {"service": "shared, or not tagged", "purchase": "no class"}.get(one["by"], "others")
+            amounts = (f"{one[f'{which}_usd']:,.0f}" for which in ("planned", "actual", "difference"))
+            apart.append((one["quarter"], one["by"].replace("purchase", "class"), name, *amounts))
+        say("\n" + table(apart, right=range(3, 6)))
     for one in measured:
         say(
             f"{one['id']} in {one['quarter']}: {one['replicas']:g} replicas served {one['in_flight_peak']:g} requests"
@@ -288,18 +303,21 @@ def summary(found: dict[str, Any]) -> list[str]:
         rows.append((one["quarter"], *amounts, one["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
     for one in found["decisions"]:
-        saved, other = one["expected_saving_usd"], one["in_place_of_order"]
+        saved, way = one["expected_saving_usd"], one["or"]
         amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
-        either = f"in place of the order by {other}" if other else ""
-        about = ", ".join(filter(None, (one["about"], saves, either)))
+        either = ""
+        while way:
+            either += f" or {way['what']} {way['n_instances']:g} by {way['order_by']}"
+            way = way["or"]
+        about = ", ".join(filter(None, (one["about"], saves, either.strip())))
         n, said = f"{one['n_instances']:g}", "late" if one["late"] else about
         orders.append((one["order_by"], one["what"], one["instance"], n, one["needed_from"], said))
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
     if found["since"]:
-        parts = [("since the last plan", f"p50 {sign}")]
-        parts += [(one["factor"], f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
-        words += ["", table(parts, right=(1,))]
+        parts = [("since the last plan", "service", f"p50 {sign}")]
+        parts += [(one["factor"], one["service"] or "shared", f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
+        words += ["", table(parts, right=(2,))]
     return words
 
 

@@ -136,7 +136,7 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     if wrong := wrong_values({key: value for key, value in options.items() if value is not None}, catalog):
         raise ScenarioError(*wrong)  # also where nothing is replayed with it
     file = catalog.file(guidance.FingerprintFile)
-    log = read(name, catalog.file(SignatureFile).signatures, catalog.devices)
+    log = read(name, catalog.file(SignatureFile).signatures, catalog)
     verdict = verdict_of(log)
     engine = load_engine(catalog, str(options["engine"])).engine if options.get("engine") else engine_of(log)
     any_start = log.startup if log.startup and engine in (log.startup.engine, "nim", None) else None

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 
-from sheetgen.catalog.hardware import Devices
+from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.signatures import Signature, compiled
 from sheetgen.diagnose import prose
 from sheetgen.errors import shown
 from sheetgen.startup.log_lines import ByShape, Grams, Line, without_digits
-from sheetgen.startup.startup_log import STARTUP_WORDS, UNITS, StartupLog
+from sheetgen.startup.startup_log import UNITS, StartupLog, startup_words
 from sheetgen.units import GIB
 
 FAILED = ("failed-start", "died-serving")
@@ -307,7 +307,7 @@ def _is_by_shape(patterns: tuple[str, ...], word: str) -> bool:
 class Matcher:
     """Puts line after line into `facts`."""
 
-    def __init__(self, signatures: Sequence[Signature], devices: Devices) -> None:
+    def __init__(self, signatures: Sequence[Signature], catalog: Catalog) -> None:
         self.facts = Facts()
         self._known: dict[str, list[Known]] = {}  # by the part of a word that a line has to hold
         for i, s in enumerate(signatures):
@@ -320,7 +320,7 @@ class Matcher:
             "traceback": (TRACEBACK,),
             "error": ERROR_WORDS[:3],
             "statistics": USAGE_WORDS,
-            "startup": {without_digits(word) for word in (*STARTUP_WORDS, *devices.words)},
+            "startup": set(map(without_digits, startup_words(catalog))),
         }
         self._grams = Grams([*self._known, *itertools.chain(*self._words.values())])
         self._traits = ByShape(str, self._traits_of)

@@ -6,13 +6,13 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sheetgen.catalog.hardware import Devices
+from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.signatures import Signature
 from sheetgen.diagnose import prose
 from sheetgen.diagnose.log_facts import USAGE_WORDS, WORDS, Facts, Matcher
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.log_lines import blocks_of, log_lines, open_log, unwrapped
-from sheetgen.startup.startup_log import STARTUP_WORDS, read_lines
+from sheetgen.startup.startup_log import read_lines, startup_words
 
 _BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
@@ -37,15 +37,15 @@ _OF_THE_SAME = re.compile(r"(?:Tried to allocate|GPU \d+ has a total|Including n
 _GOES_ON = re.compile(r"[\w,(=+/`-]$")
 
 
-def read(name: str, signatures: Sequence[Signature], devices: Devices) -> Facts:
+def read(name: str, signatures: Sequence[Signature], catalog: Catalog) -> Facts:
     """The facts of the log called `name` (`-`: stdin). Raises ScenarioError where it is empty or no text."""
     called = "stdin" if name == "-" else str(shown(name, 200))
-    words = {*STARTUP_WORDS, *devices.words, *USAGE_WORDS, *WORDS, *(word for s in signatures for word in s.word)}
+    words = {*startup_words(catalog), *USAGE_WORDS, *WORDS, *(word for s in signatures for word in s.word)}
 
     def of(blocks: Iterable[bytes]) -> Facts:
-        matcher = Matcher(signatures, devices)
+        matcher = Matcher(signatures, catalog)
         facts, lines = matcher.facts, map(matcher.take, log_lines(map(_without_users_text, blocks), words))
-        facts.startup = read_lines((line for line in lines if line is not None), devices, lambda: facts.n_runs)
+        facts.startup = read_lines((line for line in lines if line is not None), catalog, lambda: facts.n_runs)
         return facts
 
     with open_log(name) as raw:

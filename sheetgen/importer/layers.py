@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+from sheetgen.catalog.families import Family, Moe
 from sheetgen.importer.config_reader import Fields
-from sheetgen.importer.families import Family, Moe
 
 WORDS = {
     "full_attention": "full", "sliding_attention": "windowed", "chunked_attention": "chunked",
@@ -415,9 +415,9 @@ def state(conv: int, elements: int, dtype: str, checkpoint_tokens: int = 0) -> S
 
 def mamba2(f: Fields, family: Family) -> Layer:
     hidden = f.count("hidden_size")
-    heads = f.count(f.first("mamba_n_heads", "mamba_num_heads", "num_heads"))
-    width = f.count(f.first("mamba_d_head", "mamba_head_dim", "head_dim"))
-    d_state = f.count(f.first("mamba_d_state", "ssm_state_size", "state_size"))
+    heads = f.count(f.first("mamba_n_heads", "mamba_num_heads"))
+    width = f.count(f.first("mamba_d_head", "mamba_head_dim"))
+    d_state = f.count(f.first("mamba_d_state", "ssm_state_size"))
     groups = f.count(f.first("mamba_n_groups", "n_groups"))
     kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
     inner = heads * width
@@ -441,22 +441,14 @@ def mamba2(f: Fields, family: Family) -> Layer:
 
 
 def mamba1(f: Fields, family: Family) -> Layer:
-    hidden = f.count("hidden_size")
-    d_state = f.count(f.first("mamba_d_state", "state_size"))
-    kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
-    if family.builder == "attention_free" and f.has("intermediate_size"):
-        inner = f.count("intermediate_size")
-    else:
-        inner = int(f.number(f.first("mamba_expand", "expand")) * hidden)
-    key = f.first("time_step_rank", "mamba_dt_rank")
-    rank = -(-hidden // 16) if f.raw(key) == "auto" else f.count(key)
-    proj_bias = f.flag(f.first("mamba_proj_bias", "use_bias"), False)
-    conv_bias = f.flag(f.first("mamba_conv_bias", "use_conv_bias"), True)
+    """As Jamba has it: with norms of the step, and of both projections of the state."""
+    hidden, d_state, kernel = f.count("hidden_size"), f.count("mamba_d_state"), f.count("mamba_d_conv")
+    inner = int(f.number("mamba_expand") * hidden)
+    rank = -(-hidden // 16) if f.raw("mamba_dt_rank") == "auto" else f.count("mamba_dt_rank")
+    proj_bias, conv_bias = f.flag("mamba_proj_bias", False), f.flag("mamba_conv_bias", True)
     tally = linear("in_proj", hidden, 2 * inner, proj_bias) + plain(inner * (kernel + conv_bias + d_state + 1))
     tally += linear("x_proj", inner, rank + 2 * d_state, split="in") + linear("dt_proj", rank, inner, bias=True)
-    tally += linear("out_proj", inner, hidden, proj_bias, split="in")
-    if family.linear == "mamba1_norms":
-        tally += whole(rank + 2 * d_state)
+    tally += linear("out_proj", inner, hidden, proj_bias, split="in") + whole(rank + 2 * d_state)
     return mixer_of(tally.within("mamba"), state(inner * (kernel - 1), inner * d_state, state_dtype(f)))
 
 
@@ -517,7 +509,6 @@ def short_conv(f: Fields, family: Family) -> Layer:
 RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
     "mamba2": mamba2,
     "mamba1": mamba1,
-    "mamba1_norms": mamba1,
     "gated_delta_net": gated_delta_net,
     "kda": kimi_delta,
     "kda_wide": kimi_delta,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import Document, scalar, validate
+from sheetgen.catalog.families import Family, FamilyFile
+from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model, stem
 from sheetgen.catalog.nearest_names import hint, model_parts, nearest
 from sheetgen.errors import CatalogError, shown
 from sheetgen.importer.config_reader import Fields, config_path, read_config, read_quantization_beside
-from sheetgen.importer.families import FAMILIES, REFUSED, WRAPPERS, Family
 from sheetgen.importer.layers import NOTHING, Decoder, plain_decoder
 from sheetgen.importer.quantization import Precision, precision_of
 from sheetgen.importer.rope import max_context, rope_tables
@@ -33,8 +35,10 @@ def import_config(
     source: str | None = None,
     where: str = "config.json",
     beside: Mapping[str, Any] | None = None,
+    families: FamilyFile | None = None,
 ) -> Model:
-    """The entry for a config; `where` is its name in messages, `beside` the hf_quant_config.json in its folder.
+    """The entry for a config; `where` is its name in messages, `beside` the hf_quant_config.json in its folder; counted
+    by the shipped families where none are given.
 
     Raises CatalogError with the key and the value of what cannot be read: nothing is guessed.
     """
@@ -42,7 +46,7 @@ def import_config(
         if not value.isprintable():
             raise CatalogError(f"{where}: {key} {shown(value)!r} holds a control character. Take it out.")
     outer = Fields(config, where)
-    decoder, text, family, tower = decoder_of(outer)
+    decoder, text, family, tower = decoder_of(outer, families)
     precision = precision_of(outer, text, None if beside is None else Fields(beside, f"{where} (hf_quant_config.json)"))
     vision, vision_notes = vision_params(outer, text, tower)
     weight_dtype, checkpoint, left = _stored(outer, text, decoder, precision, vision)
@@ -86,9 +90,9 @@ def import_config(
     return validate(Document(where, data, {}), Model)
 
 
-def decoder_of(outer: Fields) -> tuple[Decoder, Fields, Family, str]:
+def decoder_of(outer: Fields, families: FamilyFile | None = None) -> tuple[Decoder, Fields, Family, str]:
     """The layers of a config's language model, its fields, its family, and the tower beside it."""
-    text, family, tower = _language_model(outer)
+    text, family, tower = _language_model(outer, families or _shipped_families())
     names = text.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
     if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
         return eagle3(text, family), text, family, tower
@@ -96,32 +100,37 @@ def decoder_of(outer: Fields) -> tuple[Decoder, Fields, Family, str]:
     return with_mtp(text, family, build(text, family)), text, family, tower
 
 
-def _language_model(outer: Fields) -> tuple[Fields, Family, str]:
+@cache
+def _shipped_families() -> FamilyFile:
+    return Catalog().file(FamilyFile)
+
+
+def _language_model(outer: Fields, families: FamilyFile) -> tuple[Fields, Family, str]:
     """The part of the config that shapes the language model, its family, and the tower beside it."""
     model_type = outer.text("model_type")
-    if model_type not in WRAPPERS:
-        family = _family(outer, model_type)
+    wrapper = families.wrapper_of.get(model_type)
+    if wrapper is None:
+        family = _family(outer, model_type, families)
         return outer.reading(family.defaults, family.rename), family, ""
-    key, tower = WRAPPERS[model_type]
-    if outer.raw(key) is None and outer.has("hidden_size"):  # older configs keep the language model outside
+    if outer.raw(wrapper.key) is None and outer.has("hidden_size"):  # older configs keep the language model outside
         text, text_type = outer, f"{model_type}_text"
     else:
-        text = outer.part(key)
+        text = outer.part(wrapper.key)
         text_type = text.text("model_type", f"{model_type}_text")
-    family = _family(text, text_type)
+    family = _family(text, text_type, families)
     data = dict(text.data)
     if data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:
         data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]  # the wrapper says it for its language model
     defaults = {**family.nested, **family.defaults}
-    return Fields(data, outer.where, text.inside, defaults, family.rename), family, tower
+    return Fields(data, outer.where, text.inside, defaults, family.rename), family, wrapper.tower
 
 
-def _family(f: Fields, model_type: str) -> Family:
-    if model_type in FAMILIES:
-        return FAMILIES[model_type]
-    if model_type in REFUSED:
-        f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {REFUSED[model_type]}.")
-    counted = {name: name for name in (*FAMILIES, *WRAPPERS)}
+def _family(f: Fields, model_type: str, families: FamilyFile) -> Family:
+    if family := families.by_type.get(model_type):
+        return family
+    if reason := families.reasons.get(model_type):
+        f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen does not count: {reason}.")
+    counted = {name: name for name in (*families.by_type, *families.wrapper_of)}
     why = ", and its own code (auto_map) is not run" if f.raw("auto_map") else ""
     near = hint(nearest(model_type, counted, model_parts))
     f.refuse("model_type", f"is {shown(model_type)!r}, which sheetgen cannot count{why}.{near}")
@@ -186,7 +195,9 @@ def _id_of(name: str) -> str:
 _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 
 
-def import_file(path: str | Path, *, name: str | None = None, model_id: str | None = None) -> tuple[Model, str]:
+def import_file(
+    path: str | Path, *, name: str | None = None, model_id: str | None = None, families: FamilyFile | None = None
+) -> tuple[Model, str]:
     """The entry, and the name of its file for messages. A folder stands for its config.json."""
     config, where = read_config(path)
     file = config_path(path)
@@ -194,7 +205,9 @@ def import_file(path: str | Path, *, name: str | None = None, model_id: str | No
     hf_id = _cached_id(file)
     label = name or (hf_id.split("/")[1] if hf_id else _label_of(file))
     source = f"config.json of {hf_id}" if hf_id else f"{_printable(file.name)} of {_label_of(file)}"
-    model = import_config(config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where, beside=beside)
+    model = import_config(
+        config, name=label, hf_id=hf_id, model_id=model_id, source=source, where=where, beside=beside, families=families
+    )
     return model, where
 
 

@@ -21,9 +21,10 @@ def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
     """
     if catalog.lists_model(name) or not is_path(name):
         return catalog.resolve_model(name)
+    from sheetgen.catalog.families import FamilyFile
     from sheetgen.importer.model_entry import import_file, names_of_file
 
-    model, where = import_file(name)
+    model, where = import_file(name, families=catalog.file(FamilyFile))
     of_catalog = model_named_by_file(model, names_of_file(name), catalog)
     model = model.model_copy(update={"hosted_as": of_catalog.id if of_catalog else ""})
     catalog.add_model(model, where)

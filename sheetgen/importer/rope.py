@@ -6,8 +6,8 @@ whatever max_model_len is. Source: vLLM model_executor/layers/rotary_embedding (
 
 from __future__ import annotations
 
+from sheetgen.catalog.families import Family
 from sheetgen.importer.config_reader import Fields
-from sheetgen.importer.families import Family
 from sheetgen.importer.layers import heads_of
 from sheetgen.importer.special import ratios_of
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from sheetgen.catalog.families import Family
 from sheetgen.errors import shown
 from sheetgen.importer.config_reader import MAX_LAYERS, Fields
-from sheetgen.importer.families import Family
 from sheetgen.importer.layers import (
     NOTHING,
     WORDS,
@@ -486,14 +486,16 @@ def falcon(f: Fields, family: Family) -> Decoder:
     n_kv = f.count("num_kv_heads", heads) if new else 1 if has_one_kv_head else heads
     n_norms = f.count("num_ln_in_parallel_attn", 2 if new else 1) if f.flag("parallel_attn", True) else 2
     bias = f.flag("bias", False)
-    family = replace(family, qkv_bias=bias, o_bias=bias, mlp_bias=bias, norms=n_norms)
+    changes = {**dict.fromkeys(("qkv_bias", "o_bias", "mlp_bias"), bias), "norms": n_norms}
+    family = family.model_copy(update=changes)
     width = f.count("ffn_hidden_size", 4 * f.count("hidden_size"))
     f = f.adding(num_key_value_heads=n_kv).reading({**f.defaults, "intermediate_size": width}, f.rename)
     return plain_decoder(f, family)
 
 
 def stablelm(f: Fields, family: Family) -> Decoder:
-    return plain_decoder(f, replace(family, norms=1) if f.flag("use_parallel_residual", False) else family)
+    is_parallel = f.flag("use_parallel_residual", False)
+    return plain_decoder(f, family.model_copy(update={"norms": 1}) if is_parallel else family)
 
 
 def apertus(f: Fields, family: Family) -> Decoder:
@@ -704,14 +706,7 @@ def lfm3(f: Fields, family: Family) -> Decoder:
     """Norms after each part, and a gate for every head, unless the config says not."""
     n_norms = 4 if f.flag("use_sandwich_norm", True) else 2
     gate = family.q_gate if f.flag("use_attention_gate", True) else ""
-    return plain_decoder(f, replace(family, norms=n_norms, q_gate=gate))
-
-
-def attention_free(f: Fields, family: Family) -> Decoder:
-    """Mamba alone: no attention, no FFN. What ranks divide are its heads, or else its channels."""
-    layers = tuple(plus(layer_mixer(f, family, i, "linear"), norms(f, family)) for i in range(f.layers()))
-    heads = f.count("num_heads", f.count("hidden_size"))
-    return around(f.reading({**f.defaults, "num_attention_heads": heads}, f.rename), family, layers)
+    return plain_decoder(f, family.model_copy(update={"norms": n_norms, "q_gate": gate}))
 
 
 def eagle3(f: Fields, family: Family) -> Decoder:
@@ -750,7 +745,6 @@ BUILDERS: dict[str, Callable[[Fields, Family], Decoder]] = {
         falcon_h1,
         lfm2,
         lfm3,
-        attention_free,
         gemma3n,
         gemma4,
         deepseek_v4,

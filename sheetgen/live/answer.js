@@ -64,7 +64,7 @@ class Problems {
 const MODELS = new Map();
 const modelKey = (name) => String(name).toLowerCase().trim().replaceAll(/[\s_]+/g, "-");
 FACTS.models.forEach((model, place) => {
-  model.place = place;
+  Object.assign(model, { place, hosts: FACTS.hosted.filter((price) => price.place === place) });
   for (const name of [model.id, model.name, ...model.names]) {
     const key = modelKey(name);
     if (!MODELS.has(key)) MODELS.set(key, model);
@@ -303,7 +303,7 @@ function withOffers(grid, gpus, layouts, offers) {
   grid.put(
     ["instance"],
     "discount_fraction",
-    offers.map((offer) => MARKET.offers[offer][DISCOUNT] ?? 0),
+    offers.map((offer) => MARKET.offers[offer][DISCOUNT]),
   );
   const places = machines.flatMap((machine, i) =>
     layouts.flatMap((place, layout) =>
@@ -706,24 +706,28 @@ function hostsOf({ solved, units, users }) {
     users,
     million_output_tokens_per_month: units("million_output_tokens_per_month"),
   });
-  for (const [host, name, input, cached, output, limit, precision, readOn] of question.model.hosts) {
+  for (const price of question.model.hosts) {
     const read = workOutCase(PROGRAMS.hosted, {
       hosted_million_input_tokens: tokens("hosted_million_input_tokens"),
       hosted_million_output_tokens: tokens("hosted_million_output_tokens"),
       input_tokens: question.workload.input_tokens,
       cached_fraction: question.cached_fraction,
-      input_usd_per_million: input,
-      cached_usd_per_million: cached,
-      output_usd_per_million: output,
-      max_input_tokens: limit,
+      input_usd_per_million: price.input_usd_per_million,
+      cached_usd_per_million: price.cached_usd_per_million,
+      output_usd_per_million: price.output_usd_per_million,
+      max_input_tokens: price.max_input_tokens,
     });
     const monthly_usd = read("hosted_monthly_usd"),
-      cents = read("hosted_monthly_cents");
+      cents = read("hosted_monthly_cents"),
+      { host } = price;
     if (monthly_usd === monthly_usd && !(best.has(host) && best.get(host).cents <= cents))
-      best.set(host, { host, name, monthly_usd, cents, precision, read_on: readOn });
+      best.set(host, { ...price, monthly_usd, cents });
   }
   return [...best.values()].sort((one, other) => one.cents - other.cents || (one.host < other.host ? -1 : 1));
 }
+
+// The hosts that are named, found once for a record.
+const hostsTold = (record) => (record.hosted ??= hostsOf(record).slice(0, FACTS.hosts_told));
 
 // FP8 weights, an FP8 KV cache, and weights in 4 bits where such a checkpoint is known.
 function* lowerPrecisions(record) {
@@ -800,9 +804,8 @@ function* everyWay(record) {
     commits_usd: own("owned_capex_usd"),
     detail: `${record.n_gpus} ${record.gpu}`,
   };
-  const hosts = hostsOf(record).slice(0, FACTS.hosts_told),
-    [host] = hosts;
-  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name, read_on: host.read_on, hosts };
+  const [host] = hostsTold(record);
+  if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
 }
 
 // Those that save, none that rents the same as another.
@@ -915,25 +918,40 @@ function wayWords(way, record) {
   return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
 }
 
-// The cheapest hosts, each with its month and precision.
-function hostsWords({ hosts }) {
-  const told = hosts.map(({ name, monthly_usd, precision }) =>
-    say("host", { host: name, month: dollars(monthly_usd), precision: precision || "precision unknown" }),
-  );
-  const [day] = hosts.map(({ read_on }) => read_on).sort();
-  return say("hosts", { hosts: told.join(", "), day });
+// $ per million tokens: 0.13, 1.00, 0.0375.
+function perMillion(usd) {
+  const { prefix, rate } = FACTS.currency;
+  return prefix + (usd * rate).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 }
 
-// Why one should measure before renting, in words: the first reason.
-function measureWords(record) {
-  const [reason] = measureFirst(record),
-    levels = record.by_confidence.filter(Boolean);
-  if (!reason) return "";
-  const level = reason === "sure_dear" ? levels.at(-1) : levels[0];
-  const values = level
-    ? { usd: dollars(level.monthly_usd), rent: rentWords(level), sure: sureWords(level.chance) }
-    : {};
-  return say(`measure_${reason}`, { confidence: record.question.confidence, ...values });
+// A host in words: texts by the names of the columns that show them.
+function hostWords({ name, precision, deprecation_date, monthly_usd, read_on, source, ...price }) {
+  const cached = price.cached_usd_per_million;
+  return {
+    host: name,
+    month: dollars(monthly_usd),
+    prompt: say("host_prompt", { usd: perMillion(price.input_usd_per_million), cached: cached === null ? "" : perMillion(cached) }),
+    answer: perMillion(price.output_usd_per_million),
+    precision: say("host_precision", { precision: precision?.toUpperCase() ?? "", until: deprecation_date ?? "" }),
+    day: read_on,
+    source: source ?? "",
+  };
+}
+const HOST_HEADS = ["Host", "A month", "Prompt, 1M tokens", "Answer, 1M tokens", "Precision", "Price read", "Source"];
+
+// Above the hosts: what they take is for, and what one gives up; or that there is none.
+const hostedWords = (record) =>
+  say("hosted", {
+    gives_up: hostsTold(record).length ? say("gives_up_hosted", {}) : "",
+    origin: FACTS.hosted_origin,
+    people: record.users >= 1 ? count(record.users) : "",
+  });
+
+// The level of confidence that a reason to measure first names, in words.
+function levelWords(record, reason) {
+  const levels = record.by_confidence.filter(Boolean),
+    level = reason === "sure_dear" ? levels.at(-1) : levels[0];
+  return level ? { usd: dollars(level.monthly_usd), rent: rentWords(level), sure: sureWords(level.chance) } : {};
 }
 
 // A time: 53, 1.9, 0.48. Tokens a second: 640, 0.31. A rate: three digits, 4.5.
@@ -983,12 +1001,15 @@ function answerWords(record) {
       people: record.users >= 1 && !question.users ? count(record.users) : "",
       times: String(question.workload.requests_per_user_per_day),
     }),
+    certainty: sureWords(record.chance),
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
     measure: measureWords(record),
     margin: say("margin", {
       month: sure ? dollars(sure.monthly_usd) : "",
       rent: sure ? rentWords(sure) : "",
       sure: sureWords(FACTS.levels.sure),
+      is_sure: Number(record.chance >= FACTS.levels.sure),
+      sure_of: say("sure_of", {}),
     }),
     wait: question.workload.output_tokens > 1 ? say("wait", waitValues(record)) : "",
     least_sure: say("least_sure", {

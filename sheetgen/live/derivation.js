@@ -18,10 +18,18 @@ const NAME = /\b[a-z][a-z0-9_]*\b/g; // of a quantity, in a formula
 const valueWords = (value) =>
   typeof value !== "number" ? String(value ?? "\u2013") : value !== value ? "\u2013" : value.toLocaleString("en-US", { maximumSignificantDigits: Math.abs(value) >= 1e6 ? 12 : 6 });
 
+// A value with the unit that its name says, bytes in GiB beside, as `sheetgen explain` prints it.
+function measuredWords(name, value) {
+  const unit = UNIT_OF[name] ?? "",
+    gib = unit === "bytes" && value >= 2 ** 20 ? ` (${fixed(value / FACTS.gib, 2)} GiB)` : "";
+  return [valueWords(value), value === 1 ? unit.replace(/^([A-Za-z]+)s\b/, "$1") : unit].filter(Boolean).join(" ") + gib;
+}
+
 // One step: its name and value, formula with names and with values, meaning, source, and what it reads.
 function stepOf(name, valueOf) {
   const [label, summary, source, text] = EXPLAINED[name] ?? ["", "", "", ""];
   const inputs = [...new Set(text.match(NAME))].filter((word) => valueOf(word) !== undefined);
   const withValues = text.replaceAll(NAME, (word) => (inputs.includes(word) ? valueWords(valueOf(word)) : word));
-  return { name, label, summary, source, text, withValues, value: valueWords(valueOf(name)), inputs };
+  const value = valueOf(name);
+  return { name, label, summary, source, text, withValues, value: valueWords(value), measured: measuredWords(name, value), inputs };
 }

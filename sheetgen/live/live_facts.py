@@ -31,6 +31,7 @@ from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import SCALE_BLOCK, Model
 from sheetgen.catalog.stacks import Launcher, StackFile
 from sheetgen.errors import ScenarioError
+from sheetgen.live.packed import as_text
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid
 from sheetgen.program.quantities import TOKENS
@@ -74,6 +75,10 @@ TYPED = (
 )  # fmt: skip
 CHOSEN = ("weight_dtype", "kv_cache_dtype", "purchase", "region", "providers")
 OF_HEAD = ("title", "owner")
+OF_HOST = (
+    "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "max_input_tokens", "precision",
+    "source", "deprecation_date",
+)  # fmt: skip
 
 
 def facts_of_catalog(catalog: Catalog, names: Sequence[str], as_of: str | None = None) -> Json:
@@ -160,11 +165,13 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "columns": columns,
         "variants": variants,
         "models": [
-            {**_model(one, plain), "variants": own, "source": list(sources).index(_source_of(one))}
+            {**_model(one), "variants": own, "source": list(sources).index(_source_of(one))}
             for one, own in zip(models, of_models, strict=True)
         ],
         "sources_of_models": list(sources),
         "of_models": _of_models(whole, models),
+        "hosted": [price for place, one in enumerate(models) for price in _hosted(place, one.model, plain)],
+        "hosted_origin": reference.hosted.origin,
         "gpus": [_gpu(gpu, owned) for gpu, owned in zip(gpus, _owned(plain, gpus), strict=True)],
         "has_draft": plain.draft is not None,
         "own_runs": SPEED_SCOPES.index("fitted"),
@@ -242,11 +249,6 @@ def _limits(name: str) -> Json:
         "is_share": int(kind.what == "share"),
         "words": str(replace(kind, low=least)),
     }
-
-
-def as_text(facts: Json) -> str:
-    """Facts as JSON that may stand in a script of a page."""
-    return json.dumps(facts, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 def _every_model(catalog: Catalog, plain: Question) -> Iterator[SheetModel]:
@@ -357,10 +359,22 @@ def _of_models(whole: Question, models: Sequence[SheetModel]) -> Json:
     }
 
 
-def _model(one: SheetModel, plain: Question) -> Json:
-    """A model: its names, its precisions, what is known of its checkpoints and hosts."""
+def _hosted(place: int, model: Model, plain: Question) -> Iterator[Json]:
+    """The live prices of the hosts of a model, which is in that place among the models, by the names of the record."""
+    file = plain.reference.hosted
+    for price in plain.live_hosts(model):
+        yield {
+            "place": place,
+            "host": price.host,
+            "name": file.host_name(price.host),
+            **{name: getattr(price, name) for name in OF_HOST},
+            "read_on": file.day_of(price),
+        }
+
+
+def _model(one: SheetModel) -> Json:
+    """A model: its names, its precisions, what is known of its checkpoints."""
     model = one.model
-    hosted = plain.reference.hosted
     checkpoints = model.checkpoint_ids
     names = dict.fromkeys((*model.aliases, *(name for name in (model.hf_id,) if name)))
     return {
@@ -372,7 +386,7 @@ def _model(one: SheetModel, plain: Question) -> Json:
         "kv": one.auto_kv_cache_dtype,
         "deploys": int(has_deployed(model, one.auto_weight_dtype)),
         "experts": int(model.experts is not None),
-        **({"is_reference": 1} if model.is_reference_shape else {}),
+        "is_reference": int(model.is_reference_shape),
         "limit": model.max_context_tokens or 0,
         "checkpoints": checkpoints,
         "blocks": {
@@ -384,19 +398,6 @@ def _model(one: SheetModel, plain: Question) -> Json:
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
-        "hosts": [
-            [
-                price.host,
-                hosted.host_name(price.host),
-                price.input_usd_per_million,
-                price.cached_usd_per_million,
-                price.output_usd_per_million,
-                price.max_input_tokens,
-                price.precision,
-                hosted.day_of(price),
-            ]
-            for price in plain.live_hosts(model)
-        ],
     }
 
 
@@ -516,11 +517,11 @@ class _Market:
     def _offer(self, one: Candidate) -> int:
         self.gpus.setdefault(one.gpu.id, one.gpu)
         place, _ = self._machines.setdefault(one.instance, (len(self._machines), one))
-        discount = self._plain.discount(one.provider, one.purchase)
-        more = [discount] if discount else []
-        if one.purchase != ON_DEMAND and (plain := one.class_price(ON_DEMAND)):
-            more = [discount, plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))]
+        discount, plain = self._plain.discount(one.provider, one.purchase), one.class_price(ON_DEMAND)
+        on_demand_usd = 0.0  # of an offer on demand, and where there is none beside it
+        if plain and one.purchase != ON_DEMAND:
+            on_demand_usd = plain.usd_per_hour * (1 - self._plain.discount(one.provider, ON_DEMAND))
         parts = tuple(self._parts.setdefault(part, len(self._parts)) for part in one.source.split(BETWEEN_SOURCES))
         source = self._sources.setdefault(parts, len(self._sources))
-        offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, *more)
+        offer = (place, one.usd_per_hour, one.region, one.price_as_of, source, discount, on_demand_usd)
         return self._offers.setdefault(offer, len(self._offers))

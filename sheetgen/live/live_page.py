@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from typing import Any
 
 from markupsafe import Markup
 
-from sheetgen.live.live_facts import Json, as_text
+from sheetgen.live.live_facts import Json
 from sheetgen.live.live_program import live_program
+from sheetgen.live.packed import UNPACK, as_text, packed
 from sheetgen.program.javascript import runtime
 from sheetgen.report.notes import own_version
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import strict_environment, visible, web_logo
 
 FOLDER = "live"  # of the templates
-UNREAD = re.compile(r"(?m)^ *//.*\n|^ +")  # of a script what a browser need not read: indents, lines of comment
 
 
 def write_live(facts: Json, options: Options) -> bytes:
     """The page as one HTML document, which answers by these facts, under a company's name where there is one."""
     folder, brand = options.templates / FOLDER, options.brand
     page = "".join((folder / name).read_text(encoding="utf-8") for name in ("page.js", "beside.js"))
-    read_facts = 'const FACTS = JSON.parse(document.getElementById("facts").textContent);'
-    script = UNREAD.sub("", "\n".join((runtime(), read_facts, live_program(facts["has_draft"]), page)))
+    read_facts = 'const FACTS = unpacked(JSON.parse(document.getElementById("facts").textContent));'
+    unpack = UNPACK.read_text(encoding="utf-8")
+    script = "\n".join((runtime(), unpack, read_facts, live_program(facts["has_draft"]), page))
     style = (folder / "live.css").read_text(encoding="utf-8")
     document = (
         strict_environment(folder, visible)
@@ -40,7 +40,7 @@ def write_live(facts: Json, options: Options) -> bytes:
             script_hash=_hash_of(script),
             style=Markup(style),
             style_hash=_hash_of(style),
-            facts=Markup(as_text(facts)),
+            facts=Markup(as_text(packed(facts))),
         )
     )
     return document.encode()

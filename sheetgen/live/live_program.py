@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sheetgen.answer.replica_bills import PRINTED
 from sheetgen.answer.ways_to_pay import HOSTED_TOKENS, OF_OWNING, UNIT_COSTS
-from sheetgen.explain import spaced
+from sheetgen.explain import spaced, unit_of
 from sheetgen.formula import Formula
 from sheetgen.program.declared import Program, Table, by_name
 from sheetgen.program.javascript import print_function, print_programs
@@ -58,15 +58,20 @@ def live_program(has_draft: bool = False) -> str:
 
 
 def _print_explained(programs: Mapping[str, Program]) -> str:
-    """A statement that declares EXPLAINED: by name of a quantity what `explain` says of its formula: label, summary,
-    source, and its text of names, where a reader can follow that."""
-    explained = {}
+    """Statements that declare EXPLAINED: by name of a quantity what `explain` says of its formula: label, summary,
+    source, and its text of names, where a reader can follow that; and UNIT_OF, of these and what they read."""
+    explained, units = {}, dict[str, str]()
     for program in (programs["sheet"], programs["chosen"], programs["answered"]):
         for table in (one for one in program.tables if isinstance(one, Table)):
             for name, formula in by_name(table.quantities):
                 text = spaced(formula.text_of_names(formula.inputs))
                 explained[name] = [formula.label, formula.summary, formula.source, text if len(text) <= LONGEST else ""]
-    return f"const EXPLAINED={json.dumps(explained, separators=(',', ':'), ensure_ascii=False)};\n"
+                units |= {quantity: unit for quantity in (name, *formula.inputs) if (unit := unit_of(quantity))}
+    return f"const EXPLAINED={_json(explained)};\nconst UNIT_OF={_json(units)};\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _print_sentences(sentences: Mapping[str, Template | Formula]) -> str:

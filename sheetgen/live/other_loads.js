@@ -138,7 +138,7 @@ function byTheDay(question, rented) {
   const isOwn = (offer) => machineOf(offer)[INSTANCE] === machine[INSTANCE];
   const isAlike = (offer) => machineOf(offer)[GPU] === machine[GPU] && machineOf(offer)[GPU_COUNT] === machine[GPU_COUNT];
   const priced = (offer, usd) => ({ usd, instance: machineOf(offer)[INSTANCE] });
-  const paid = (offer) => priced(offer, MARKET.offers[offer][USD] * (1 - (MARKET.offers[offer][DISCOUNT] ?? 0)));
+  const paid = (offer) => priced(offer, MARKET.offers[offer][USD] * (1 - MARKET.offers[offer][DISCOUNT]));
   const plain = MARKET.offers[rented][ON_DEMAND_USD];
   if (plain) return priced(rented, plain);
   const [onDemand, spot] = [ON_DEMAND, SPOT].map((purchase) => offersIn(question, purchase));

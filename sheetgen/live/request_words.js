@@ -76,13 +76,24 @@ function marginOf(record) {
   return { margin, isSure: record.chance >= FACTS.levels.sure || Boolean(isSame) };
 }
 
-// What a day of measuring costs, in a sentence.
-function measurePriceWords(record) {
-  const { margin, isSure } = marginOf(record),
+// Whether one should measure before renting, and why; what a day of it costs, and what hangs on it. Of a shape that
+// nobody can measure the reason alone.
+function measureWords(record) {
+  const [reason] = measureFirst(record),
     measure = measureOf(record),
-    run = measure?.decider ?? measure;
-  if (!run) return "";
-  return say("measure_price", { is_advised: Number(measureFirst(record).length > 0), usd: dollars(run.usd), rent: placeWords(run), test: testWords(record, margin, isSure, measure) });
+    run = measure?.decider ?? measure,
+    { confidence } = record.question;
+  if (!run) return reason ? say(`measure_${reason}`, { confidence, ...levelWords(record, reason) }) : "";
+  const { margin, isSure } = marginOf(record);
+  return say("measure", {
+    is_advised: Number(reason !== undefined),
+    is_impossible: Number(reason === "impossible"),
+    is_one_each: Number(reason === "one_each"),
+    confidence,
+    usd: dollars(run.usd),
+    rent: placeWords(run),
+    test: testWords(record, margin, isSure, measure),
+  });
 }
 
 // What is served, and how fast.
@@ -145,6 +156,7 @@ function requestWords(record) {
   return {
     sentence: say("request_run", { what, month: dollars(record.monthly_usd) }),
     options: [...optionsOf(record, margin, isSure, measureOf(record))],
+    sure_of: say("sure_of", {}),
     serves: [...servedOf(record)],
     risks: [...risksOf(record)],
   };
@@ -163,25 +175,30 @@ function comparedWords({ record, model, weights, message }) {
   return [head, words.month, rented, words.wait ?? ""];
 }
 
-// Text on one line of Markdown that shows just that.
+// Text on one line of Markdown that shows just that; an address as the link that it is.
 const plainMarkdown = (text) => text.replaceAll(/\s+/g, " ").replaceAll(/([\\`*\[\]<>|~&_])/g, "\\$1");
-const markdownTable = (heads, rows) =>
-  [heads, heads.map(() => "---"), ...rows.map((row) => row.map(plainMarkdown))].map((row) => `| ${row.join(" | ")} |`).join("\n");
+const ADDRESS = /^https?:\/\/[^\s<>|\\`]+$/;
+const linkedMarkdown = (text) => (ADDRESS.test(text) ? `<${text}>` : plainMarkdown(text));
+const markdownTable = (heads, rows, asText = plainMarkdown) =>
+  [heads, heads.map(() => "---"), ...rows.map((row) => row.map(asText))].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 // The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
-function asMarkdown(record, words, ways, link, compared = []) {
+function asMarkdown(record, ways, link, compared = []) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, machine, facts }) => [name, price, facts.join(" "), machine ?? rent]);
   const paid = ways.map((way) => {
     const { what, gives_up } = wayWords(way, record);
     return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), gives_up];
   });
+  const hosts = hostsTold(record).map((host) => Object.values(hostWords(host)));
   const parts = [
     `**${plainMarkdown(request.sentence)}.**`,
     plainMarkdown(askedWords(record)),
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
-    plainMarkdown(words.margin),
+    plainMarkdown(request.sure_of),
     paid.length ? markdownTable(["To pay less", "Rent", "A month", "What we give up"], paid) : "",
+    plainMarkdown(hostedWords(record)),
+    hosts.length ? markdownTable(HOST_HEADS, hosts, linkedMarkdown) : "",
     compared.length ? markdownTable(COMPARED_HEADS, [{ record }, ...compared].map(comparedWords)) : "",
     [...request.serves, ...request.risks].map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(aboutWords(record, ways)),
@@ -190,15 +207,14 @@ function asMarkdown(record, words, ways, link, compared = []) {
   return parts.filter(Boolean).join("\n\n") + "\n";
 }
 
-// Where and of which days the prices of these rentals and hosts are, and the oldest day; "" where none has a day.
-function priceLists(rentals, hosts) {
+// Where and of which days the prices of these rentals are, and the oldest day; "" where none has a day.
+function priceLists(rentals) {
   const days = new Map();
-  const put = (place, day) => days.set(place, [...(days.get(place) ?? []), day || ""]);
   for (const { offer } of rentals) {
-    const [, , region, readOn] = MARKET.offers[offer];
-    put(`${providerOf(machineOf(offer)[INSTANCE])} ${region}`.trim(), readOn);
+    const [, , region, readOn] = MARKET.offers[offer],
+      place = `${providerOf(machineOf(offer)[INSTANCE])} ${region}`.trim();
+    days.set(place, [...(days.get(place) ?? []), readOn || ""]);
   }
-  for (const { host, read_on: readOn } of hosts) put(host, readOn);
   const lists = [...days].map(([place, all]) => {
     const [oldest = "", newest = ""] = [...new Set(all.filter(Boolean))].sort().filter((_, i, sorted) => i === 0 || i === sorted.length - 1);
     return say("price_list", { place, oldest, newest });
@@ -211,7 +227,7 @@ function priceLists(rentals, hosts) {
 function aboutWords(record, ways) {
   const { margin } = marginOf(record);
   const rentals = [record.chosen, margin, ...ways, ...ways.map(({ further }) => further)].filter((one) => one?.offer !== undefined);
-  const { lists, oldest } = priceLists(rentals, ways.filter(({ host }) => host));
+  const { lists, oldest } = priceLists(rentals);
   return say("about", {
     engine: FACTS.engine,
     version: FACTS.engine_version,
@@ -233,6 +249,7 @@ const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "c
   "verdict", "instance", "region", "gpu", "purchase", "price_as_of", "n_instances", "n_gpus", "tensor_parallel_size",
   "pipeline_parallel_size", "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd",
   "annual_usd", "chance", "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
+const OF_HOSTS = ["host", "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "price_source"];
 
 // What is rented instead, as a line of CSV has it: on which GPUs, and in which class, a term or the answer's own.
 function ofRental({ kind, detail, offer, instance, n_instances, monthly_usd, chance }, { purchase }) {
@@ -240,17 +257,26 @@ function ofRental({ kind, detail, offer, instance, n_instances, monthly_usd, cha
     machine = machineOf(offer);
   const paid = kind === "term" ? detail : kind === "hours" ? ON_DEMAND : purchase;
   const gpus = { gpu: FACTS.gpus[machine[GPU]].id, n_gpus: n_instances * machine[GPU_COUNT], purchase: paid };
-  return { verdict: "fits", instance, n_instances, monthly_usd, annual_usd: 12 * monthly_usd, chance, region, price_as_of, ...gpus };
+  const price = { monthly_usd, annual_usd: 12 * monthly_usd, price_as_of, price_source: sourceOf(offer) };
+  return { verdict: "fits", instance, n_instances, chance, region, ...price, ...gpus };
 }
+const withSource = (record) => (record.chosen ? { ...record, price_source: sourceOf(record.offer) } : record);
 
-// What is not rented, as a line of CSV has it: of GPUs that one owns these, of a host its name.
-function notRented({ kind, host, monthly_usd, read_on }, { gpu, n_gpus }) {
-  const has = kind === "own" ? { gpu, n_gpus } : { host, price_as_of: read_on };
-  return { monthly_usd, annual_usd: 12 * monthly_usd, ...has };
-}
+// What owning the GPUs of an answer costs, and what a host of the model takes, as a line of CSV has it.
+const ofOwning = ({ monthly_usd }, { gpu, n_gpus }) => ({ monthly_usd, annual_usd: 12 * monthly_usd, gpu, n_gpus });
+const ofHost = ({ name, precision, monthly_usd, read_on, source, ...price }) => ({
+  ...price,
+  host: name,
+  weight_dtype: precision,
+  monthly_usd,
+  annual_usd: 12 * monthly_usd,
+  price_as_of: read_on,
+  price_source: source,
+});
 
-// The answer as a line of CSV; and as one each what 90 % sure costs, a day of measuring (once_usd), each way to pay less
-// and each answer beside it. The question stands in each: confidence, area and providers asked for, the link.
+// The answer as a line of CSV; and as one each what 90 % sure costs, a day of measuring (once_usd), each way to pay
+// less, each host that is named, and each answer beside it. The question stands in each: confidence, area and providers
+// asked for, the link.
 function asCsv(record, ways, link, compared = []) {
   const { question } = record,
     { workload } = question,
@@ -266,17 +292,20 @@ function asCsv(record, ways, link, compared = []) {
     providers: question.providers.join(" "),
     link,
   };
-  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd", "host"];
+  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd", ...OF_HOSTS];
   const lineOf = (way, values) => csvLine(names.map((name) => ({ ...values, ...asked, way })[name]));
   const load = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])) };
-  const paidFor = (way, of) => lineOf(way, { ...load, ...(of.offer === undefined ? notRented(of, record) : ofRental(of, record)) });
+  const paidFor = (way, of) => lineOf(way, { ...load, ...of });
   const run = measure && (measure.decider ?? measure);
   return [
     csvLine(names),
-    lineOf("", record),
-    margin ? paidFor("sure", margin) : "",
-    run ? lineOf("measure_first", { ...load, verdict: "fits", instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
-    ...ways.map((way) => paidFor(way.kind, way)),
-    ...compared.filter((one) => one.record).map((one) => lineOf("compared", one.record)),
+    lineOf("answer", withSource(record)),
+    margin ? paidFor("sure", ofRental(margin, record)) : "",
+    run ? paidFor("measure_first", { verdict: "fits", instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
+    ...ways
+      .filter(({ kind }) => kind !== "hosted")
+      .map((way) => paidFor(way.kind, way.kind === "own" ? ofOwning(way, record) : ofRental(way, record))),
+    ...hostsTold(record).map((host) => paidFor("hosted", ofHost(host))),
+    ...compared.filter((one) => one.record).map((one) => lineOf("compared", withSource(one.record))),
   ].join("");
 }

@@ -22,7 +22,7 @@ def startup_log_at(path: Path, catalog: Catalog) -> StartupLog | None:
     if not is_file(str(path)):
         return None
     try:
-        log = read_log(str(path), catalog.devices)
+        log = read_log(str(path), catalog)
     except SheetgenError:
         return None
     return log if log.figures else None

@@ -13,26 +13,32 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sheetgen.catalog.base import read_bounded
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
-from sheetgen.plan.quarters import Quarter, quarter_of
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, Quarter, quarter_of
 from sheetgen.question.parse import number
+from sheetgen.units import ON_DEMAND
 
 MOST_BYTES = 200_000_000
 MOST_PROBLEMS = 20  # that are named one by one
 MOST = 1e12  # of a number, as in plan.yaml
-OWN = ("quarter", "service", "instance", "purchase", "usd", "n_instances", "in_flight_peak", "replicas")
+OWN = (
+    "quarter", "from", "until", "service", "instance", "purchase", "usd", "n_instances", "in_flight_peak", "replicas",
+)  # fmt: skip
+STARTS, ENDS = ("ChargePeriodStart", "BillingPeriodStart"), ("ChargePeriodEnd", "BillingPeriodEnd")
 FOCUS = (
-    "ChargePeriodStart", "BillingPeriodStart", "EffectiveCost", "BilledCost", "ChargeCategory",
+    *STARTS, *ENDS, "EffectiveCost", "BilledCost", "ChargeCategory",
     "CommitmentDiscountStatus", "PricingCategory", "BillingCurrency", "Tags", "SkuId", "ServiceName",
 )  # fmt: skip
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ].*)?")
 COUNTED = ("", "usage", "purchase", "adjustment")  # of ChargeCategory; tax and credits are not capacity
 SPOT = "dynamic"  # FOCUS's PricingCategory for it
+OWNED, COMMITTED = "owned", "committed"  # classes of what is paid anyway
+_DAY_LONG = datetime.timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Actual:
     """One line: what something cost in a quarter, or what was measured there."""
 
     quarter: Quarter
+    days: tuple[datetime.date | None, datetime.date | None] = (None, None)  # the first and the last; None: all of it
     usd: float = 0.0
     unused_usd: float = 0.0  # of it: commitments that nobody used
     purchase: str = ""
@@ -54,6 +61,29 @@ class Actual:
 class Actuals:
     lines: Sequence[Actual]
     left_out: int  # lines that are no capacity: tax, credits
+    fiscal_year_starts: int = 1
+
+    @property
+    def quarters(self) -> list[Quarter]:
+        return sorted({one.quarter for one in self.lines})
+
+    def of(self, quarter: Quarter) -> list[Actual]:
+        return [one for one in self.lines if one.quarter == quarter]
+
+    def days(self, quarter: Quarter) -> tuple[int, int]:
+        """The days of a quarter of which the lines speak, from the first to the last of all of them; and all its
+        days."""
+        first, last = quarter.first_day(self.fiscal_year_starts), quarter.last_day(self.fiscal_year_starts)
+        starts, ends = (
+            [day for one in self.lines if (day := one.days[end]) is not None] if self._is_dated(quarter) else []
+            for end in (0, 1)
+        )
+        begins, finishes = max(first, min(starts, default=first)), min(last, max(ends, default=last))
+        return (finishes - begins).days + 1, (last - first).days + 1
+
+    def _is_dated(self, quarter: Quarter) -> bool:
+        """Whether all lines of a quarter have days."""
+        return all(None not in one.days for one in self.of(quarter))
 
 
 def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
@@ -71,7 +101,7 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
     try:
         for row in rows:
             try:
-                found = _of_focus(row, fiscal_year_starts) if of_focus else _own(row)
+                found = _of_focus(row, fiscal_year_starts) if of_focus else _own(row, fiscal_year_starts)
             except ValueError as error:
                 problems.append(f"{where}:{rows.line_num}: {error}.")
                 continue
@@ -87,14 +117,14 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
         problems[MOST_PROBLEMS:] = [f"{where}: {len(problems) - MOST_PROBLEMS:,} lines more cannot be read."]
     if problems:
         raise ScenarioError(*problems)
-    return Actuals(lines, left_out)
+    return Actuals(lines, left_out, fiscal_year_starts)
 
 
 def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
     if twice := sorted({one for one in heads if heads.count(one) > 1}):
         raise ScenarioError(f"{where}:1: column {shown(twice[0])} stands twice. Keep one.")
     if of_focus:
-        if not {"ChargePeriodStart", "BillingPeriodStart"} & {*heads}:
+        if not {*STARTS} & {*heads}:
             raise ScenarioError(f"{where}:1: column ChargePeriodStart is missing, which says when it was spent.")
         return
     if "quarter" not in heads:
@@ -127,24 +157,39 @@ def _text(row: Mapping[str, Any], *names: str) -> str:
 def _of_focus(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual | None:
     if _text(row, "ChargeCategory").lower() not in COUNTED:
         return None
-    day = _DAY.fullmatch(when := _text(row, "ChargePeriodStart", "BillingPeriodStart"))
-    try:
-        quarter = quarter_of(datetime.date.fromisoformat(day[1] if day else ""), fiscal_year_starts)
-    except ValueError:
-        raise ValueError(f"ChargePeriodStart is {shown(when)!r}, but must be a day such as 2027-01-31") from None
+    first = _day(row, *STARTS)
+    if first is None:
+        raise ValueError("ChargePeriodStart is blank")
+    end = _day(row, *ENDS)  # the day after
+    if end is None:  # of a month, where that begins then; else of a day
+        end = (first + 31 * _DAY_LONG).replace(day=1) if first.day == 1 else first + _DAY_LONG
+    last = max(first, end - _DAY_LONG)
     currency = _text(row, "BillingCurrency").upper()
     if currency not in ("", "USD"):
         raise ValueError(f"BillingCurrency is {shown(currency)!r}. Only USD is read: convert it first")
     usd, status = _amount(row, "EffectiveCost", "BilledCost"), _text(row, "CommitmentDiscountStatus").lower()
     spot = _text(row, "PricingCategory").lower() == SPOT
     return Actual(
-        quarter,
+        quarter_of(first, fiscal_year_starts),
+        (first, last),
         usd,
         usd if status == "unused" else 0.0,
-        "committed" if status else "spot" if spot else "on-demand",
+        COMMITTED if status else "spot" if spot else "on-demand",
         _tagged(_text(row, "Tags")),
         _text(row, "x_InstanceType", "SkuId"),
     )
+
+
+def _day(row: Mapping[str, Any], *names: str) -> datetime.date | None:
+    """The first of these columns that has a day; None where all are blank. Raises ValueError."""
+    for name in names:
+        if when := _text(row, name):
+            day = _DAY.fullmatch(when)
+            try:
+                return datetime.date.fromisoformat(day[1] if day else "")
+            except ValueError:
+                raise ValueError(f"{name} is {shown(when)!r}, but must be a day such as 2027-01-31") from None
+    return None
 
 
 def _tagged(text: str) -> str:
@@ -156,15 +201,22 @@ def _tagged(text: str) -> str:
     return str(tags.get("service", "")) if isinstance(tags, dict) else ""
 
 
-def _own(row: Mapping[str, Any]) -> Actual:
+def _own(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual:
     if None in row:
         raise ValueError("has more cells than the first line has columns")
     try:
         quarter = Quarter.parse(_text(row, "quarter"))
     except ValueError as error:
         raise ValueError(f"quarter {_text(row, 'quarter')!r} {error}") from None
+    first, last = (_day(row, name) for name in ("from", "until"))
+    for name, day in (("from", first), ("until", last)):
+        if day is not None and quarter_of(day, fiscal_year_starts) != quarter:
+            raise ValueError(f"{name} {day} is not in {quarter}")
+    if first is not None or last is not None:
+        first, last = first or quarter.first_day(fiscal_year_starts), last or quarter.last_day(fiscal_year_starts)
     return Actual(
         quarter,
+        (first, last),
         _optional(row, "usd") or 0.0,
         0.0,
         _text(row, "purchase"),
@@ -174,18 +226,27 @@ def _own(row: Mapping[str, Any]) -> Actual:
     )
 
 
+def _sums(lines: Sequence[Actual], name: str) -> dict[str, float]:
+    """What lines cost by one of their texts; of no text under ""."""
+    names = sorted({getattr(one, name) for one in lines})
+    return {text: math.fsum(one.usd for one in lines if getattr(one, name) == text) for text in names}
+
+
 def by_quarter(found: Actuals) -> Iterator[dict[str, Any]]:
     """By quarter what was spent, and how."""
-    for quarter in sorted({one.quarter for one in found.lines}):
-        mine = [one for one in found.lines if one.quarter == quarter]
-        ways = sorted({one.purchase for one in mine if one.purchase})
-        services = sorted({one.service for one in mine if one.service})
+    for quarter in found.quarters:
+        mine = found.of(quarter)
+        days, of_days = found.days(quarter)
         yield {
             "quarter": str(quarter),
+            "days": days,
+            "of_days": of_days,
             "usd": math.fsum(one.usd for one in mine),
             "unused_usd": math.fsum(one.unused_usd for one in mine),
-            "by_purchase": {way: math.fsum(one.usd for one in mine if one.purchase == way) for way in ways},
-            "by_service": {name: math.fsum(one.usd for one in mine if one.service == name) for name in services},
+            **{
+                f"by_{name}": {text: usd for text, usd in _sums(mine, name).items() if text}
+                for name in ("purchase", "service", "instance")
+            },
         }
 
 
@@ -202,18 +263,77 @@ def measured(found: Actuals) -> Iterator[dict[str, Any]]:
 
 
 def against(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]:
-    """Each quarter of a plan's JSON that was spent, beside what the plan said of it."""
+    """Each quarter of a plan's JSON that was spent, beside what the plan said of the same days; what is owned apart, as
+    no cloud charges it."""
     said = {one["quarter"]: one for one in plan["money"]}
-    for one in by_quarter(found):
-        of_plan = said.get(one["quarter"])
-        if of_plan is not None:
-            inside = of_plan["p10_usd"] <= one["usd"] <= of_plan["p90_usd"]
-            yield {
-                "quarter": one["quarter"],
-                "p50_usd": of_plan["p50_usd"],
-                "p90_usd": of_plan["p90_usd"],
-                "actual_usd": one["usd"],
-                "difference_usd": one["usd"] - of_plan["p50_usd"],
-                "error_fraction": of_plan["p50_usd"] / one["usd"] - 1 if one["usd"] else None,
-                "inside_band": inside,
-            }
+    for quarter in found.quarters:
+        of_plan = said.get(str(quarter))
+        if of_plan is None:
+            continue
+        days, of_days = found.days(quarter)
+        share, spent = days / of_days, _sums(found.of(quarter), "purchase")
+        owned, usd = spent.pop(OWNED, 0.0), math.fsum(usd for name, usd in spent.items() if name != OWNED)
+        low, middle, high = (share * (of_plan[f"{z}_usd"] - of_plan["owned_usd"]) for z in ("p10", "p50", "p90"))
+        yield {
+            "quarter": str(quarter),
+            "days": days,
+            "of_days": of_days,
+            "p50_usd": middle,
+            "p90_usd": high,
+            "actual_usd": usd,
+            "difference_usd": usd - middle,
+            "error_fraction": middle / usd - 1 if usd else None,
+            "inside_band": low <= usd <= high,
+            "owned_planned_usd": share * of_plan["owned_usd"],
+            "owned_actual_usd": owned,
+        }
+
+
+def variance(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]:
+    """What is owned apart, of each quarter of a plan's JSON that was spent: by service, class and machine what was
+    planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what
+    names none."""
+    said = {one["quarter"]: one for one in plan["money"]}
+    buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)
+    for quarter in found.quarters:
+        of_plan = said.get(str(quarter))
+        if of_plan is None:
+            continue
+        rows = [one for one in plan["services"] if one["quarter"] == str(quarter) and one["quantile"] == "p50"]
+        lines = [one for one in found.of(quarter) if one.purchase != OWNED]
+        rented = of_plan["p50_usd"] - of_plan["owned_usd"]
+        machines = {_machine(one["instance"]): one["instance"] for one in rows if one["instance"]}
+        lines = [replace(one, instance=machines.get(_machine(one.instance), one.instance)) for one in lines]
+        planned = {
+            "service": _parts(rows, "id", rented),
+            "purchase": {COMMITTED: of_plan["committed_usd"], buy: rented - of_plan["committed_usd"]},
+            "instance": _parts(rows, "instance", rented),
+        }
+        days, of_days = found.days(quarter)
+        for by, parts in planned.items():
+            spent = _sums(lines, by)
+            for name in sorted({*parts, *spent}):
+                usd, expected = spent.get(name, 0.0), parts.get(name, 0.0) * days / of_days
+                if usd or expected:
+                    yield {
+                        "quarter": str(quarter),
+                        "by": by,
+                        "name": name or None,
+                        "planned_usd": expected,
+                        "actual_usd": usd,
+                        "difference_usd": usd - expected,
+                    }
+
+
+def _parts(rows: Sequence[Mapping[str, Any]], name: str, whole: float) -> dict[str, float]:
+    """What services cost in a quarter by one of their texts, and under "" what that leaves of the whole."""
+    found: dict[str, float] = {}
+    for one in rows:
+        if one[name]:
+            found[one[name]] = found.get(one[name], 0.0) + MONTHS_IN_A_QUARTER * (one["monthly_usd"] or 0)
+    return found | {"": whole - math.fsum(found.values())}
+
+
+def _machine(name: str) -> str:
+    """A machine as bills name it, which is without its provider."""
+    return name.rpartition("/")[2].lower()

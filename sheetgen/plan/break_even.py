@@ -18,13 +18,18 @@ OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
 
 def rented(answer: Answer) -> tuple[Any, Any]:
     """Shares of the demand, and by type, quarter and share what must be bought."""
-    grid, shares = answer.grid.again({}, case=STEPS), (numpy.arange(STEPS) + 1) * 2 / STEPS
+    shares, at_once = (numpy.arange(STEPS) + 1) * 2 / STEPS, max(1, STEPS // answer.plan.week.over_peak.shape[-1])
+    return shares, numpy.concatenate([_gaps(answer, shares[i : i + at_once]) for i in range(0, STEPS, at_once)], axis=2)
+
+
+def _gaps(answer: Answer, shares: Any) -> Any:
+    grid = answer.grid.again({}, case=len(shares))
     live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares
-    grid.put(("case",), {"z": numpy.full(STEPS, Z[answer.plan.policy.plan_at])})
+    grid.put(("case",), {"z": numpy.full(len(shares), Z[answer.plan.policy.plan_at])})
     grid.put(("service", "quarter", "case"), {"share_live": live})
     work_out(grid, "loads")
     buy(grid, answer.plan, answer.types)
-    return shares, grid.spread("gap", OF_TYPE)
+    return grid.spread("gap", OF_TYPE)
 
 
 def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decision]:
@@ -32,7 +37,8 @@ def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decis
     shares, gaps = rented(answer)
     for one in found:
         quarter, t = answer.plan.quarter_of(one.needed_from), answer.place.get(one.instance)
-        if one.what not in OF_DEMAND or quarter is None or t is None:
+        of_base = one.what == "order" and t is not None and one.purchase != answer.types[t].buying.purchase
+        if one.what not in OF_DEMAND or quarter is None or t is None or of_base:
             yield one
             continue
         bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])

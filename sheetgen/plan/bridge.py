@@ -1,23 +1,30 @@
-"""What changed since the last plan, in US dollars: the difference in spend as a sum over what changed.
+"""What changed since the last plan, in US dollars: the difference in spend as a sum over what changed, by service.
 
 Each factor's part is its Shapley value: what its change adds, on average over all orders in which the factors could
-have changed. So no order is preferred, and the parts sum to the whole.
+have changed. So no order is preferred, and the parts sum to the whole. A part is what it adds to each service's
+machines and to what is shared; where it is another for some services alone, it is theirs.
 """
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy
 
 from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
+from sheetgen.plan.orders import missing_of
+from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import Service
 from sheetgen.plan.solve_plan import solved_plan
@@ -26,21 +33,24 @@ from sheetgen.plan.worked_plan import CASE
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"
-FACTORS = (USERS, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
+LAUNCHES = "launches and ends"
+FACTORS = (USERS, LAUNCHES, CONTEXT, MODEL, ENGINE, PRICE, CLASS_MIX, HEADROOM, CALENDAR)
 # Those that are another for every load first: what follows changes some services, whose others stay as they were.
-IN_TURN = (USERS, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, CLASS_MIX)
-OF_SOME = frozenset(IN_TURN[4:])
+IN_TURN = (USERS, LAUNCHES, PRICE, HEADROOM, CALENDAR, CONTEXT, MODEL, ENGINE, CLASS_MIX)
+OF_SOME = frozenset(IN_TURN[5:])
 # What of a service, and of the policy, each factor is; the rest of a service is of its users.
 OF_SERVICE = {
+    LAUNCHES: ("launch", "ramp", "retire"),
     CONTEXT: ("request",),
     MODEL: ("model",),
     ENGINE: ("engine", "targets"),
     CLASS_MIX: ("allowed",),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
-OF_USERS = ("demand", "growth", "launch", "ramp", "retire", "stated_for")
+OF_USERS = ("demand", "profile", "working_days", "time_zone", "growth", "stated_for")
 OF_POLICY = {
-    CLASS_MIX: ("buy",),
+    ENGINE: ("measured",),
+    CLASS_MIX: ("buy", "start_minutes"),
     HEADROOM: (
         "plan_at",
         "headroom_fraction",
@@ -48,10 +58,13 @@ OF_POLICY = {
         "release_after_quarters",
         "near_tie_fraction",
         "moving_cost_usd",
+        "move_days",
     ),
+    CALENDAR: ("approval_days",),
 }
 MOST_BYTES = 50_000_000
 CENTS = 100
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -65,11 +78,20 @@ class Last:
 
 @dataclass(frozen=True)
 class Bridge:
-    """From the last plan's spend at p50 to this one's; the parts sum to the difference, in whole cents."""
+    """From the last plan's spend at p50 to this one's; the parts sum to the difference, in whole cents. of_services: by
+    factor and service; of none what services share."""
 
     last_usd: float
     usd: float
-    parts: Mapping[str, float]
+    of_services: Mapping[tuple[str, str | None], float]
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """By factor."""
+        cents = Counter[str]()
+        for (factor, _), usd in self.of_services.items():
+            cents[factor] += round(usd * CENTS)
+        return {factor: one / CENTS for factor, one in cents.items()}
 
 
 def checked_record(known: Any) -> dict[str, Any]:
@@ -118,28 +140,31 @@ def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
 
 
-def bridge(last: Last, plan: Plan, said_usd: float | None = None) -> Bridge:
-    """What makes the difference between the last plan and this one; said_usd: what this one's JSON says that it costs,
-    where it was made on another day."""
+def bridge(last: Last, plan: Plan, said: float) -> Bridge:
+    """What makes the difference between the last plan and this one, which costs what is `said`."""
     old = last.plan
-    changed = [name for name in IN_TURN if differs(name, old, plan)]
+    changed = {name: one for name in IN_TURN if (one := changes(name, old, plan)).is_any}
+    ids: tuple[str | None, ...] = (*dict.fromkeys(one.id for one in (*plan.services, *old.services)), None)
     kept: Loads = {}
     common: frozenset[str] | None = None
 
-    def spend(taken: frozenset[str]) -> float:
+    def spend(taken: frozenset[str]) -> Any:
         nonlocal common
         if common != (common := taken - OF_SOME):
             kept.clear()  # no load is the same any more
-        return spend_usd(mixed(old, plan, taken), kept)
+        of_services = spend_by_service(mixed(old, plan, taken), kept)
+        return numpy.array([of_services.get(name, 0.0) for name in ids])
 
-    parts, before, after = shapley(changed, spend)
-    said = after if said_usd is None else said_usd
-    facts = before - last.said_usd + said - after  # the same plans at what is known today of engines and hardware
-    if round(facts * CENTS):
-        parts[ENGINE] = parts.get(ENGINE, 0.0) + facts
-    in_order = {name: parts[name] for name in FACTORS if name in parts}
+    found, before, after = shapley([*changed], spend)
+    usd: dict[tuple[str, str | None], float] = {}
+    for name, part in found.items():
+        of_services = changed[name].shared_out(part, ids)
+        usd |= {(name, s): float(one) for s, one in zip(ids, of_services, strict=True)}
+    # The same plans at what is known today of engines and hardware.
+    usd[ENGINE, None] = usd.get((ENGINE, None), 0.0) + float(before.sum()) - last.said_usd + said - float(after.sum())
     total = round(said * CENTS) - round(last.said_usd * CENTS)
-    return Bridge(last.said_usd, said, in_cents(in_order, total))
+    parts = in_cents({at: usd[at] for name in FACTORS for s in ids if (at := (name, s)) in usd}, total)
+    return Bridge(last.said_usd, said, {at: one for at, one in parts.items() if one})
 
 
 def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
@@ -147,57 +172,102 @@ def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
     return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
 
 
-def shapley(names: Sequence[str], value: Callable[[frozenset[str]], float]) -> tuple[dict[str, float], float, float]:
+def spend_by_service(plan: Plan, kept: Loads | None = None) -> dict[str | None, float]:
+    """The same by service, and under none what services share."""
+    answer, case = solved_plan(plan, timed=False, kept=kept), CASE["p50"]
+    found: dict[str | None, float] = {one.id: answer.part_usd(s, case) for s, one in enumerate(plan.services)}
+    return found | {None: float(answer.of_owners[None][:, case].sum())}
+
+
+def shapley(names: Sequence[str], value: Callable[[frozenset[str]], Any]) -> tuple[dict[str, Any], Any, Any]:
     """Each name's part of what all of them add to nothing, and the values of nothing and of all."""
     each = itertools.product((False, True), repeat=len(names))  # the last name changes from one to the next
     subsets = (frozenset(itertools.compress(names, one)) for one in each)
     values = {one: value(one) for one in subsets}
-    n, parts = len(names), dict[str, float]()
+    n, parts = len(names), dict[str, Any]()
     for name in names:
         others = [one for one in names if one != name]
-        added = []
+        parts[name] = 0.0
         for size in range(n):
             weight = math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n)
             for combo in itertools.combinations(others, size):
                 without = frozenset(combo)
-                added.append(weight * (values[without | {name}] - values[without]))
-        parts[name] = math.fsum(added)
+                parts[name] = parts[name] + weight * (values[without | {name}] - values[without])
     return parts, values[frozenset()], values[frozenset(names)]
 
 
-def in_cents(parts: Mapping[str, float], total_cents: int) -> dict[str, float]:
+def in_cents(parts: Mapping[K, float], total_cents: int) -> dict[K, float]:
     """The parts in whole cents that sum to the total: what rounding leaves goes to the largest of them."""
     cents = {name: round(usd * CENTS) for name, usd in parts.items()}
     if rest := total_cents - sum(cents.values()):
         largest = max(cents, key=lambda name: abs(cents[name]))
         cents[largest] += rest
+    assert sum(cents.values()) == total_cents
     return {name: one / CENTS for name, one in cents.items()}
 
 
-def _same(services: Iterable[Service], others: Mapping[str, Service], names: Iterable[str]) -> bool:
-    fields = tuple(names)
-    return all(
-        getattr(one, name) == getattr(others[one.id], name) for one in services if one.id in others for name in fields
-    )
+@dataclass(frozen=True)
+class Changes:
+    """Of a factor whether it is another for the whole plan, and the services for which it is."""
+
+    of_plan: bool
+    services: frozenset[str]
+
+    @property
+    def is_any(self) -> bool:
+        return self.of_plan or bool(self.services)
+
+    def shared_out(self, parts: Any, ids: Sequence[str | None]) -> Any:
+        """A factor's part by service and shared. Where it changed for some services alone, what it adds to others that
+        share machines with them is theirs, by what it adds to each."""
+        is_theirs = numpy.array([one in self.services for one in ids])
+        if self.of_plan or not is_theirs.any():
+            return parts
+        whole = numpy.abs(parts * is_theirs).sum()
+        shares = numpy.abs(parts * is_theirs) / whole if whole else is_theirs / is_theirs.sum()
+        return parts * is_theirs + shares * parts[~is_theirs].sum()
 
 
-def differs(factor: str, old: Plan, new: Plan) -> bool:
-    """Whether a factor is another in the two plans."""
+def changes(factor: str, old: Plan, new: Plan) -> Changes:
+    """What of a factor is another in the two plans."""
     by_id = {one.id: one for one in new.services}
-    if not _same(old.services, by_id, OF_USERS if factor == USERS else OF_SERVICE.get(factor, ())):
-        return True
-    if any(getattr(old.policy, name) != getattr(new.policy, name) for name in OF_POLICY.get(factor, ())):
-        return True
+    names = OF_USERS if factor == USERS else OF_SERVICE.get(factor, ())
+    services = {
+        one.id
+        for one in old.services
+        if one.id in by_id and any(getattr(one, name) != getattr(by_id[one.id], name) for name in names)
+    }
+    of_plan = any(getattr(old.policy, name) != getattr(new.policy, name) for name in OF_POLICY.get(factor, ()))
     match factor:
         case "users":
-            return [one.id for one in old.services] != [one.id for one in new.services]
+            services ^= {one.id for one in old.services} ^ by_id.keys()
+            services |= {
+                one.id
+                for one in old.services
+                if one.id in by_id
+                and one.growth
+                and _stated_for(old, one, None) != _stated_for(new, by_id[one.id], None)
+            }
         case "price":
-            return old.prices != new.prices or _listed(old) != _listed(new)
+            of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
         case "class mix":
-            return old.supply != new.supply
+            of_plan |= old.supply != new.supply
         case "calendar":
-            return old.quarters != new.quarters or old.head.fiscal_year_starts != new.head.fiscal_year_starts
-    return False
+            starts = old.head.fiscal_year_starts, new.head.fiscal_year_starts
+            of_plan |= old.quarters != new.quarters or starts[0] != starts[1]
+            of_plan |= old.as_of != new.as_of and (_waits(old, new.as_of) or _waits(new, old.as_of))
+    return Changes(of_plan, frozenset(services))
+
+
+def _waits(plan: Plan, day: datetime.date) -> bool:
+    """Whether an order of a plan is late on its day, or on another."""
+    return any(any(missing_of(replace(plan, as_of=one), plan.policy.buy)) for one in (plan.as_of, day))
+
+
+def _stated_for(plan: Plan, one: Service, launch: Quarter | None) -> Quarter:
+    """The quarter for which a service of a plan states its demand, where it is launched in another quarter."""
+    of_series = one.growth is not None and one.growth.series is not None
+    return one.stated_for or max(plan.head.start, plan.head.start if of_series else launch or plan.head.start)
 
 
 def _listed(plan: Plan) -> Mapping[str, Any]:
@@ -219,23 +289,23 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str]) -> Plan:
     def of(factor: str) -> Plan:
         return new if factor in taken else old
 
-    users, supply = of(USERS), of(CLASS_MIX)
+    users, supply, calendar = of(USERS), of(CLASS_MIX), of(CALENDAR)
     known = {id(plan): {one.id: one for one in plan.services} for plan in (old, new)}
     services = []
     for one in users.services:
-        if one.stated_for is None and not one.launch:  # demand keeps its day where the calendar is another's
-            one = one.model_copy(update={"stated_for": users.head.start})
         fields = {
             name: getattr(known[id(of(factor))].get(one.id, one), name)
             for factor, names in OF_SERVICE.items()
             for name in names
         }
+        # Demand keeps its day where the calendar is another's, and goes with the launch.
+        fields["stated_for"] = _stated_for(users, one, fields["launch"])
         services.append(one.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
     prices = of(PRICE)
     return replace(
         new,
-        head=of(CALENDAR).head,
+        head=calendar.head,
         policy=new.policy.model_copy(update=policy),
         services=tuple(services),
         supply=supply.supply,
@@ -243,6 +313,6 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str]) -> Plan:
         types=supply.types,
         prices=prices.prices,
         listed=prices.listed,
-        as_of=new.as_of,
+        as_of=calendar.as_of,
         budget={},
     )

@@ -1,7 +1,7 @@
 """How much to commit, for how long: machines that are paid in every quarter of a term, against buying what is missing.
 
-One machine more is worth its commitment where it would be bought often enough otherwise: the newsvendor's critical
-share. What is only recommended here is in the decisions, not in the money.
+One machine more is worth its commitment where it would be rented often and long enough otherwise: the newsvendor's
+critical share. What is only recommended here is in the decisions, not in the money.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Quantity, formula, largest, ratio
-from sheetgen.plan.decisions import MONTHS_OF_TERM, class_months, lead_days, order_by
+from sheetgen.plan.decisions import order_by
 from sheetgen.plan.draws import Draws
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months, lead_days
+from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.spending import price_factor
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.units import PERCENT, USD
-
-QUARTERS_OF_TERM = {name: int(n // CONSTANTS["months_in_a_quarter"]) for name, n in MONTHS_OF_TERM.items()} | {
-    "capacity-block": 1
-}
 
 
 @formula("Critical share", PERCENT)
@@ -78,20 +75,22 @@ class Commitment:
     critical_share: float
     term_usd: float  # of the commitment itself
     saves_usd: float  # expected, over the term
+    saves_after_usd: float  # of that what lies after the plan's end
     regrets: tuple[Regret, ...]
 
 
 def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
     """By type the class and the first quarter whose commitment is expected to save most by quarter, where one saves
-    anything; of the quarters that leave time to order and in which something is missing."""
+    anything; of the quarters that leave time to order and in which something is missing. None where what is bought has
+    a term itself, which nothing ends early, or is a mix, whose base has one."""
     plan = answer.plan
-    for t, one in enumerate(answer.types):
+    for t, one in enumerate(() if plan.policy.buy in (MIX, *QUARTERS_OF_TERM) else answer.types):
         missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
-        months = class_months(plan, answer, one.instance) if missing else {}
+        months = class_months(plan, answer.hardware, one.instance) if missing else {}
         found = (
             _commitment(answer, draws, t, purchase, usd, q)
             for purchase, usd in months.items()
-            if purchase in QUARTERS_OF_TERM and purchase != plan.policy.buy
+            if purchase in QUARTERS_OF_TERM
             for q in missing
             if order_by(plan, plan.first_day(plan.quarters[q]), lead_days(plan, purchase)) >= plan.as_of
         )
@@ -121,16 +120,15 @@ def _term(answer: Answer, t: int, purchase: str, first: int) -> tuple[Any, Any] 
 
 def renewal_usd(
     answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int, count: int
-) -> float | None:
-    """What to renew so many machines is expected to save over the term, below 0 where it costs more; none of a class
-    without a term, or where more than half of it is after the plan's end."""
+) -> tuple[float, float] | None:
+    """What to renew so many machines is expected to save over the term, below 0 where it costs more, and what of that
+    lies after the plan's end; none of a class without a term, or where more than half of it is after the plan's end."""
     term = _term(answer, t, purchase, first) if purchase in QUARTERS_OF_TERM else None
     if term is None:
         return None
     at, bought = term
-    wanted, committed = draws.gaps[:, t, :][:, at], month_usd * CONSTANTS["months_in_a_quarter"]
-    of_none, of_all = (expected_usd(n, wanted, committed, bought) for n in (0, count))
-    return of_none - of_all
+    shares, committed = draws.rented[t][at], month_usd * CONSTANTS["months_in_a_quarter"]
+    return _saved(count, shares, committed, bought, len(answer.plan.quarters) - first)
 
 
 def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: float, first: int) -> Commitment | None:
@@ -141,12 +139,11 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
         return None
     at, bought = term
     committed = month_usd * CONSTANTS["months_in_a_quarter"]
-    wanted = draws.gaps[:, t, :][:, at]
-    count = newsvendor(wanted, committed, bought)
-    cost = expected_usd(count, wanted, committed, bought)
+    shares = draws.rented[t][at]
+    count = newsvendor(shares, committed, bought)
     regrets = []
     for z, name in enumerate(QUANTILES):
-        path = answer.supply["gap"][t, :, z][at][None, :]
+        path = answer.rented[t].shares(z)[at]
         best = newsvendor(path, committed, bought)
         usd = [expected_usd(n, path, committed, bought) for n in (count, best)]
         regrets.append(Regret(name, usd[0], best, usd[1]))
@@ -160,26 +157,30 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
         count,
         share,
         count * committed * quarters,
-        expected_usd(0, wanted, committed, bought) - cost,
+        *_saved(count, shares, committed, bought, n_quarters - first),
         tuple(regrets),
     )
 
 
-def newsvendor(wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> int:
-    """The most machines of which each is worth its commitment: bought otherwise, in the share of cases in which it is
-    wanted, it would cost at least as much. wanted: by case and quarter of the term."""
-    worth, not_worth = 0, int(wanted.max(initial=0)) + 1  # the more there are, the less one more is wanted
-    while not_worth - worth > 1:
-        count = (worth + not_worth) // 2
-        otherwise = float(((wanted >= count).mean(axis=0) * bought_quarter_usd).sum())
-        if otherwise > committed_quarter_usd * wanted.shape[1]:
-            worth = count
-        else:
-            not_worth = count
-    return worth
+def newsvendor(shares: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> int:
+    """The most machines of which each is worth its commitment: rented otherwise, in the cases and hours in which it is
+    wanted, it would cost more. shares: by quarter of the term and machine, of those cases and hours."""
+    otherwise = (shares * bought_quarter_usd[:, None]).sum(axis=0)
+    return int((otherwise > committed_quarter_usd * len(shares)).sum())
 
 
-def expected_usd(count: int, wanted: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> float:
+def expected_usd(count: int, shares: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> float:
     """What the term costs with so many committed, on average over the cases."""
-    quarters = term_usd(count, wanted, committed_quarter_usd, bought_quarter_usd)
-    return float(quarters.mean(axis=0).sum())
+    return float(_expected(count, shares, committed_quarter_usd, bought_quarter_usd).sum())
+
+
+def _expected(count: int, shares: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> Any:
+    """The same by quarter of the term."""
+    above = shares[:, count:].sum(axis=1)
+    return term_usd(count, count + above, committed_quarter_usd, bought_quarter_usd)
+
+
+def _saved(count: int, shares: Any, committed_usd: float, bought_usd: Any, inside: int) -> tuple[float, float]:
+    """What so many committed are expected to save over the term, and after its first quarters, which the plan has."""
+    none, these = (_expected(n, shares, committed_usd, bought_usd) for n in (0, count))
+    return float((none - these).sum()), float((none - these)[inside:].sum())

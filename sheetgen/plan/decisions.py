@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sheetgen.plan.schema import Committed, Owned
-from sheetgen.plan.spending import (
-    arrives_day,
-    cover_usd,
-    is_late,
-    late_instances,
-    missing_share,
-    order_by_day,
-    ordered_instances,
-    waiting_usd,
-)
+from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
+from sheetgen.plan.schema import MIX, Committed, Owned
+from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import term
 from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.plan.worked_plan import Answer
-from sheetgen.sizing import cost
-from sheetgen.units import PURCHASES
 
-MONTHS_OF_TERM = {"reserved-1yr": 12, "reserved-3yr": 36}  # others run on, or for a quarter
-
+NOW, FORECAST = "now", "forecast"
 IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
-
-
-@dataclass(frozen=True)
-class Cover:
-    """What serves until an order arrives."""
-
-    purchase: str
-    month_usd: float  # of one
 
 
 @dataclass(frozen=True)
@@ -48,11 +32,23 @@ class BreakEven:
 
 
 @dataclass(frozen=True)
+class Unserved:
+    """A share of a service that has no machine on some days of a quarter, as no order can be there."""
+
+    service: int
+    quarter: int
+    instance: str
+    first: datetime.date
+    last: datetime.date
+    share: float
+
+
+@dataclass(frozen=True)
 class Decision:
-    """One thing to decide. usd: until the plan's end, or of the whole term where there is one.
+    """One thing to decide. usd: until the plan's end; binds_usd: to the end of the term, whether used or not.
 
     cost_of_waiting_usd: what a quarter's delay costs more, in the class that covers it; none (or NaN) where nothing
-    that costs more does. in_place_of: the day of the order that is in the money, and not placed where this is done.
+    that costs more does. other: the other way to the same machines, in place of this one and not in the money.
     """
 
     what: str
@@ -65,11 +61,32 @@ class Decision:
     late: bool
     cost_of_waiting_usd: float | None
     about: str = ""
+    binds_usd: float = 0.0
     cover: Cover | None = None
+    there_on: datetime.date | None = None  # of a late order
+    shed: tuple[Unserved, ...] = ()
     break_even: BreakEven | None = None
     saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
-    in_place_of: datetime.date | None = None
-    machine_months: tuple[float, ...] = ()  # of an order, those that are paid by quarter
+    saves_after_usd: float | None = None  # of that what lies after the plan's end
+    other: Decision | None = None
+    machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
+
+    @property
+    def ways(self) -> tuple[Decision, ...]:
+        """This decision and what may be done in its place."""
+        return (self, *(self.other.ways if self.other else ()))
+
+    @property
+    def due(self) -> datetime.date:
+        """The day until which every way is open."""
+        return min(one.order_by for one in self.ways)
+
+
+def kind(plan: Plan, one: Decision) -> str:
+    """Whether a decision is to be signed now, as it is due before the next plan, a quarter after this one."""
+    year, month = divmod(plan.as_of.year * 12 + plan.as_of.month - 1 + MONTHS_IN_A_QUARTER, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return NOW if one.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
 
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
@@ -77,17 +94,35 @@ def decisions(answer: Answer) -> tuple[Decision, ...]:
     return in_order((*orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
 
 
-def with_orders(found: Sequence[Decision]) -> Iterator[Decision]:
-    """Commitments, renewals and pools with the order of the same machines that they are in place of."""
-    ordered = {(one.instance, one.needed_from): one.order_by for one in found if one.what == "order"}
+def two_ways(plan: Plan, found: Sequence[Decision]) -> Iterator[Decision]:
+    """Commitments, renewals and pools are the other way of the order of the same machines, where there is one."""
+    others = defaultdict[tuple[str, int | None], list[Decision]](list)
     for one in found:
-        other = ordered.get((one.instance, one.needed_from)) if one.what in IN_PLACE_OF_ORDERS else None
-        yield replace(one, in_place_of=other)
+        if one.what in IN_PLACE_OF_ORDERS:
+            others[one.instance, plan.quarter_of(one.needed_from)].append(one)
+    of_mix = plan.policy.buy == MIX  # whose base is ordered for a term already
+    orders = [one for one in found if one.what == "order" and not (of_mix and one.purchase in QUARTERS_OF_TERM)]
+    ordered = {(one.instance, plan.quarter_of(one.needed_from)) for one in orders}
+    for one in found:
+        at = one.instance, plan.quarter_of(one.needed_from)
+        if one in orders:
+            other: Decision | None = None
+            for way in sorted(others[at], key=lambda way: way.saves_usd or -math.inf):
+                other = replace(way, other=other)
+            yield replace(one, other=other)
+        elif one.what not in IN_PLACE_OF_ORDERS or at not in ordered:
+            yield one
+
+
+def in_lines(found: Iterable[Decision]) -> list[tuple[Decision, bool]]:
+    """Decisions, those that are late first, each with the other ways below it; and whether a line is such a way."""
+    late_first = sorted(found, key=lambda one: not one.late)  # otherwise by their days, as they are
+    return [(way, i > 0) for one in late_first for i, way in enumerate(one.ways)]
 
 
 def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
     """Decisions by the day by which they are due."""
-    return tuple(sorted(found, key=lambda one: (one.order_by, one.needed_from, one.what, one.instance)))
+    return tuple(sorted(found, key=lambda one: (one.due, one.needed_from, one.what, one.instance)))
 
 
 def served(answer: Answer, one: Decision) -> list[int]:
@@ -105,135 +140,152 @@ def owners(answer: Answer, one: Decision) -> list[str]:
     return [*dict.fromkeys(filter(None, found or [plan.head.owner]))]
 
 
-def lead_days(plan: Plan, what: str) -> float:
-    """Days from an order to its delivery, which nine of ten orders keep to; 0 where none is stated."""
-    band = plan.supply.lead_time_days.get(what)
-    return band.p90 if band else 0.0
-
-
 def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
     """The day by which approval must be requested, so that what takes so many days is there on the first day."""
     return datetime.date.fromordinal(order_by_day(first.toordinal(), days, plan.policy.approval_days))
 
 
-def allowed_prices(answer: Answer, instance: str) -> dict[str, float]:
-    """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
-    all but spot, which may be taken away. None of an instance that serves nothing."""
-    plan, found = answer.plan, dict[str, float]()
-    candidate = next((one.candidate for one in answer.hardware.placed.values() if one.instance == instance), None)
-    allowed = plan.supply.allowed
-    for purchase in PURCHASES if candidate else ():
-        price = candidate.class_price(purchase)  # type: ignore[union-attr]
-        listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
-        may = listed and purchase not in allowed.exclude
-        if price is not None and (may or purchase == plan.policy.buy):
-            found[purchase] = price.usd_per_hour
-    return found
+def _needed_from(plan: Plan, q: int) -> datetime.date:
+    """The first day of a quarter on which something that is ordered can be needed: today in the one that runs."""
+    return max(plan.first_day(plan.quarters[q]), plan.as_of)
 
 
-def class_months(plan: Plan, answer: Answer, instance: str) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount."""
-    found = {}
-    for purchase, listed in allowed_prices(answer, instance).items():
-        hours = cost.paid_hours_per_month(
-            plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
-        )
-        usd = cost.discounted_usd_per_hour(listed, plan.prices.discount_fraction)
-        found[purchase] = float(cost.instance_month_usd(usd, hours))
-    return found
-
-
-def cover(answer: Answer, instance: str) -> Cover | None:
-    """What is there soonest in place of an order: of the classes without a term that may be used the quickest, then the
-    cheapest."""
-    plan = answer.plan
-    months = class_months(plan, answer, instance)
-    without_term = (one for one in months if not PURCHASES[one].committed)
-    ranked = sorted(without_term, key=lambda one: (lead_days(plan, one), months[one]))
-    return Cover(ranked[0], months[ranked[0]]) if ranked else None
-
-
-def late_usd(answer: Answer) -> list[float]:
-    """By quarter what covers the orders that are late costs more than they will, until they are there."""
-    plan, usd = answer.plan, [0.0] * len(answer.plan.quarters)
-    days = lead_days(plan, plan.policy.buy)
-    arrives = arrives_day(plan.as_of.toordinal(), days, plan.policy.approval_days)
+def unserved(answer: Answer) -> Iterator[Unserved]:
+    """What is not served until an order or its cover is there, by quarter and type; the lowest priority first."""
+    plan, case = answer.plan, answer.case
+    priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
     for t, one in enumerate(answer.types):
-        gaps = answer.supply["gap"][t, :, answer.case]
-        until = cover(answer, one.instance) if gaps.any() else None
-        before = late = 0.0
-        for q, quarter in enumerate(plan.quarters) if until else ():
-            first, after = plan.first_day(quarter), plan.last_day(quarter) + datetime.timedelta(days=1)
-            is_over = is_late(order_by(plan, first, days).toordinal(), plan.as_of.toordinal())
-            late = late_instances(late, ordered_instances(float(gaps[q]), before), is_over)
-            share = missing_share(arrives, first.toordinal(), after.toordinal())
-            month = float(answer.supply["quarter_instance_month_usd"][t, q, answer.case])
-            usd[q] += cover_usd(late, until.month_usd, month, share, CONSTANTS["months_in_a_quarter"])  # type: ignore[union-attr]
-            before = float(gaps[q])
-    return usd
+        for q, quarter in enumerate(plan.quarters):
+            late = float(answer.supply["late_instances"][t, q, case])
+            if not late * one.buying.unserved[q]:
+                continue
+            filled = {
+                s: float(answer.services["peak_machines"][s, q, case])
+                for s in range(len(plan.services))
+                if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == one.instance
+            }
+            cover = one.buying.covers[q]
+            there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
+            available = float(answer.supply["needed_instances"][t, q, case]) - late
+            for s, share in shed(filled, priorities, available).items():
+                yield Unserved(s, q, one.instance, _needed_from(plan, q), there - _DAY, share)
 
 
 def orders(answer: Answer) -> Iterator[Decision]:
-    """What must be bought more of than in the quarter before, and what is given back."""
-    plan, gaps = answer.plan, answer.supply["gap"][..., answer.case]
-    months = answer.supply["quarter_instance_month_usd"][..., answer.case]
-    n_months = MONTHS_OF_TERM.get(plan.policy.buy, CONSTANTS["months_in_a_quarter"])
+    """What must be bought more of than in the quarter before, or anew as a term ends, and what is given back."""
+    plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
+    lost = [*unserved(answer)]
+    yield from _bases(answer)
     for t, one in enumerate(answer.types):
-        before = 0.0
-        for q, quarter in enumerate(plan.quarters):
-            now = float(gaps[t, q])
-            first = plan.first_day(quarter)
-            if now > before:
-                kept = _kept_until_end(gaps[t], q, before, now, plan.policy.buy)
-                usd = sum(count * float(month) * n_months for count, month in zip(kept, months[t], strict=True))
-                machine_months = tuple(count * n_months for count in kept)
-                yield _order(answer, one, now - before, first, usd, machine_months)
-            elif now < before:
-                yield Decision("release", one.instance, before - now, plan.policy.buy, first, first, 0.0, False, None)
-            before = now
+        gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))
+        mine = [each for each in lost if each.instance == one.instance]
+        first_late = True
+        for q in range(len(plan.quarters)):
+            before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
+            more = float(ordered[q]) if one.buying.term else now - before
+            if more > 0:
+                at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
+                paid = _paid_months(one, gaps, answer.rented_shares[t], q, before, at_its_price)
+                found = _order(
+                    answer, one, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
+                )
+                if found.late:  # what is unserved before it is needed follows from it too
+                    until = next((r for r in range(q + 1, len(gaps)) if float(gaps[r]) > float(gaps[r - 1])), len(gaps))
+                    rows = [each for each in mine if (first_late or each.quarter >= q) and each.quarter < until]
+                    found, first_late = replace(found, shed=tuple(rows)), False
+                if one.buying.term:
+                    ends = q - one.buying.term
+                    again = (
+                        f"as the term of {ordered[ends]:g} from {plan.quarters[ends]} ends"
+                        if ends >= 0 and ordered[ends]
+                        else ""
+                    )
+                    binds = more * MONTHS_IN_A_QUARTER * one.buying.term * float(months[t, q])
+                    found = replace(found, binds_usd=binds, about=found.about or again)
+                yield replace(found, machine_months=tuple(paid))
+            elif more < 0 and not one.buying.term:
+                first = _needed_from(plan, q)
+                yield Decision("release", one.instance, -more, one.buying.purchase, first, first, 0.0, False, None)
 
 
-def _kept_until_end(gaps: Sequence[float], first: int, low: float, high: float, buy: str) -> list[float]:
-    """By quarter the machines above `low` and up to `high` that are paid, until fewer are needed; those of a term are
-    paid in its first quarter."""
-    kept = [0.0] * len(gaps)
-    for q in range(first, first + 1 if buy in MONTHS_OF_TERM else len(gaps)):
-        count = min(float(gaps[q]), high) - low
-        if count <= 0:
-            break
-        kept[q] = count
-    return kept
-
-
-def _order(
-    answer: Answer, one: Type, count: float, first: datetime.date, usd: float, machine_months: tuple[float, ...]
-) -> Decision:
+def _bases(answer: Answer) -> Iterator[Decision]:
+    """What a mix buys for a term."""
     plan = answer.plan
-    day = order_by(plan, first, lead_days(plan, plan.policy.buy))
-    until = cover(answer, one.instance)
+    for one in plan.base:
+        first, runs = plan.first_day(plan.quarters[one.first]), one.runs(len(plan.quarters))
+        quarter_usd = one.count * one.month_usd * MONTHS_IN_A_QUARTER
+        ended = sum(
+            each.count for each in plan.base if each.instance == one.instance and each.first + each.term == one.first
+        )
+        day = order_by(plan, first, lead_days(plan, one.purchase))
+        yield Decision(
+            "order",
+            one.instance,
+            one.count,
+            one.purchase,
+            day,
+            first,
+            quarter_usd * len(runs),
+            False,
+            None,
+            f"base of the mix{f', as {ended} of it end' if ended else ''}",
+            binds_usd=quarter_usd * one.term,
+        )
+
+
+def _paid_months(
+    one: Type, gaps: Sequence[float], shares: Any, first: int, low: float, at_its_price: float
+) -> list[float]:
+    """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
+    of a term at that quarter's; others, which are those above `low`, for the hours in which they are rented, until
+    fewer are needed. shares: of the hours, by quarter and machine."""
+    paid = [0.0] * len(gaps)
+    if one.buying.term:
+        paid[first] = at_its_price
+        return paid
+    left = float(gaps[first]) - low
+    for q in range(first, len(gaps)):
+        left = min(left, float(gaps[q]) - low)  # those given back once are another order's
+        if left <= 0:
+            break
+        rented = float(shares[q, int(low) : int(low + left)].sum())
+        paid[q] = rented * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
+    return paid
+
+
+def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decision:
+    plan, purchase = answer.plan, one.buying.purchase
+    first, quarter = _needed_from(plan, q), plan.first_day(plan.quarters[q])
+    day = order_by(plan, first, lead_days(plan, purchase))
+    late, until = day < plan.as_of, one.buying.covers[q]
+    in_time = [
+        usd_of_month
+        for name, usd_of_month in class_months(plan, answer.hardware, one.instance).items()
+        if name not in (purchase, *QUARTERS_OF_TERM) and there_on(plan, name) <= first
+    ]
     waiting = None
-    if until is not None:
-        waiting = waiting_usd(until.month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
-    late = day < plan.as_of
+    if in_time or until:
+        month_usd = min(in_time) if in_time else until.month_usd  # type: ignore[union-attr]
+        waiting = waiting_usd(month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
-    ended = [each.id for each in supply if _is_of(plan, each, one) and first - _QUARTER <= term(each)[1] < first]
+    ended = [each.id for each in supply if _is_of(plan, each, one) and quarter - _QUARTER <= term(each)[1] < quarter]
     return Decision(
         "order",
         one.instance,
         count,
-        plan.policy.buy,
+        purchase,
         day,
         first,
         usd,
         late,
         waiting,
         f"as {' and '.join(ended)} ends" if ended else "",
-        until if late else None,
-        machine_months=machine_months,
+        cover=until if late else None,
+        there_on=one.buying.there_on if late else None,
     )
 
 
-_QUARTER = datetime.timedelta(days=92)
+_DAY, _QUARTER = datetime.timedelta(days=1), datetime.timedelta(days=92)
 
 
 def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
@@ -247,10 +299,12 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
     rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
     for quota in plan.supply.quota:
         t = answer.place.get(plan.machine(quota.type))
-        over = [q for q in range(len(plan.quarters)) if t is not None and rented[t, q] > quota.limit]
-        if t is None or not over:
+        if t is None:
             continue
-        first = plan.first_day(plan.quarters[over[0]])
+        over = [q for q in range(len(plan.quarters)) if rented[t, q] > quota.limit]
+        if not over:
+            continue
+        first = _needed_from(plan, over[0])
         day = order_by(plan, first, quota.request_lead_days)
         most = float(rented[t].max())
         yield Decision(
@@ -272,6 +326,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
     plan = answer.plan
     start, end = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
     months, quarter = answer.supply["quarter_instance_month_usd"], CONSTANTS["months_in_a_quarter"]
+    start = max(start, plan.as_of - _DAY)
     for one in plan.supply.committed:
         last = term(one)[1]
         if not start <= last < end:
@@ -279,8 +334,9 @@ def _endings(answer: Answer) -> Iterator[Decision]:
         t = answer.place[plan.machine(one.type)]
         first = last + datetime.timedelta(days=1)
         q = plan.quarter_of(first)
+        assert q is not None
         paid = commitment_month_usd(plan, one)
-        n_months = MONTHS_OF_TERM.get(one.purchase, quarter)
+        n_quarters = QUARTERS_OF_TERM.get(one.purchase, 1)
         day = order_by(plan, first, lead_days(plan, one.purchase))
         again = min(one.count, float(answer.supply["gap"][t, q, answer.case]))
         waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
@@ -291,10 +347,11 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             one.purchase,
             day,
             first,
-            paid * again * n_months,
+            paid * again * quarter * min(n_quarters, len(plan.quarters) - q),
             day < plan.as_of and again > 0,
             waiting if again else None,
             about=f"commitment {one.id}, {one.count} in all",
+            binds_usd=paid * again * quarter * n_quarters,
         )
     for pool in plan.supply.owned:
         last = term(pool)[1]
@@ -326,7 +383,7 @@ def _moves(answer: Answer) -> Iterator[Decision]:
         before = answer.hardware.placed.get((s, q - 1))
         if not one.moved or (before and before.instance == one.instance):
             continue
-        first = plan.first_day(plan.quarters[q])
+        first = _needed_from(plan, q)
         saves = None if math.isnan(one.saves_usd) else -one.saves_usd
         n = float(answer.services["own_instances"][s, q, answer.case])
         day = order_by(plan, first, 0)

@@ -1,7 +1,8 @@
 """What each service is expected to serve: by quarter, and by quantile in closed form.
 
 A band {p10, p50, p90} is a lognormal on either side of its p50, so that all three numbers come out as they were
-written; spreads of several bands add as squares. Growth is another band each quarter, and independent of the last.
+written; spreads of several bands add as squares. Growth is another band each quarter, and independent of the last, or
+the same for all quarters.
 """
 
 from __future__ import annotations
@@ -72,12 +73,13 @@ def grown(growth_fraction: Quantity, quarters_grown: Quantity) -> Any:
 
 
 @formula("Spread of the growth", FACTOR)
-def grown_spread(growth_spread: Quantity, quarters_grown: Quantity) -> Any:
-    """The spread of so many quarters' growth, each independent of the last.
+def grown_spread(growth_spread: Quantity, quarters_grown: Quantity, persists: Quantity) -> Any:
+    """The spread of so many quarters' growth: of one that persists, or of as many that are independent.
 
-    Source: variances of independent logarithms add.
+    Source: variances of independent logarithms add; those of one logarithm add as it does itself. Check: 0.1 over four
+            quarters is 0.4 where it persists, else 0.2.
     """
-    return growth_spread * power(quarters_grown, 1 / 2)
+    return growth_spread * where(persists == 1, quarters_grown, power(quarters_grown, 1 / 2))
 
 
 @formula("Spread of the demand, below", FACTOR)

@@ -6,7 +6,7 @@ steps, so that one service alone comes out as in the closed form. The seed is fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -19,17 +19,18 @@ from sheetgen.plan.tables import Z_OF_P90, buy, work_out
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 SEED, DRAWS = 2027, 10_000
+LEAST = 1_000  # where services have hours of their own: each draw is worked out for each kind of them
 AT_ONCE = 500  # draws: of fifty services, twelve quarters and twenty types some 30 MB
 SHARES = dict(zip(QUANTILES, (0.1, 0.5, 0.9), strict=True))
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Over draws: what each quarter costs, the GPUs needed in it, and by type the machines that must be bought."""
+    """Over draws: what each quarter costs, the GPUs needed in it, and by type the machines that are rented."""
 
     spend_usd: Any  # draws x quarters
     n_gpus: Any  # draws x quarters
-    gaps: Any  # draws x types x quarters
+    rented: list[Any]  # by type: of quarters and machines the share of draws and hours in which each is rented
     seed: int = SEED
 
     @property
@@ -59,10 +60,21 @@ def correlated(n_services: int, correlation: float, n: int = DRAWS, seed: int = 
 def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
     """The plan at joint draws of the demand and of prices, on the hardware that was chosen."""
     plan = answer.plan
+    n_kinds = plan.week.over_peak.shape[-1]
+    n, at_once = max(n // n_kinds, min(n, LEAST)), max(1, AT_ONCE // n_kinds)
     z, price_z = correlated(len(plan.services), plan.policy.correlation, n, seed)
-    parts = [_part(answer, z[:, i : i + AT_ONCE], price_z[i : i + AT_ONCE]) for i in range(0, n, AT_ONCE)]
-    spent, gpus, gaps = (numpy.concatenate(column) for column in zip(*parts, strict=True))
-    return Draws(spent, gpus, gaps, seed)
+    parts = [_part(answer, z[:, i : i + at_once], price_z[i : i + at_once]) for i in range(0, n, at_once)]
+    spent, gpus, rented = zip(*parts, strict=True)
+    means = [_mean(of_type, n) for of_type in zip(*rented, strict=True)]
+    return Draws(numpy.concatenate(spent), numpy.concatenate(gpus), means, seed)
+
+
+def _mean(parts: Sequence[Any], n: int) -> Any:
+    """The mean over draws of sums by quarter and machine, of which some parts have fewer machines."""
+    whole = numpy.zeros((len(parts[0]), max(one.shape[1] for one in parts)))
+    for one in parts:
+        whole[:, : one.shape[1]] += one
+    return whole / n
 
 
 def swings(answer: Answer) -> list[tuple[str, float, float]]:
@@ -70,14 +82,15 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
     that move it, the one that moves it most first."""
     n = len(answer.plan.services)
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
-    spent, *_ = _part(answer, ends[:n], ends[n])
+    spent, _, _ = _part(answer, ends[:n], ends[n])
     names = (*(f"demand of {one.id}" for one in answer.plan.services), "price of what is bought")
     pairs = spent.sum(axis=1).reshape(-1, 2)
     found = [(name, float(low), float(high)) for name, (low, high) in zip(names, pairs, strict=True)]
     return sorted((one for one in found if one[1] != one[2]), key=lambda one: one[1] - one[2])
 
 
-def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
+def _part(answer: Answer, z: Any, price_z: Any) -> tuple[Any, Any, list[Any]]:
+    """Some draws: what each costs and its GPUs, by quarter; and by type sums over them of the shares of the hours."""
     grid = answer.grid.again({}, case=len(price_z))
     change = answer.plan.prices.expected_change_per_year
     low, middle, high = (numpy.log(1 + one) for one in (change.p10, change.p50, change.p90))
@@ -85,10 +98,9 @@ def _part(answer: Answer, z: Any, price_z: Any) -> Iterator[Any]:
     grid.put(("service", "case"), {"z": z})
     grid.put(("case",), {"expected_change_per_year": exponential(middle + price_z * spread) - 1})
     work_out(grid, "loads")
-    buy(grid, answer.plan, answer.types)
+    rented = buy(grid, answer.plan, answer.types)
     work_out(grid, "money")
     sizes = numpy.array([float(one.gpu_count) for one in answer.types])
     machines = grid.spread("needed_instances", OF_TYPE)
-    yield grid.spread("spend_usd", OF_MONEY).T
-    yield (machines * sizes[:, None, None]).sum(axis=0).T
-    yield grid.spread("gap", OF_TYPE).transpose(2, 0, 1).astype(numpy.float32)
+    n_gpus = (machines * sizes[:, None, None]).sum(axis=0).T
+    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [one.shares().sum(axis=1) for one in rented]

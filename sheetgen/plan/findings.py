@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Cheaper, cheaper
-from sheetgen.plan.commitments import QUARTERS_OF_TERM, Commitment, commitments, renewal_usd
-from sheetgen.plan.decisions import MONTHS_OF_TERM, Decision, decisions, in_order, lead_days, order_by, with_orders
+from sheetgen.plan.commitments import Commitment, commitments, renewal_usd
+from sheetgen.plan.decisions import Decision, Unserved, decisions, in_order, order_by, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
+from sheetgen.plan.orders import QUARTERS_OF_TERM, lead_days
+from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
-from sheetgen.question.stated_load import mean_over_peak
 from sheetgen.sizing import cost
 
 
@@ -42,26 +43,30 @@ class Findings:
     draws: Draws
     commitments: tuple[Commitment, ...]
     decisions: tuple[Decision, ...]
+    unserved: tuple[Unserved, ...]
     last: Last | None
     bridge: Bridge | None
     checks: tuple[Check, ...]
     cheaper: tuple[Cheaper, ...]
+    served: tuple[Served, ...]  # where a budget or a quota does not hold
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """All that a plan has to say; with what changed since the last one, where that is given."""
     draws = drawn(answer)
     found = tuple(commitments(answer, draws))
-    decided = in_order(with_orders([*_with_commitments(answer, draws, found)]))
+    decided = in_order(two_ways(answer.plan, [*_with_commitments(answer, draws, found)]))
     return Findings(
         answer,
         draws,
         found,
         decided,
+        tuple(unserved(answer)),
         last,
-        None if last is None else bridge(last, answer.plan),
+        None if last is None else bridge(last, answer.plan, math.fsum(answer.money["spend_usd"][:, CASE["p50"]])),
         tuple(checks(answer, decided)),
         cheaper(answer),
+        tuple(served(answer)),
     )
 
 
@@ -106,26 +111,22 @@ def spent(answer: Answer, draws: Draws, many: Sequence[int]) -> Spent:
     )
 
 
-def unit_costs(answer: Answer, s: int, q: int, z: int) -> dict[str, float | None]:
+def unit_cost(answer: Answer, s: int, q: int, z: int) -> float | None:
     """What a million tokens cost, where the demand is a rate: its month over the month's tokens."""
     service = answer.plan.services[s]
     rate, usd = (float(answer.services[name][s, q, z]) for name in ("requests_per_second", "service_month_usd"))
     if not rate:
-        return {"utilization": None, "usd_per_million_tokens": None}
-    of = service.demand.users or service.demand.requests or service.demand.tokens
-    assert of is not None
-    share = mean_over_peak(of.peak_hour_share, of.burst_factor)
+        return None
     request = answer.plan.question_in(service, answer.plan.quarters[q]).workloads[0]
-    tokens = request.input_tokens + request.output_tokens
     known = {
         "service_month_usd": usd,
         "requests_per_second": rate,
-        "mean_over_peak": share,
-        "tokens_per_request": tokens,
+        "mean_over_peak": float(answer.mean_shares[s, q]),
+        "tokens_per_request": request.input_tokens + request.output_tokens,
         "hours_per_month": answer.plan.prices.hours_per_month,
         **cost.CONSTANTS,
     }
-    return {"utilization": share, "usd_per_million_tokens": usd_per_million_planned.of(known)}
+    return float(usd_per_million_planned.of(known))
 
 
 def inputs_sha256(answer: Answer) -> str:
@@ -141,22 +142,24 @@ def _with_commitments(answer: Answer, draws: Draws, found: Sequence[Commitment])
     new = {(one.instance, one.purchase, one.first): one for one in found}
     for one in with_break_even(answer, decisions(answer)):
         quarter = answer.plan.quarter_of(one.needed_from)
-        if one.what != "renew" or quarter is None or one.usd is None:
+        if one.what != "renew" or quarter is None:
             yield one
             continue
         assert one.purchase is not None
         worth = new.get((one.instance, one.purchase, quarter))
-        if worth is not None and math.isclose(worth.term_usd / worth.n_instances, one.usd / one.n_instances):
+        if worth is not None and math.isclose(worth.term_usd / worth.n_instances, one.binds_usd / one.n_instances):
             again = _commit(answer, new.pop((one.instance, one.purchase, quarter)))
             yield replace(
                 again, what="renew", about=f"{one.about}, {again.about}", late=one.late, break_even=one.break_even
             )
             continue
-        n, months = one.n_instances, MONTHS_OF_TERM.get(one.purchase, CONSTANTS["months_in_a_quarter"])
-        t, month_usd = answer.place[one.instance], one.usd / n / months
-        saves = renewal_usd(answer, draws, t, one.purchase, month_usd, quarter, int(n))
-        waiting = one.cost_of_waiting_usd if saves is None else saves / QUARTERS_OF_TERM[one.purchase]
-        yield replace(one, saves_usd=saves, cost_of_waiting_usd=waiting if waiting and waiting > 0 else None)
+        n, quarters = one.n_instances, QUARTERS_OF_TERM.get(one.purchase, 1)
+        t, month_usd = answer.place[one.instance], one.binds_usd / n / quarters / CONSTANTS["months_in_a_quarter"]
+        saved = renewal_usd(answer, draws, t, one.purchase, month_usd, quarter, int(n))
+        saves, after = saved or (None, None)
+        waiting = one.cost_of_waiting_usd if saves is None else saves / quarters
+        worth_it = waiting if waiting and waiting > 0 else None
+        yield replace(one, saves_usd=saves, saves_after_usd=after, cost_of_waiting_usd=worth_it)
     yield from (_commit(answer, one) for one in new.values())
 
 
@@ -172,11 +175,13 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
         one.purchase,
         day,
         first,
-        one.term_usd,
+        one.term_usd * (one.quarters - one.beyond) / one.quarters,
         False,
         one.saves_usd / one.quarters,
         about=f"for {one.quarters} quarters",
+        binds_usd=one.term_usd,
         saves_usd=one.saves_usd,
+        saves_after_usd=one.saves_after_usd,
     )
 
 
@@ -185,6 +190,10 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     nothing = [
         f"{answer.plan.services[s].id} in {answer.plan.quarters[q]}: {why}"
         for (s, q), why in sorted(answer.hardware.nothing.items())
+    ]
+    nothing += [
+        f"{answer.plan.services[one.service].id} from {one.first} to {one.last}: {one.share:.0%} has no machine yet"
+        for one in unserved(answer)
     ]
     yield Check("every service is served", nothing)
     yield Check("every quarter is within its budget", [f"{quarter} is {one}" for quarter, one in answer.over.items()])
@@ -196,6 +205,8 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
         if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None
     ]
     yield Check("every commitment has a price", no_price)
-    shares, needed = answer.services["own_instances"].sum(axis=0), answer.supply["needed_instances"].sum(axis=0)
-    off = [] if abs(shares - needed).max(initial=0) < 1e-6 else ["the shares of services are not the machines needed"]
-    yield Check("services' machines add up", off)
+    shares = answer.services["own_instances"].sum(axis=0)
+    spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
+    is_off = abs(shares + spares - needed).max(initial=0) > 1e-6
+    off = ["the shares of services and the spare machines are not the machines needed"] if is_off else []
+    yield Check("services' machines and the spare ones add up", off)

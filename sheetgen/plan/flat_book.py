@@ -39,6 +39,7 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
+from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, spans
 from sheetgen.plan.pages import MONEY, PlanPage, plan_page
@@ -79,6 +80,7 @@ from sheetgen.units import (
     FACTOR,
     ON_DEMAND,
     ONE_DECIMAL,
+    PERCENT,
     PLAIN,
     PURCHASES,
     TEXT,
@@ -90,7 +92,7 @@ from sheetgen.units import (
 )
 
 PULL = "run pull"  # what a cell says whose value is not of the inputs any more
-SCHEMA = 3  # of the layout
+SCHEMA = 4  # of the layout
 LABEL, P10, UNIT, STATE, NOTE, BUILT, LISTS = 0, 1, 4, 5, 6, 7, 10  # columns of Inputs; from BUILT on hidden
 SOURCES = {QUANTILE.words: "list_quantile", SURVIVE.words: "list_survive"}  # defined names of the words of a list
 ON_PLAN = 8  # decisions on the first sheet
@@ -99,9 +101,10 @@ P90_INK, SUPPLY_INK = "#8F1D16", "#17212B"
 LONG = 30  # characters from which a text is wrapped
 Value = str | float | datetime.date | None  # of a cell
 NOTES = {  # by head the formula whose documentation stands in its note
-    "Needed": needs.needed_instances, "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
+    "Needed": needs.needed_instances, "Spare": needs.spare_instances,
+    "Idle": needs.idle, "To buy, p10": needs.gap, "Set by": needs.set_by,
     "Prices over today's": price_factor, "$ a month of one": quarter_instance_month_usd,
-    "Machines, p10": needs.own_instances, "Late orders cost more": cover_usd,
+    "Machines, p10": needs.own_instances, "Cover of late orders, p10": cover_usd,
     "Budget left at p90": budget_left_usd, "Budget holds": budget_verdict,
 }  # fmt: skip
 
@@ -317,7 +320,7 @@ class _Sheets:
         for here, (name, value) in enumerate(constants.items(), row + 1):
             cell, label = Cell(value, "fixed", FACTOR), name.replace("_", " ").capitalize()
             inputs[name] = sheet.put(here, P10, cell, f"calc_{name}", label=label)
-        here, buy = row + 1 + len(constants), self.plan.policy.buy
+        here, buy = row + 1 + len(constants), self.plan.policy.purchase
         for name, label, is_committed in (
             ("bought_hours", f"Hours paid of a machine bought {buy}", int(PURCHASES[buy].committed)),
             ("committed_hours", "Hours paid of one that is committed", 1),
@@ -336,8 +339,8 @@ class _Sheets:
         n, currencies = len(self.quarters), 1 + (plan.head.currency != DOLLARS)
         self.top_of_parts = HEAD_ROWS + currencies * (len([*spans(plan)]) + 3)
         row = self.top_of_parts + n + 3
-        sheet.n_printed = max(9, 3 + n)
-        sheet.widths |= dict.fromkeys(range(9, 3 + n), 14)
+        sheet.n_printed = max(11, 3 + n)
+        sheet.widths |= dict.fromkeys(range(9, max(11, 3 + n)), 14)
         self.factors = []
         for q in range(n):
             ahead = sheet.put(self.top_of_parts + 2 + q, sheet.n_printed, Cell(q, "off_page", PLAIN), lock="column")
@@ -345,7 +348,7 @@ class _Sheets:
             place = self.top_of_parts + 2 + q, 1
             self.factors.append(sheet.compute(*place, price_factor, env, display=EXACT_PERCENT, lock="column"))
         heads = ("Machine", "$ an hour", "$ a month, today", *self.quarters)
-        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.buy})", heads)
+        self._bar(sheet, row, f"$ a month of one machine, as it is bought ({plan.policy.purchase})", heads)
         self.months: dict[str, list[Ref]] = {}  # of a machine, by quarter
         for here, instance in enumerate(self.listed, row + 2):
             sheet.text(here, 0, instance, "label")
@@ -414,7 +417,8 @@ class _Sheets:
         sheet, money = self.money_sheet, self.answer.money
         top = self.top_of_parts
         bought = (f"Bought, {z}" for z in QUANTILES)
-        heads = ("Quarter", "Prices over today's", *bought, "Late orders cost more", "Committed", "Owned")
+        cover = (f"Cover of late orders, {z}" for z in QUANTILES)
+        heads = ("Quarter", "Prices over today's", *bought, *cover, "Committed", "Owned", "Bound to the terms' ends")
         self._bar(sheet, top, "What it is made of, US dollars", heads)
         parts: list[list[Ref]] = []
         for q, quarter in enumerate(self.quarters):
@@ -427,9 +431,11 @@ class _Sheets:
                 for value, area in zip(usd, self.bought, strict=True)
             ]
             row = [sheet.link(here, 2 + z, amount, USD, "computed", lock="column") for z, amount in enumerate(sums)]
-            late = float(money["late_usd"][q, 0])
-            row.append(self._value(sheet, here, 5, late, USD, of_money=late > 0))
-            for column, kind in ((6, Committed), (7, Owned)):
+            late = [float(money["late_usd"][q, z]) for z in CASE.values()]
+            row += self._values(sheet, here, 5, late, USD, of_money=any(late))
+            bound = self.answer.bound_usd[q]
+            self._value(sheet, here, 10, bound, USD, of_money=bound > 0)
+            for column, kind in ((8, Committed), (9, Owned)):
                 of_quarter = [refs[q] for refs in self.paid[kind]]
                 row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
@@ -449,11 +455,13 @@ class _Sheets:
             sheet.text(here, 0, name, "label" if is_quarter else "light")
             if is_quarter:
                 (q,) = many
-                bought, (late, committed, owned) = parts[q][:3], parts[q][3:]
+                bought, late, (committed, owned) = parts[q][:3], parts[q][3:6], parts[q][6:]
                 stated = self.cells[f"budget_{part_of_name(name)}"]
                 rate: tuple[Ref, ...] = (inputs["fx_rate"],) if "fx_rate" in inputs else ()
                 amounts = [derived(_budget_usd, stated, *rate)]
-                amounts += [derived(_spend_usd, usd, late, committed, owned) for usd in bought]
+                amounts += [
+                    derived(_spend_usd, usd, cover, committed, owned) for usd, cover in zip(bought, late, strict=True)
+                ]
             else:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
             row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
@@ -495,8 +503,8 @@ class _Sheets:
         sheet = self._sheet(
             "Supply",
             f"Machines by quarter and type: needed, owned, committed and idle at {at_case}, and to buy at each.",
-            (10, 36, 18, *[11] * 12),
-            14,
+            (10, 36, 18, *[11] * 14),
+            17,
             freeze=(HEAD_ROWS + 1, 2),
         )
         heads = (
@@ -510,11 +518,14 @@ class _Sheets:
             *(f"To buy, {z}" for z in QUANTILES),
             "$ a month of one",
             *(f"Bought, $, {z}" for z in QUANTILES),
+            "Spare",
+            "In use at p50, mean",
+            "at the peak",
         )
         put_heads(sheet, HEAD_ROWS, heads)
         row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
-        table, months = answer.supply, self.wiring.inputs["months_in_a_quarter"]
+        table, paid = answer.supply, answer.machine_months
         for q, quarter in enumerate(self.quarters):
             for t, machine in enumerate(answer.types):
                 at_plan = [float(table[name][t, q, answer.case]) for name in names]
@@ -526,18 +537,28 @@ class _Sheets:
                 sheet.text(row, 1, machine.instance, "label")
                 sheet.text(row, 2, plan.catalog.gpu(machine.gpu).short_name, "label")
                 self._values(sheet, row, 3, at_plan, WHOLE)
-                counts = self._values(sheet, row, 7, gaps, WHOLE)
+                self._values(sheet, row, 7, gaps, WHOLE)
                 if machine.instance not in self.months:
                     sheet.text(row, 10, NONE, "fixed")
                     cells = self._values(sheet, row, 11, [0.0] * len(QUANTILES), USD)
                 else:
-                    month = sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
+                    sheet.link(row, 10, self.months[machine.instance][q], USD, lock="column")
                     cells = [
-                        self._derived(sheet, row, 11 + z, _times, count, month, months)
-                        for z, count in enumerate(counts)
+                        self._bought_usd(
+                            sheet,
+                            row,
+                            11 + z,
+                            machine.instance,
+                            paid[t][:, q, z],
+                            4 + z * (1 + len(self.quarters)),
+                            float(table["base_usd"][t, q, z]),
+                        )
+                        for z in CASE.values()
                     ]
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
+                self._values(sheet, row, 14, (float(table["spare_instances"][t, q, answer.case]),), WHOLE)
+                self._values(sheet, row, 15, (float(share[t, q]) for share in answer.in_use), PERCENT)
         if not keys:
             row += 1
             keys.append(sheet.text(row, 0, NONE, "label"))
@@ -570,16 +591,16 @@ class _Sheets:
             "Owner",
             "$",
             "$ of a quarter's delay",
-            "Late",
+            "Sign",
             "In words",
         )
         put_heads(sheet, HEAD_ROWS, heads)
         tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
         rows = [row for table in tables for row in table.rows]
-        in_order = sorted(self.findings.decisions, key=lambda decision: not decision.late)
+        in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, (decision, shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
-            *_, owner, _, _, words = shown
+        for here, ((decision, _), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
+            _, sign, _, _, owner, _, _, words = shown
             whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
@@ -590,29 +611,44 @@ class _Sheets:
                 (str(owner), TEXT),
             )
             line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
-            usd = self._order_usd(sheet, here, decision.instance, decision.machine_months)
-            line.append(usd or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
+            months = decision.machine_months
+            live = (
+                self._bought_usd(sheet, here, 6, decision.instance, months)
+                if len(months) and decision.instance in self.months
+                else None
+            )
+            line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             waiting = decision.cost_of_waiting_usd
             line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, here, 8, "late" if decision.late else "", TEXT))
+            line.append(self._value(sheet, here, 8, str(sign), TEXT))
             self._text(sheet, here, 9, str(words))
             self.lines.append(line)
         row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
         self._tables(sheet, row, "Commitments worth", of_money=True)
         return sheet
 
-    def _order_usd(self, sheet: Sheet, row: int, instance: str, months: Sequence[float]) -> Ref | None:
-        """The cost of an order, of whose machines so many months are paid in each quarter; None of another decision."""
-        if not months or instance not in self.months:
-            return None
-        left = (sheet.n_printed or 0) * 2
-        refs = [sheet.put(row, left + q, Cell(count, "off_page", PLAIN)) for q, count in enumerate(months)]
+    def _bought_usd(
+        self,
+        sheet: Sheet,
+        row: int,
+        column: int,
+        instance: str,
+        months: Sequence[float],
+        more: int = 0,
+        base_usd: float = 0.0,
+    ) -> Ref:
+        """What machines cost of which so many months are paid at each quarter's price, and those of a base at the price
+        of its term. more: hidden columns before."""
+        left = (sheet.n_printed or 0) * 2 + more
+        refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
         counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
-        value = sum(count * price.value for count, price in zip(months, prices.refs, strict=True))
-        flag = self.wiring.inputs["n_outdated"]
-        order = Lookup.of(value, f'IF({{0}}>0,"{PULL}",SUMPRODUCT({{1}},{{2}}))', flag, counts, prices)
-        sheet.status_cells.append((row, 6))
-        return sheet.link(row, 6, order, USD, "computed", lock="column")
+        value = sum(float(count) * price.value for count, price in zip(months, prices.refs, strict=True))
+        flag, text = self.wiring.inputs["n_outdated"], "SUMPRODUCT({1},{2})"
+        of_base = [sheet.put(row, left + len(refs), Cell(base_usd, "off_page", USD))] if base_usd else []
+        text += "+{3}" if of_base else ""
+        order = Lookup.of(value + base_usd, f'IF({{0}}>0,"{PULL}",{text})', flag, counts, prices, *of_base)
+        sheet.status_cells.append((row, column))
+        return sheet.link(row, column, order, USD, "computed", lock="column")
 
     def _services(self) -> Sheet:
         """Each service by quarter: demand, replicas, hardware, its part of the machines, and what that costs."""
@@ -661,11 +697,16 @@ class _Sheets:
                 continue
             counts = self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
             month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
-            for z, count in enumerate(counts):
-                self._derived(sheet, row, 16 + z, _times, count, month)
+            if plan.rents_by_hour or plan.base:  # its machines' hours, and a base at the price of its term
+                for z, quantile in enumerate(line):
+                    self._value(sheet, row, 16 + z, quantile["monthly_usd"], USD, of_money=True)
+            else:
+                for z, count in enumerate(counts):
+                    self._derived(sheet, row, 16 + z, _times, count, month)
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
+        self._tables(sheet, row + 2, "Money by owner", of_money=True)
         return sheet
 
     # The first sheet, and the last
@@ -709,7 +750,7 @@ class _Sheets:
                 sheet.link(row + 2 + i, column, refs[i], TEXT if column == 8 else USD, role)
         row += 3 + len(columns[0])
         more = f"; {len(self.lines) - ON_PLAN} more on Decisions" if len(self.lines) > ON_PLAN else ""
-        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Late", "Machine", "")
+        heads = ("By", "What", "Machines", "Needed from", "$", "$ of a quarter's delay", "Sign", "Machine", "")
         self._bar(sheet, row, f"Decisions, late ones first, then by the day by which each is due{more}", heads)
         shown = ((0, DATE), (1, TEXT), (2, WHOLE), (4, DATE), (6, USD), (7, USD), (8, TEXT), (3, TEXT))
         for here, line in enumerate(self.lines[:ON_PLAN], row + 2):

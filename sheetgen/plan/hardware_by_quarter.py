@@ -19,10 +19,10 @@ from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Choice, Solution
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW, tables, with_speed
 from sheetgen.plan import needs
-from sheetgen.plan.placement import At, Placed
+from sheetgen.plan.placement import BOUGHT, At, Placed
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.stated_plan import Key, Plan, served_in
-from sheetgen.plan.together import together
+from sheetgen.plan.together import moving_usd, together
 from sheetgen.program.sheet_program import SHEET
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
@@ -47,6 +47,7 @@ class Hardware:
     speed: Mapping[tuple[int, int, int], Speed]  # by quantile, too
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
+    loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
 
 
 @dataclass(frozen=True)
@@ -77,25 +78,36 @@ class _Load:
     offers: _Offers
     pick: int | None  # the offer that `recommend` takes; None where nothing serves
     verdict: str
-    monthly_usd: Any  # NaN or 0 where it cannot serve
-    machines: Any  # that its replicas fill
+    usd_of_month: tuple[Any, Any]  # by itself, at p50 and at the quantile; NaN or 0 where it cannot serve
+    fills: Sequence[tuple[Any, Any]]  # the same of FILLS, beside the replicas of others
     known: Mapping[str, Any]  # what `Placed` says
     seen: dict[int, Placed] = field(default_factory=dict)  # what was asked of it, by offer
 
-    def usd(self, named: tuple[str, Layout] | None) -> float:
-        """A month of an offer; NaN where it cannot serve."""
-        offer = self.offers.of.get(named) if named else None
-        usd = math.nan if offer is None else float(self.monthly_usd[offer])
-        return usd if usd > 0 else math.nan
+    def usd(self, offer: int) -> float:
+        """A month of an offer by itself: the mean of the one at p50 and the one that is bought."""
+        return float(sum(usd[offer] for usd in self.usd_of_month)) / len(self.usd_of_month)
+
+    @property
+    def machines(self) -> Any:
+        """That its replicas fill by offer, at the quantile."""
+        return self.fills[0][BOUGHT]
+
+    @property
+    def able(self) -> Any:
+        """By offer whether it can serve the load."""
+        return self.usd_of_month[BOUGHT] > 0
 
     def placed(self, offer: int) -> Placed:
         if offer not in self.seen:
             known = {name: float(column[offer]) for name, column in self.known.items()}
+            machines, safe, halves = ((float(middle[offer]), float(bought[offer])) for middle, bought in self.fills)
             self.seen[offer] = Placed(
                 offer,
                 self.offers.candidates[offer],
                 self.offers.named[offer][1],
-                float(self.machines[offer]),
+                machines,
+                safe,
+                halves,
                 int(known["pipeline_stages"]),
                 known["paced_requests"],
                 known["replicas_per_instance"],
@@ -110,7 +122,7 @@ class _Load:
     @cached_property
     def everywhere(self) -> Mapping[str, Placed]:
         """On each instance that can serve it the layout on which it fills least, of several the most suitable."""
-        able = numpy.flatnonzero(self.monthly_usd > 0)
+        able = numpy.flatnonzero(self.able)
         of_instance = self.offers.instances[able]
         alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
         keys = -self.known["suitability"], self.machines
@@ -120,6 +132,7 @@ class _Load:
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
 OF_RATE = ("full_turn_seconds", "replica_prefill_seconds")  # NaN where no load is a rate
+FILLS = (needs.machines, needs.safe_machines, needs.half_machines)
 KNOWN = (
     "pipeline_stages",
     "paced_requests",
@@ -134,8 +147,9 @@ KNOWN = (
 
 def placed(
     plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True, kept: Loads | None = None
-) -> Hardware:
-    """Where every service runs. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
+) -> list[Hardware]:
+    """Where every service runs: as is cheapest for its peak, and where services have hours of their own also as is
+    cheapest for those. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
     month's price stands for until the next. Not timed, it is not said how fast that is; kept: loads of plans that were
     worked out before, at the same prices, to which this one's are added."""
     keys: dict[At, Key] = {}
@@ -153,6 +167,7 @@ def placed(
             at_once[at].tobytes(),
             plan.services[at[0]].floor_replicas,
             plan.redundancy(at[0]).replicas,
+            plan.redundancy(at[0]).hot_share,
             case,
         )
         for at, key in keys.items()
@@ -166,59 +181,67 @@ def placed(
         solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
         known |= zip((whole[at] for at in many), _loads(solutions[key], many, case), strict=True)
     loads = {at: known[one] for at, one in whole.items()}
-    offers, nothing = dict[At, int](), dict[At, str]()
-    moves: dict[At, float] = {}
-    for s in range(len(plan.services)):
-        held: tuple[str, Layout] | None = None
-        for q in range(len(plan.quarters)):
-            if (s, q) not in keys:
-                continue
-            of = loads[s, q]
-            if of.pick is None:
-                nothing[s, q], held = of.verdict, None
-                continue
-            offer = of.pick
-            if not math.isnan(of.usd(held)):
-                saves = sum(_savings(loads, s, q, held, of.offers.named[offer], months))
-                if saves > plan.policy.moving_cost_usd:
-                    moves[s, q] = saves
-                else:
-                    assert held is not None
-                    offer = of.offers.of[held]
-            elif held is not None:
-                moves[s, q] = math.nan
-            offers[s, q], held = offer, of.offers.named[offer]
-    gone = _together(plan, loads, offers, moves, months)
-    _pack(loads, keys, offers)
-    speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
-    for key, one in solutions.items() if timed else ():
-        mine = [at for at in wanted[key] if at in offers]
-        speed |= dict(_speeds(one, mine, offers))
-        for at in mine:
-            alone = loads[at].pick
-            assert alone is not None
-            by_itself[at] = one.solved.candidate(alone).instance
-    where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
-    where |= {at: replace(where[at], moved=True, saves_usd=saves or 0.0) for at, saves in moves.items() if at in where}
-    return Hardware(where, speed, nothing, by_itself)
+    nothing = {at: load.verdict for at, load in loads.items() if load.pick is None}
+    found: list[Hardware] = []
+    for by_hour in (False, True) if plan.rents_by_hour else (False,):
+        offers = dict[At, int]()
+        for s in range(len(plan.services)):
+            mine = {at: load for at, load in loads.items() if at[0] == s and at not in nothing}
+            offers |= _alone(plan, mine, months, by_hour)
+        gone, moves = _together(plan, loads, offers, months, by_hour)
+        _pack(loads, keys, offers)
+        speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
+        for key, one in solutions.items() if timed else ():
+            here = [at for at in wanted[key] if at in offers]
+            speed |= dict(_speeds(one, here, offers))
+            for at in here:
+                alone = loads[at].pick
+                assert alone is not None
+                by_itself[at] = one.solved.candidate(alone).instance
+        where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
+        where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
+        if all(where != other.placed for other in found):
+            found.append(Hardware(where, speed, nothing, by_itself, known))
+    return found
+
+
+def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_hour: bool) -> dict[At, int]:
+    """The offers of a service by itself: of the machines that `recommend` takes for it in some quarter, and by hour of
+    all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
+    picked = {load.offers.named[load.pick][0] for load in loads.values() if load.pick is not None}
+    best: dict[str, tuple[float, tuple[int, ...]]] = {"": (0.0, ())}  # by the machine of the quarter before
+    for at in sorted(loads):
+        load, ways = loads[at], dict[str, tuple[float, tuple[int, ...]]]()
+        names = load.everywhere.keys() if by_hour else picked & load.everywhere.keys()
+        for name in sorted(names):
+            is_pick = load.pick is not None and load.offers.named[load.pick][0] == name
+            offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
+            enters = moving_usd(plan, load.placed(offer), months[at[1]])
+            usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
+            month = _by_hour_usd(plan, at, load.placed(offer)) if by_hour else load.usd(offer)
+            near = 1 if name in picked else 1 + plan.policy.near_tie_fraction
+            ways[name] = usd + month * near * months[at[1]], (*way, offer)
+        best = ways
+    return dict(zip(sorted(loads), min(best.values())[1], strict=True))
+
+
+def _by_hour_usd(plan: Plan, at: At, there: Placed) -> float:
+    """A month of a service by itself, of whose machines each is rented for the hours that need it."""
+    week = plan.week
+    filled = there.by_hour(week.over_peak[at])[0].reshape(2, -1)
+    return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[at[1]]).mean()) * there.instance_month_usd
 
 
 def _together(
-    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], moves: dict[At, float], months: Sequence[float]
-) -> frozenset[At]:
-    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went."""
+    plan: Plan, loads: Mapping[At, _Load], offers: dict[At, int], months: Sequence[float], by_hour: bool
+) -> tuple[frozenset[At], dict[At, float]]:
+    """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went, and
+    what each move saves."""
     here = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
-    best = together(plan, here, {at: loads[at].everywhere for at in offers}, months)
+    best, moves = together(plan, here, {at: loads[at].everywhere for at in offers}, months, by_hour)
     gone = frozenset(at for at, one in best.items() if one.instance != here[at])
     offers |= {at: best[at].offer for at in gone}
-    for s, q in offers:
-        both = (s, q - 1), (s, q)
-        before, there = (loads[at].offers.named[offers[at]][0] if at in offers else None for at in both)
-        if before in {None, there}:
-            moves.pop((s, q), None)
-        elif (s, q) not in moves or gone.intersection(both):
-            moves[s, q] = math.nan
-    return gone
+    return gone, moves
 
 
 def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
@@ -236,7 +259,7 @@ def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, in
             continue
         named = loads[many[0]].offers
         alike = numpy.flatnonzero(named.instances == named.instances[offer])
-        able: Any = numpy.array([loads[at].monthly_usd[alike] > 0 for at in many]).all(axis=0)
+        able: Any = numpy.array([loads[at].able[alike] for at in many]).all(axis=0)
         filled = sum(loads[at].machines[alike] for at in many)
         suits = sum(loads[at].known["suitability"][alike] for at in many)
         ranked = (
@@ -245,24 +268,6 @@ def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, in
             if can
         )
         offers.update(dict.fromkeys(many, min(ranked)[-1]))
-
-
-def _savings(
-    loads: Mapping[At, _Load],
-    s: int,
-    first: int,
-    held: tuple[str, Layout] | None,
-    other: tuple[str, Layout],
-    months: Sequence[float],
-) -> Iterator[float]:
-    """By quarter from `first` on what the other hardware saves, while both can serve the service."""
-    for q in range(first, len(months)):
-        if (s, q) not in loads:
-            return
-        usd = [loads[s, q].usd(one) for one in (held, other)]
-        if math.isnan(usd[0]) or math.isnan(usd[1]):
-            return
-        yield (usd[0] - usd[1]) * months[q]
 
 
 @dataclass(frozen=True)
@@ -288,18 +293,27 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         ),
     )
     solved = tables(question)
+    lost = [plan.redundancy(s) for s, _, _ in rows]
+    solved.grid.put((), {"is_alone": 1.0})
     solved.grid.put(
         ("load",),
         {
             "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
-            "spare_replicas": [float(plan.redundancy(s).replicas) for s, _, _ in rows],
+            "spare_replicas": [float(each.replicas) for each in lost],
+            "hot_share": [each.hot_share for each in lost],
         },
     )
     costs = SHEET["costs"]
     quantities = list(costs.quantities)
-    at = quantities.index(parallelism.n_replicas)
-    quantities.insert(at + 1, ("n_replicas", needs.planned_replicas))
-    solved.grid.evaluate(quantities[at:], costs.axes)
+    at = quantities.index(parallelism.n_replicas) + 1
+    planned = (needs.hot_replicas, needs.safe_replicas, ("n_replicas", needs.planned_replicas))
+    before, after = (parallelism.n_replicas, *planned[:1]), (*planned[1:], *quantities[at:])
+    solved.grid.evaluate(before, costs.axes)
+    beside = solved.grid.again({"is_alone": 0.0})
+    beside.evaluate((needs.safe_replicas, needs.planned_replicas, *FILLS), costs.axes)
+    for name in (fills.name for fills in FILLS):
+        solved.grid.put(costs.axes, {name: beside.spread(name, costs.axes)})
+    solved.grid.evaluate(after, costs.axes)
     solved.grid.work_out(SHEET["ranks"])
     return _Solved(solved, rows)
 
@@ -307,25 +321,30 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
 def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     """Each load at the quantile that is bought, without the tables around it."""
     solved, picks, offers = of.solved, pick(of.solved.grid), _Offers.of_solution(of.solved)
+    middle = [of.rows[(*at, QUANTILES.index("p50"))] for at in many]
     rows = [of.rows[(*at, case)] for at in many]
     costs = solved.costs
     slow = (costs["n_instances"][rows] == 0).any(axis=-1)
 
-    def column(name: str) -> Any:
+    def column(name: str, rows: list[int] = rows) -> Any:
         return solved.grid.spread(name, ("load", "offer"))[rows]
 
-    monthly, filled = costs["monthly_usd"][rows], needs.machines(column("n_replicas"), column("replicas_per_instance"))
+    monthly = column("monthly_usd")
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
     known = {
         name: column(name) if turns or name not in OF_RATE else numpy.full(monthly.shape, math.nan) for name in KNOWN
     }
+    usd, *filled = (
+        [*zip(column(name, middle), column(name), strict=True)]
+        for name in ("monthly_usd", *(fills.name for fills in FILLS))
+    )
     for i, pair in enumerate(picks[row] for row in rows):
         yield _Load(
             offers,
             None if pair is None else pair[0].offer,
             TOO_SLOW if slow[i] else NOTHING_FITS,
-            monthly[i],
-            filled[i],
+            usd[i],
+            [fills[i] for fills in filled],
             {name: values[i] for name, values in known.items()},
         )
 

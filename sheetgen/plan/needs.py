@@ -6,6 +6,7 @@ from typing import Any
 
 from sheetgen.formula import (
     Quantity,
+    both,
     formula,
     greatest_where,
     join_text,
@@ -16,7 +17,7 @@ from sheetgen.formula import (
     smallest,
     where,
 )
-from sheetgen.sizing.parallelism import needed_replicas
+from sheetgen.sizing.parallelism import REPLICA, n_replicas, needed_replicas
 from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import FACTOR, ONE_DECIMAL, TEXT
 
@@ -51,30 +52,61 @@ def at_once(in_flight: Quantity, concurrent_requests: Quantity, is_rate: Quantit
     return where(is_rate == 1, in_flight, concurrent_requests)
 
 
-@formula("Replicas")
-def planned_replicas(
-    n_replicas: Quantity,
+@formula("Replicas that are up at once")
+def hot_replicas(
     load_requests: Quantity,
     paced_requests: Quantity,
-    spare_replicas: Quantity,
-    floor_replicas: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    hot_share: Quantity,
 ) -> Any:
-    """Replicas that serve the load and may be lost: n_replicas, or so many spare ones, whichever is more; at least the
-    floor, and none without a load.
+    """Replicas of which the stated share of those that the load needs is up after the loss without that any starts
+    anew: those and what may be lost, which are as many again at most, for half of them lie on other machines; none
+    where that share is 0.
 
-    Source: n_replicas; the floor and the spare replicas are inputs.
+    Source: n_replicas, of that share of the load. Check: 10 replicas, 8 to a machine, half of them hot, take 5 + 5; all
+            of them 10 + 8.
+    """
+    hot = round_up(hot_share * needed_replicas(load_requests, paced_requests))
+    safe = n_replicas(hot * paced_requests, paced_requests, replicas_per_instance, survive, zones)
+    return where(hot_share > 0, smallest(safe, hot + hot), 0)
+
+
+@formula("Replicas without the floor")
+def safe_replicas(
+    load_requests: Quantity,
+    paced_requests: Quantity,
+    n_replicas: Quantity,
+    hot_replicas: Quantity,
+    spare_replicas: Quantity,
+    is_alone: Quantity,
+) -> Any:
+    """Replicas that serve the load, with so many spare ones, and those that survive a loss: of a service that has its
+    machines alone as in recommend, for nothing else may start there; of one that shares them those that must be up at
+    once, for the others start anew on the spare machines of the pool.
+
+    Source: n_replicas, hot_replicas; the spare replicas are an input.
     """
     spared = needed_replicas(load_requests, paced_requests) + spare_replicas
-    return where(load_requests > 0, largest(n_replicas, spared, floor_replicas), 0)
+    return largest(where(is_alone == 1, n_replicas, hot_replicas), spared)
+
+
+@formula("Replicas")
+def planned_replicas(load_requests: Quantity, safe_replicas: Quantity, floor_replicas: Quantity) -> Any:
+    """Replicas that serve the load and survive a loss, at least the floor; none without a load.
+
+    Source: safe_replicas; the floor is an input.
+    """
+    return where(load_requests > 0, largest(safe_replicas, floor_replicas), 0)
 
 
 @formula("What set the replicas", TEXT)
 def set_by(
     planned_replicas: Quantity,
-    n_replicas: Quantity,
+    safe_replicas: Quantity,
     load_requests: Quantity,
     paced_requests: Quantity,
-    spare_replicas: Quantity,
     offered_requests: Quantity,
     places: Quantity,
     prefill_replicas: Quantity,
@@ -87,12 +119,11 @@ def set_by(
     Source: planned_replicas.
     """
     needed = needed_replicas(load_requests, paced_requests)
-    safe = largest(n_replicas, needed + spare_replicas)
     mean = needed_replicas(where(offered_requests > 0, round_up(offered_requests), load_requests), paced_requests)
     by_chance = where(needed > mean, RATE, sized_by)
     by_load = where(round_up(prefill_replicas) > needed_replicas(places, paced_requests), PREFILL, by_chance)
-    spared = where(safe > needed, join_text(by_load, f" + {SURVIVAL}"), by_load)
-    return where(planned_replicas > safe, "floor", spared)
+    spared = where(safe_replicas > needed, join_text(by_load, f" + {SURVIVAL}"), by_load)
+    return where(planned_replicas > safe_replicas, "floor", spared)
 
 
 @formula("Machines", FACTOR)
@@ -104,23 +135,85 @@ def machines(planned_replicas: Quantity, replicas_per_instance: Quantity) -> Any
     return ratio(planned_replicas, replicas_per_instance)
 
 
-@formula("Machines needed")
-def needed_instances(machines_of_all: Quantity) -> Any:
-    """Whole instances of a type for all services that share them.
+@formula("Machines that a loss must leave", FACTOR)
+def safe_machines(
+    load_requests: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity, survive: Quantity
+) -> Any:
+    """Instances, parts of one too, that the replicas fill which the load needs, of a service that is to survive a
+    loss: so much must be left after it.
 
-    Source: INTERFACE (machines that services share).
+    Source: n_replicas, less what may be lost.
     """
-    return round_up(machines_of_all)
+    needed = needed_replicas(load_requests, paced_requests)
+    return where(survive > 0, ratio(needed, replicas_per_instance), 0)
+
+
+@formula("Machines of a half that lies apart", FACTOR)
+def half_machines(replicas_per_instance: Quantity, survive: Quantity, hot_replicas: Quantity) -> Any:
+    """Instances, parts of one too, that half of the replicas fill which must be up at once, of a service so small that
+    one machine could hold and take them all: halves lie on other machines.
+
+    Source: hot_replicas.
+    """
+    is_small = both(survive > REPLICA, hot_replicas <= replicas_per_instance * 2)
+    return where(is_small, ratio(hot_replicas, replicas_per_instance * 2), 0)
+
+
+@formula("Machines needed")
+def needed_instances(
+    machines_of_all: Quantity,
+    safe_of_replicas: Quantity,
+    safe_of_machines: Quantity,
+    safe_of_zones: Quantity,
+    halves: Quantity,
+    largest_replica: Quantity,
+    zone_share: Quantity,
+) -> Any:
+    """Whole instances of a type for all services that share them. After the loss of a replica, of a machine or of a
+    zone, what is left holds the load of all services that are to survive it: what is lost is spared once for all of
+    them, as a machine takes its GPUs from all services on it. Halves that lie apart have machines of their own each, in
+    parts into which the largest replica goes.
+
+    In:     halves, half_machines of those services; largest_replica, the instances that the largest replica of those
+            that survive takes; zone_share, over all zones but one.
+    Source: n_replicas, of a pool. Check: three services that fill 0.4 of a machine each and survive the loss of one
+            take 2 + 1; by themselves each would take 2.
+    """
+    unit = largest(1, largest_replica)
+    replica = where(safe_of_replicas > 0, safe_of_replicas + largest_replica, 0)
+    machine = where(safe_of_machines > 0, round_up(safe_of_machines) + unit, 0)
+    zone = round_up(safe_of_zones) + unit * round_up(round_up(safe_of_zones) / unit * zone_share)
+    apart = largest_replica * round_up(ratio(halves, largest_replica)) - halves
+    beside = largest(machines_of_all + apart + apart, round_up(halves) + round_up(halves))
+    return round_up(largest(beside, replica, machine, zone))
+
+
+@formula("Spare machines")
+def spare_instances(needed_instances: Quantity, machines_of_all: Quantity) -> Any:
+    """Instances that serve no service by itself and all of them after a loss.
+
+    Source: needed_instances.
+    """
+    return needed_instances - round_up(machines_of_all)
 
 
 @formula("Machines of a service", FACTOR)
-def own_instances(planned_machines: Quantity, planned_machines_of_all: Quantity, needed_instances: Quantity) -> Any:
-    """A service's part of the instances that it shares: by what its replicas fill of them at the quantile that is
-    bought, so that its part does not fall where the demand of all is higher.
+def own_instances(planned_machines: Quantity, planned_machines_of_all: Quantity, machines_of_all: Quantity) -> Any:
+    """A service's part of the instances that it shares, less the spare ones: by what its replicas fill of them at the
+    quantile that is bought, so that its part does not fall where the demand of all is higher.
 
     Source: INTERFACE (shared out by the replicas on them).
     """
-    return needed_instances * ratio(planned_machines, planned_machines_of_all)
+    return round_up(machines_of_all) * ratio(planned_machines, planned_machines_of_all)
+
+
+@formula("Machines in use at the peak", FACTOR)
+def busy_instances(at_once: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity) -> Any:
+    """Instances whose places the requests at once fill.
+
+    Source: definition.
+    """
+    return ratio(at_once, paced_requests * replicas_per_instance)
 
 
 def _at_most_until(counts: Quantity, position: Quantity, this_quarter: Quantity, before: Quantity) -> Any:

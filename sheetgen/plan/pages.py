@@ -4,18 +4,22 @@ would change our mind; services, supply, commitments, checks. Every document dra
 from __future__ import annotations
 
 import datetime
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sheetgen.catalog.engines import Engine
+from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision, allowed_prices, owners, served
+from sheetgen.plan.decisions import Decision, in_lines, kind, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, spans, spent
+from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
 from sheetgen.plan.plan_currency import in_currency
-from sheetgen.plan.schema import DOLLARS, QUANTILES, Head
-from sheetgen.plan.service_pages import MOST, ServicePart, service_parts, services_table
+from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Head
+from sheetgen.plan.service_pages import MOST, ServicePart, owners_table, service_parts, services_table
 from sheetgen.plan.spending import NO_BUDGET, OVER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
@@ -27,7 +31,9 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE = 26  # of money's rows, and of decisions with two each; further decisions follow on the next page
+LINES_ON_FIRST_PAGE = 33  # of money and decisions; further decisions follow on the next page
+LINE_OF_WORDS, LINE_OF_OWNERS = 28, 12  # characters, of a decision's
+MOST_OF_FACTOR = 5  # services whose part of a factor is said
 NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
@@ -65,7 +71,7 @@ class PlanPage:
     verdict: Text  # of the budget
     next: Text  # the first decisions
     first: tuple[Table, ...]  # money, decisions
-    n_late: int  # decisions that are late; they stand first
+    n_late: int  # lines of decisions that are late; they stand first
     machines: Machines
     since: str  # what the bridge is from, or that there is none
     waterfall: Waterfall | None
@@ -94,9 +100,10 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     if last is not None:
         changed = "" if found.bridge and found.bridge.parts else " Nothing that it rests on changed."
         since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
-    in_order = sorted(found.decisions, key=lambda one: not one.late)  # otherwise by their days, as they are
+    in_order = [one for one, is_other in in_lines(found.decisions) if not is_other]
     money = _money(found)
-    n_first = max(FIRST_DECISIONS, (LINES_ON_FIRST_PAGE - len(money.rows)) // 2)
+    lines = itertools.accumulate(_lines(_decisions(found, [one], "")) for one in in_order)
+    n_first = max(FIRST_DECISIONS, sum(n <= LINES_ON_FIRST_PAGE - len(money.rows) for n in lines))
     first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
     page = PlanPage(
         head.name,
@@ -108,7 +115,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         _verdict(found),
         _next(found, in_order),
         first,
-        sum(one.late for one in in_order),
+        sum(len(one.ways) for one in in_order if one.late),
         machines(found),
         since,
         waterfall(found),
@@ -150,16 +157,31 @@ def _ask(found: Findings) -> Text:
     answer, plan = found.answer, found.answer.plan
     together = quantiles(found.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
-    back = ", if what is not needed then is given back" if plan.policy.plan_at != "p50" else ""
+    bound = _bound(answer)
+    less = "no more is ordered than that takes" if bound else "what is not needed then is given back"
+    back = f", if {less}" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). Contingency apart: {{}} at p50, the "
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}).{{}} Contingency apart: {{}} at p50, the "
         f"middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and "
         "prices.",
         usd(sum(answer.asked_usd)),
         _for_what(answer),
+        words(" {}", bound) if bound else "",
         usd(months[CASE["p50"]]),
         usd(months[CASE["p90"]]),
         usd(together["p90"]),
+    )
+
+
+def _bound(answer: Answer) -> Text:
+    """What orders of a term bind, and what of that comes after the plan's end; nothing without such orders."""
+    bound = sum(answer.bound_usd)
+    if not bound:
+        return ""
+    return words(
+        "Its orders bind {}, {} of it after the plan's end, whether used or not.",
+        usd(bound),
+        usd(answer.bound_after_usd),
     )
 
 
@@ -172,8 +194,8 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
     verdicts = answer.verdicts
     over = [*answer.over]
     stated = any(one != NO_BUDGET for one in verdicts)
-    due = next((one.order_by for one in decisions if not one.late), None)
-    approve_by = due and due + datetime.timedelta(days=plan.policy.approval_days)
+    approval = datetime.timedelta(days=plan.policy.approval_days)
+    approve_by = max(plan.as_of, min(one.due for one in decisions) + approval) if decisions else None
     rows: Rows = [
         (
             str(quarter),
@@ -202,21 +224,22 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
         f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
         approve_by.isoformat() if approve_by else "",
         tuple(
-            words(f"Decide by {one.order_by.isoformat()}{' (late)' if one.late else ''}: {{}}.", _what(one))
+            words(f"Decide by {one.due.isoformat()}{' (late)' if one.late else ''}: {{}}.", _ways(one))
             for one in decisions[:FIRST_DECISIONS]
         ),
         words(
-            "Please approve {} for {} from {} to {} ({}). At p50, the middle case, it is {}, contingency apart.",
+            "Please approve {} for {} from {} to {} ({}).{} At p50, the middle case, it is {}, contingency apart.",
             usd(asked),
             plan.head.name,
             str(plan.quarters[0]),
             str(plan.quarters[-1]),
             _for_what(answer),
+            words(" {}", bound) if (bound := _bound(answer)) else "",
             usd(p50),
         ),
         table("", heads, rows),
         tuple(_uncertain(found)),
-        f"{plan.policy.buy} prices{f', the oldest of {days[0]}' if days else ''}",
+        f"{plan.policy.purchase} prices{f', the oldest of {days[0]}' if days else ''}",
     )
 
 
@@ -241,19 +264,14 @@ def _measured(plan: Plan) -> list[str]:
 
 
 def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
-    """The first decisions with their days, and the change to FP8 that saves most."""
+    """The first decisions with their days, and the change that saves most."""
     first = [
-        words(f"{{}} by {one.order_by.isoformat()}{' (late)' if one.late else ''}", _what(one))
+        words(f"{{}} by {one.due.isoformat()}{' (late)' if one.late else ''}", _ways(one))
         for one in decisions[:FIRST_DECISIONS]
     ]
     said: list[Text] = [words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."]
     for one in found.cheaper[:1]:
-        said.append(
-            words(
-                f"Cheaper by {{}}: {one.service} with its {one.what} in FP8, which may change answers.",
-                usd(one.saves_usd),
-            )
-        )
+        said.append(words(f"Cheaper by {{}}: {one.what}; {one.gives_up}.", usd(one.saves_usd)))
     return joined(" ", said)
 
 
@@ -261,6 +279,10 @@ def _what(one: Decision) -> Text:
     to = " to" if one.what == "raise quota" else ""
     count = cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE)
     return words(f"{one.what}{to} {{}} x {one.instance}", count)
+
+
+def _ways(one: Decision) -> Text:
+    return joined(" or ", [_what(way) for way in one.ways])
 
 
 def _verdict(found: Findings) -> Text:
@@ -285,10 +307,7 @@ def _verdict(found: Findings) -> Text:
 def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Iterator[Table]:
     """What changed, what would change our mind, and decisions for which the first page has no room."""
     if found.bridge is not None:
-        parts = found.bridge.parts.items()
-        steps = (("last plan", found.bridge.last_usd), *parts, ("this plan", found.bridge.usd))
-        rows: Rows = [(name, usd(part)) for name, part in steps]
-        yield table("What changed since the last plan", ("Factor", number("$ at p50")), rows)
+        yield _changed(found.bridge)
     if any(one.break_even for one in decisions):
         yield _break_even(found, decisions)
     if moving := swings(found.answer)[:MOST]:
@@ -305,25 +324,58 @@ def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Ite
         yield _decisions(found, more, "Further decisions")
 
 
+def _changed(bridge: Bridge) -> Table:
+    """By factor those services of which it changes most, and all others together."""
+    rows: Rows = [("last plan", "", usd(bridge.last_usd))]
+    for factor in bridge.parts:
+        mine = [(s or "what services share", part) for (name, s), part in bridge.of_services.items() if name == factor]
+        mine.sort(key=lambda one: -abs(one[1]))
+        rest = math.fsum(part for _, part in mine[MOST_OF_FACTOR:])
+        more = [(f"{len(mine) - MOST_OF_FACTOR} others", rest)] if len(mine) > MOST_OF_FACTOR else []
+        rows += [(factor, s, usd(part)) for s, part in (*mine[:MOST_OF_FACTOR], *more)]
+    rows.append(("this plan", "", usd(bridge.usd)))
+    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
+
+
 def _cheaper(found: Findings) -> Table:
-    """What one service in FP8 would save, the plan worked out anew."""
+    """What one change would save, the plan worked out anew."""
     rows: Rows = [
-        (one.service, one.what, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
+        (one.what, one.gives_up, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
         for one in found.cheaper
     ]
-    heads: Heads = ("Service alone", "In FP8", *map(number, ("To approve", "Saves")), "Over budget then")
-    return table("What would cost less: FP8 from the first quarter on, which may change answers", heads, rows)
+    heads: Heads = ("One change", "Which gives up", *map(number, ("To approve", "Saves")), "Over budget then")
+    return table("What would cost less, each by itself", heads, rows)
 
 
 def _further(found: Findings) -> Iterator[Table]:
     answer = found.answer
     yield services_table(answer)
+    yield owners_table(answer)
     yield _gpus(found)
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
+    if found.served:
+        yield _served(found)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
+
+
+def _served(found: Findings) -> Table:
+    """How much of each service a limit that does not hold is enough for."""
+    plan = found.answer.plan
+    rows: Rows = [
+        (
+            str(plan.quarters[one.quarter]),
+            one.limit,
+            plan.services[one.service].id,
+            cell(one.share, PERCENT),
+            usd(math.nan if one.next_usd is None else one.next_usd),
+        )
+        for one in found.served
+    ]
+    heads: Heads = ("Quarter", "Limit", "Service", *map(number, ("Of its demand", "The next step costs, $")))
+    return table("What can be served within the limits, by priority", heads, rows)
 
 
 def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:
@@ -331,38 +383,29 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
     answer = found.answer
     plan = answer.plan
     rows: Rows = []
-    for one in decisions:
+    for one, is_other in in_lines(decisions):
         services = [plan.services[s] for s in served(answer, one)]
-        names = "" if one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
+        names = "" if is_other or one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
         more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
-        soonest = plan.as_of + (one.needed_from - one.order_by)
-        late = f"late by {(plan.as_of - one.order_by).days} days: there on {soonest}" if one.late else ""
-        cover = f"until then {one.cover.purchase}" if one.cover else ""
+        there = f": there on {one.there_on}" if one.there_on else ""
+        late = f"late by {(plan.as_of - one.order_by).days} days{there}" if one.late else ""
+        until = f", from {one.cover.until_then} on" if one.cover and one.cover.until_then > one.needed_from else ""
+        cover = f"until then {one.cover.purchase}{until}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
-        saves: Text = ""
-        if one.saves_usd is not None:
-            says = "save" if one.saves_usd >= 0 else "cost more, by"
-            saves = words(f"expected to {says} {{}}", usd(abs(one.saves_usd)))
-        others = [
-            f"or {each.what} by {each.order_by}"
-            for each in found.decisions
-            if one.what == "order" and each.in_place_of == one.order_by and each.instance == one.instance
-        ]
-        either = f"in place of the order by {one.in_place_of}, not in the money" if one.in_place_of else ""
         said: tuple[Text, ...] = (
             late,
             one.purchase or "",
             one.about,
-            saves,
+            _worth(one),
             stuck,
             cover,
+            *_shed(answer, one),
             f"for {names}{more}" if names else "",
-            either,
-            *others,
         )
         rows.append(
             (
                 one.order_by.isoformat(),
+                sign(plan, one, is_other),
                 _what(one),
                 one.needed_from.isoformat(),
                 ", ".join(owners(answer, one)),
@@ -371,8 +414,44 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
                 joined("; ", [*filter(None, said)]) or "",
             )
         )
-    heads: Heads = ("By", "What", "Needed from", "Owner", number("$"), number("$ of a quarter's delay"), "In words")
+    amounts = map(number, ("$", "$ of a quarter's delay"))
+    heads: Heads = ("By", "Sign", "What", "Needed from", "Owner", *amounts, "In words")
     return table(title, heads, rows)
+
+
+def _lines(decided: Table) -> int:
+    """How many lines a table of decisions takes, about; two for the name of a machine."""
+    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[4])) / LINE_OF_OWNERS) for row in decided.rows)
+    return sum(max(2, *map(math.ceil, one)) for one in lengths)
+
+
+def sign(plan: Plan, one: Decision, is_other: bool) -> str:
+    """When a decision is to be signed; of the other way to the same, that it is one."""
+    return "or" if is_other else "late" if one.late else kind(plan, one)
+
+
+def _worth(one: Decision) -> Text:
+    """What a decision binds to the end of its term, and what it is expected to save."""
+    said = list[Text]()
+    if one.binds_usd:
+        said.append(words("binds {}", usd(one.binds_usd)))
+    if one.saves_usd is not None:
+        says = "save" if one.saves_usd >= 0 else "cost more, by"
+        said.append(words(f"expected to {says} {{}}", usd(abs(one.saves_usd))))
+        if one.saves_after_usd:
+            said[-1] = words("{}, {} of it after the plan's end", said[-1], usd(abs(one.saves_after_usd)))
+    return joined(", ", said) if said else ""
+
+
+def _shed(answer: Answer, one: Decision) -> Iterator[Text]:
+    """What has no machine until the order or its cover is there."""
+    for each in one.shed[:NAMED]:
+        name, share = answer.plan.services[each.service].id, cell(each.share, PERCENT)
+        yield words(f"{{}} of {name} not served from {each.first} to {each.last}", share)
+    if n := len(one.shed[NAMED:]):
+        yield f"and {n} more"
+    if one.shed:
+        yield "each day of waiting is a day more"
 
 
 def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
@@ -457,25 +536,27 @@ def _gpus(found: Findings) -> Table:
 
 
 def _supply(answer: Answer) -> Table:
-    names = ("needed_instances", "owned_instances", "committed_instances", "gap", "idle")
+    names = ("needed_instances", "spare_instances", "owned_instances", "committed_instances", "gap", "idle")
+    mean, peak = answer.in_use
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
             counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
             if any(counts):
-                rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts)))
-    heads: Heads = ("Quarter", "Machine", *map(number, ("Needed", "Owned", "Committed", "To buy", "Idle")))
-    return table(f"Supply at {answer.plan.policy.plan_at}", heads, rows)
+                in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
+                rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))
+    counted = ("Needed", "Spare", "Owned", "Committed", "To buy", "Idle", "Mean use", "Peak")
+    title = f"Supply at {answer.plan.policy.plan_at}; spare ones are of those needed; use is of places, at p50"
+    return table(title, ("Quarter", "Machine", *map(number, counted)), rows)
 
 
 def _commitments(found: Findings) -> Table:
     numbers = ("Machines", "$ of the term", "Expected to save", "Worth it where needed")
     regrets = (f"Regret at {name}" for name in QUANTILES)
-    heads: Heads = ("Machine", "Class", "From", *map(number, (*numbers, *regrets)))
+    heads: Heads = ("Machine, class", "From", *map(number, (*numbers, *regrets)))
     rows: Rows = [
         (
-            one.instance,
-            one.purchase,
+            f"{one.instance}, {one.purchase}",
             str(found.answer.plan.quarters[one.first]),
             cell(one.n_instances, WHOLE),
             usd(one.term_usd),
@@ -494,10 +575,17 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     policy, change = plan.policy, plan.prices.expected_change_per_year
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
     if policy.plan_at != "p50":
+        back = "was not to be ordered" if policy.buy in QUARTERS_OF_TERM else "must be given back"
         yield (
             f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
-            "then must be given back, or it costs as much."
+            f"then {back}, or it costs as much."
         )
+    if n_quarters := QUARTERS_OF_TERM.get(policy.buy):
+        yield (
+            f"What is bought {policy.buy} is paid for {n_quarters} quarters at the price of its first one, used or "
+            "not; orders are placed anew as terms end, for what is short then."
+        )
+    yield from _hours(found.answer)
     yield words(
         "Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
         cell(policy.headroom_fraction, PERCENT),
@@ -510,6 +598,7 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
     )
+    yield from _growth(plan)
     if plan.region:
         yield f"Prices are of the region {plan.region}: {listed(_places(found.answer))}."
     yield words(
@@ -519,10 +608,17 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         str(found.draws.seed),
     )
     yield from _measured(plan)
-    yield f"What a decision costs is at {policy.plan_at}, until the plan's end, or of its term."
     yield (
-        "Orders are in the money; what is in place of an order (a commitment, a renewal, machines of one's own) is "
-        "not, and does not add to it."
+        f"What a decision costs is at {policy.plan_at}, until the plan's end; what it binds is of its whole term. "
+        "Decisions to sign now are due before the next plan, a quarter after this one."
+    )
+    yield (
+        "Orders are in the money; the other way (a commitment, a renewal, machines of one's own) is not, and does not "
+        "add to it."
+    )
+    yield (
+        "Nothing serves before it can be there: an order's lead time and approval count from the day of the plan, "
+        "and so do those of what covers it. Until then services of the lowest priority wait; nothing is paid for it."
     )
     yield (
         "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
@@ -541,12 +637,50 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
 
 
+def _hours(answer: Answer) -> Iterator[Text]:
+    """The hours of services that have some of their own, and what following them saves."""
+    plan, saved = answer.plan, float(answer.saved_by_hour_usd.sum())
+    profiled = [f"{one.id} in {one.time_zone}" for one in plan.services if one.profile is not None]
+    if profiled:
+        more = f" and {len(profiled) - NAMED} more" if len(profiled) > NAMED else ""
+        yield (
+            f"The load follows the hours of {', '.join(profiled[:NAMED])}{more}, with clocks as in mid-quarter; a week "
+            "stands for the quarter."
+        )
+    if plan.rents_by_hour:
+        yield words(
+            "Machines are rented for the hours that need them, each from {} minutes before: {} less than with the peak "
+            "held in all hours.",
+            cell(plan.start_minutes, FACTOR),
+            usd(saved),
+        )
+    if plan.policy.buy == MIX:
+        yield (
+            "The base of the mix is bought for a term: machines whose hours on demand would cost more, in its first "
+            f"quarter and over all of it, at {plan.policy.plan_at}. What is above it is on demand."
+        )
+
+
+def _growth(plan: Plan) -> Iterator[Text]:
+    """How the bands of growth go on from quarter to quarter, where there are any."""
+    banded = [one for one in plan.services if (of := one.growth and one.growth.per_quarter) and of.p10 < of.p90]
+    for bands, how in (("renew", "is another one each quarter"), ("persist", "is the same for all quarters")):
+        names = [one.id for one in banded if one.growth and one.growth.bands == bands]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        if names:
+            yield f"Within its band the growth of {', '.join(names[:NAMED])}{more} {how}."
+
+
 def _places(answer: Answer) -> list[str]:
     """Each machine with the regions whose prices it has: of what is bought, and of other classes that may be used."""
-    bought = answer.plan.policy.buy
+    bought = answer.plan.policy.purchase
     places = []
     for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
-        prices = [price for purchase in allowed_prices(answer, one.instance) if (price := one.class_price(purchase))]
+        prices = [
+            price
+            for purchase in allowed_prices(answer.plan, answer.hardware, one.instance)
+            if (price := one.class_price(purchase))
+        ]
         others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
         places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
     return places

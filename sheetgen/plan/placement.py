@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy
 
 from sheetgen.question.market import Candidate
+from sheetgen.sizing.cost import HOURS_IN_A_MONTH
 from sheetgen.units import Layout
 
 At = tuple[int, int]  # a service and a quarter, by position
+Pair = tuple[float, float]  # at p50, and at the quantile that is bought
+MIDDLE, BOUGHT = 0, 1  # of a pair
+DAYS_IN_A_MONTH = HOURS_IN_A_MONTH / 24
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,9 @@ class Placed:
     offer: int  # of its question, by position
     candidate: Candidate
     layout: Layout
-    machines: float  # that its replicas fill at the quantile that is bought
+    machines: Pair  # that its replicas fill beside those of others
+    safe_machines: Pair  # of them what a loss must leave
+    half_machines: Pair  # and what lies apart
     pipeline_parallel_size: int
     paced_requests: float
     replicas_per_instance: float
@@ -28,8 +37,25 @@ class Placed:
     output_tokens: float
     is_together: bool = False  # where it would not be alone: on what others fill a part of, or what is there anyway
     moved: bool = False
-    saves_usd: float = 0.0  # until the plan's end, of a move
+    saves_usd: float = 0.0  # until the plan's end or the next move, of a move; NaN where the plan cannot do without it
 
     @property
     def instance(self) -> str:
         return self.candidate.instance
+
+    def twice_usd(self, move_days: float) -> float:
+        """What its replicas cost in the days in which those of before run beside them, at today's price."""
+        return self.machines[BOUGHT] * self.instance_month_usd * move_days / DAYS_IN_A_MONTH
+
+    def by_hour(self, over_peak: Any) -> tuple[Any, Any, Any]:
+        """machines, safe_machines and half_machines at p50 and at the quantile, each by kind of hour: whole replicas
+        for so much of the load. What a search goes by; what is planned is worked out from the loads of the hours."""
+        machines, safe, halves = (
+            (numpy.array(pair)[:, None] * over_peak).ravel()
+            for pair in (self.machines, self.safe_machines, self.half_machines)
+        )
+        return self._whole(machines), self._whole(safe), halves
+
+    def _whole(self, machines: Any) -> Any:
+        """What so much of them takes in whole replicas."""
+        return numpy.ceil(numpy.round(machines * self.replicas_per_instance, 9)) / self.replicas_per_instance

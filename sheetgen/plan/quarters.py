@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _QUARTER = re.compile(r"(20\d\d)-Q([1-4])")
 _QUARTERS, _MONTHS = 4, 12
+MONTHS_IN_A_QUARTER = _MONTHS // _QUARTERS
 
 
 class Quarter(NamedTuple):
@@ -38,7 +39,7 @@ class Quarter(NamedTuple):
 
     def first_day(self, fiscal_year_starts: int) -> datetime.date:
         """Its first day, where the fiscal year starts in that month."""
-        months = (self.number - 1) * (_MONTHS // _QUARTERS) + fiscal_year_starts - 1
+        months = (self.number - 1) * MONTHS_IN_A_QUARTER + fiscal_year_starts - 1
         year = self.year - (fiscal_year_starts > 1) + months // _MONTHS
         return datetime.date(year, months % _MONTHS + 1, 1)
 
@@ -51,4 +52,4 @@ def quarter_of(day: datetime.date, fiscal_year_starts: int) -> Quarter:
     """The quarter in which a day lies."""
     months = (day.month - fiscal_year_starts) % _MONTHS
     year = day.year + (fiscal_year_starts > 1 and day.month >= fiscal_year_starts)
-    return Quarter(year, months // (_MONTHS // _QUARTERS) + 1)
+    return Quarter(year, months // MONTHS_IN_A_QUARTER + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +19,12 @@ from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown, s
 from sheetgen.importer.model_names import resolve_model
 from sheetgen.measured.measured_point import Reading, Unusable, at_path
 from sheetgen.measured.read_measured import beside, read_measured, written_out
+from sheetgen.plan.quarters import quarter_of
 from sheetgen.plan.schema import (
     DOLLARS,
     MAX_SERVICES,
     OF_LIKE,
+    REGIONS,
     Budget,
     Committed,
     EngineOf,
@@ -33,9 +36,10 @@ from sheetgen.plan.schema import (
 )
 from sheetgen.plan.stated_plan import Key, Plan, options_of_service, region_of
 from sheetgen.plan.tables import Z, demand_grid
+from sheetgen.plan.week import at_its_peak, states_peak_hour
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import ON_DEMAND
+from sheetgen.units import ON_DEMAND, listed
 
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
 MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
@@ -103,11 +107,14 @@ class _Reading:
         budget = self._part((), {"quarters": self.data.get("budget") or {}}, Budget)
         services = self._services()
         assert head is None or isinstance(head, Head)
-        self.problems += _across(head, services, budget, self.data)
+        if supply is not None:
+            supply = _of_currency(head, services.values(), supply)
+        as_of = (head and head.as_of) or as_of_date(None)
+        past = [*_past(head, as_of)]
+        self.problems += past or _across(head, services, budget, self.data)
         resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
         gpus, types = self._names(stated, self._region(resolved, stated or Supply()))
-        as_of = (head and head.as_of) or as_of_date(None)
         questions = self._questions(resolved, policy or Policy(), prices or Prices(), supply or Supply(), as_of)
         listed = self._listed(prices or Prices(), policy or Policy(), questions.values())
         if self.problems or head is None or budget is None:
@@ -162,7 +169,8 @@ class _Reading:
         """The services that are sound by themselves, by their place."""
         every = self.data.get("services")
         if not isinstance(every, list) or not every:
-            self.problems.append((("services",), "services must be a list of at least one service."))
+            if not _misspelled(self.data, "services"):
+                self.problems.append((("services",), "services must be a list of at least one service."))
             return {}
         if len(every) > MAX_SERVICES:
             self.problems.append((("services",), f"{len(every):,} services; {MAX_SERVICES} are the most."))
@@ -251,8 +259,25 @@ class _Reading:
             if instance is not None and instance.id not in candidates:
                 self.problems.append((at, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
-                listed[instance.id] = {policy.buy: usd}
+                listed[instance.id] = {policy.purchase: usd}
         return listed
+
+    def _asked(self, at: Loc, own: Mapping[str, Any], options: Mapping[str, Any]) -> Question | None:
+        """The question of these options; what is wrong with them stands where it was written, and once."""
+        try:
+            return ask(self.catalog, options)
+        except SheetgenError as error:
+            allowed = at_path(at_path(self.data, "supply"), "allowed")
+            told = {problem for _, problem in self.problems}
+            for problem in error.problems:
+                named = re.search("'(.+?)'", problem)
+                is_own = named is None or named[1].lower() in str(own).lower()
+                fields = allowed.items() if named and isinstance(allowed, dict) else ()
+                common = [name for name, value in fields if named and named[1].lower() in str(value).lower()]
+                if is_own or problem not in told:
+                    place = at if is_own or not common else ("supply", "allowed", common[0])
+                    self.problems.append((place, problem))
+            return None
 
     def _questions(
         self, services: Mapping[int, Service], policy: Policy, prices: Prices, supply: Supply, as_of: datetime.date
@@ -263,7 +288,11 @@ class _Reading:
             own = self.data["services"][i]
             engine = service.engine or EngineOf()
             at: Loc = ("services", i)
-            if self._found((*at, "engine"), load_engine, self.catalog, engine.name, engine.version) is None:
+            try:
+                load_engine(self.catalog, engine.name, engine.version)
+            except SheetgenError as error:
+                if "like" not in own or "engine" in own:  # else said of the other service
+                    self.problems += [((*at, "engine"), problem) for problem in error.problems]
                 continue
             for j, served in enumerate(service.model or ()):
                 place: Loc = (*at, "model", j, "id") if "model" in own else at
@@ -280,8 +309,8 @@ class _Reading:
                     self.problems.append(((*at, "request"), str(error)))
                     continue
                 key = tuple(sorted(options.items()))
-                if key not in asked or asked[key] is None:
-                    asked[key] = self._found(place[:-1] if len(place) > len(at) else at, ask, self.catalog, options)
+                if asked.get(key) is None:
+                    asked[key] = self._asked(place[:-1] if len(place) > len(at) else at, own, options)
         return {key: one for key, one in asked.items() if one is not None}
 
 
@@ -323,7 +352,7 @@ def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
         missing = {name: getattr(taken, name) for name in OF_LIKE if getattr(one, name) is None}
         return one.model_copy(update=missing)
 
-    return {i: whole(one) for i, one in services.items()}
+    return {i: at_its_peak(whole(one)) for i, one in services.items()}
 
 
 def _across(
@@ -333,10 +362,11 @@ def _across(
     written = data.get("services")
     raw = [one if isinstance(one, dict) else {} for one in written] if isinstance(written, list) else []
     ids = [_word(one, "id") for one in raw]
-    for i, name in enumerate(ids):
-        if name is not None and name in ids[:i]:
-            yield ("services", i, "id"), f"service {shown(name)} stands twice. Give each its own id."
-    yield from _likeness(raw)
+    twice = [i for i, name in enumerate(ids) if name is not None and name in ids[:i]]
+    for i in twice:
+        yield ("services", i, "id"), f"service {shown(ids[i])} stands twice. Give each its own id."
+    if not twice:
+        yield from _likeness(raw)
     for i, one in services.items():
         yield from _of_service(one, ("services", i), head)
     if head is not None and head.currency != DOLLARS and "fx_rate" not in head.model_fields_set:
@@ -345,10 +375,29 @@ def _across(
     if head is not None and head.currency == DOLLARS and head.fx_rate != 1:
         what = "but currency is USD, whose rate is 1. Name the currency."
         yield ("plan", "fx_rate"), f"fx_rate is {head.fx_rate:g}, {what}"
-    if head is not None and budget is not None:
-        for quarter in budget.quarters:
-            if quarter not in head.every_quarter:
-                yield ("budget", str(quarter)), f"{quarter} is no quarter of the plan, {_span(head)}."
+    outside = [one for one in budget.quarters if one not in head.every_quarter] if head and budget else []
+    if head is not None and outside:
+        names = f"{listed(list(map(str, outside)))} {'is no quarter' if len(outside) == 1 else 'are no quarters'}"
+        yield ("budget", str(outside[0])), f"{names} of the plan, {_span(head)}."
+
+
+def _of_currency(head: Head | None, services: Iterable[Service], supply: Supply) -> Supply:
+    """The supply, at the prices of its currency's region where the plan names none."""
+    region = REGIONS.get(head.currency) if head else None
+    if region is None or any(region_of(one, supply.allowed) for one in services):
+        return supply
+    return supply.model_copy(update={"allowed": supply.allowed.model_copy(update={"region": region})})
+
+
+def _past(head: Head | None, as_of: datetime.date) -> Iterator[Problem]:
+    """A plan of quarters that are over on its day."""
+    if head is None:
+        return
+    past = [one for one in head.every_quarter if one.last_day(head.fiscal_year_starts) < as_of]
+    if past:
+        first = quarter_of(as_of, head.fiscal_year_starts)
+        over = f"{past[0]} ended on {past[0].last_day(head.fiscal_year_starts)}, before the day of the plan, {as_of}"
+        yield ("plan", "start"), f"{over}: nothing can be decided for it. Start with {first}."
 
 
 def _span(head: Head) -> str:
@@ -375,8 +424,14 @@ def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
         if following is not None and following == name:
             circle = " -> ".join(map(shown, (*path, following)))
             yield at, f"services are like each other in a circle: {circle}. Let one of them say all itself."
-        elif following is None and not any(step in served for step in path):
+        elif following is None and not any(step in served for step in path) and not _misspelled(one, "model", "like"):
             yield at, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
+
+
+def _misspelled(data: Mapping[str, Any], *names: str) -> bool:
+    """Whether an unknown field is nearly one of these, which is told of it."""
+    known = {*Service.model_fields, *KEYS}
+    return any(did_you_mean(str(key), names) for key in data if key not in known)
 
 
 def _word(one: Mapping[str, Any], key: str) -> str | None:
@@ -399,6 +454,12 @@ def _of_service(one: Service, at: Loc, head: Head | None) -> Iterator[Problem]:
         yield (*at, "ramp"), "ramp is of a launch, and there is none. Give launch, or leave it out."
     if one.launch and one.retire and one.launch >= one.retire:
         yield (*at, "retire"), f"retire {one.retire} is not after launch {one.launch}."
+    if one.profile is None:
+        for name in ("working_days", "time_zone"):
+            if name in one.model_fields_set:
+                yield (*at, name), f"{name} is of a profile, and there is none. Give profile, or leave it out."
+    elif states_peak_hour(one.demand):
+        yield (*at, "profile"), "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them."
     growth = one.growth
     if growth and one.retire:
         if growth.per_quarter is not None:

@@ -10,9 +10,9 @@ from typing import Any
 from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
-from sheetgen.plan.decisions import Decision, owners
+from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
-from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_costs
+from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.report.notes import own_version
@@ -43,13 +43,25 @@ def record_of(found: Findings) -> Record:
         "services": list(_services(answer)),
         "supply": list(_supply(answer)),
         "decisions": [_decision(answer, one) for one in found.decisions],
+        "unserved": [_unserved(answer, one) for one in found.unserved],
         "money": list(_money(answer)),
+        "owners": list(_owners(answer)),
         "years": list(_years(found)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(answer, found.draws),
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
+        "served": [
+            {
+                "quarter": str(plan.quarters[one.quarter]),
+                "limit": one.limit,
+                "service": plan.services[one.service].id,
+                "share": plain(one.share),
+                "next_usd": plain(one.next_usd),
+            }
+            for one in found.served
+        ],
         "prices": listed_prices(plan),
         "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
     }
@@ -111,7 +123,8 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
                     **_chance(answer, s, q, z),
-                    **unit_costs(answer, s, q, z),
+                    "utilization": _utilization(answer, s, q, z),
+                    "usd_per_million_tokens": unit_cost(answer, s, q, z),
                 }
 
 
@@ -127,6 +140,13 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
     return {"n_places": n_places, "wait_fraction": exact_wait_fraction(n_places, offered)}
 
 
+def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
+    """The mean load of a quantile over the places of the replicas that are bought."""
+    places = float(answer.services["planned_replicas"][s, q, answer.case] * answer.services["paced_requests"][s, q, z])
+    mean = float(answer.services["at_once"][s, q, z]) * float(answer.mean_shares[s, q])
+    return mean / places if places else None
+
+
 OF_SUPPLY = {
     "owned": "owned_instances",
     "committed": "committed_instances",
@@ -134,21 +154,36 @@ OF_SUPPLY = {
     "kept": "kept_instances",
     "gap": "gap",
     "idle": "idle",
+    "spare": "spare_instances",
 }
 
 
 def _supply(answer: Answer) -> Iterator[Record]:
-    """Every type in every quarter in which there is or must be one, at the quantile that is bought."""
+    """Every type in every quarter in which there is or must be one, at the quantile that is bought; and which share of
+    them is in use at p50."""
+    mean, peak = answer.in_use
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
             found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
             if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
-                yield {"quarter": str(quarter), "instance": one.instance, "gpu": one.gpu, **found}
+                in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
+                yield {
+                    "quarter": str(quarter),
+                    "instance": one.instance,
+                    "gpu": one.gpu,
+                    **found,
+                    **in_use,
+                    "base": plain(answer.supply["base_instances"][t, q, answer.case]),
+                    "machine_hours": plain(answer.rented_on_average[t, q] * answer.plan.prices.hours_per_month),
+                    "held_usd": plain(answer.held_usd[t, q]),
+                    "saves_usd": plain(answer.saved_by_hour_usd[t, q]),
+                }
 
 
 def _decision(answer: Answer, one: Decision) -> Record:
     return {
         "what": one.what,
+        "kind": kind(answer.plan, one),
         "instance": one.instance,
         "n_instances": plain(one.n_instances),
         "purchase": one.purchase,
@@ -156,13 +191,33 @@ def _decision(answer: Answer, one: Decision) -> Record:
         "order_by": one.order_by.isoformat(),
         "needed_from": one.needed_from.isoformat(),
         "usd": plain(one.usd),
+        "binds_usd": plain(one.binds_usd),
         "late": one.late,
         "cost_of_waiting_usd": plain(one.cost_of_waiting_usd),
         "about": one.about or None,
         "expected_saving_usd": plain(one.saves_usd),
-        "in_place_of_order": one.in_place_of and one.in_place_of.isoformat(),
+        "saving_after_plan_usd": plain(one.saves_after_usd),
         "break_even": one.break_even and vars(one.break_even),
-        "cover": one.cover and {"purchase": one.cover.purchase, "monthly_usd": one.cover.month_usd},
+        "there_on": one.there_on and one.there_on.isoformat(),
+        "cover": one.cover
+        and {
+            "purchase": one.cover.purchase,
+            "monthly_usd": one.cover.month_usd,
+            "there_on": one.cover.until_then.isoformat(),
+        },
+        "shed": [_unserved(answer, each) for each in one.shed],
+        "or": one.other and _decision(answer, one.other),
+    }
+
+
+def _unserved(answer: Answer, one: Unserved) -> Record:
+    return {
+        "quarter": str(answer.plan.quarters[one.quarter]),
+        "service": answer.plan.services[one.service].id,
+        "instance": one.instance,
+        "from": one.first.isoformat(),
+        "until": one.last.isoformat(),
+        "share": one.share,
     }
 
 
@@ -174,12 +229,22 @@ def _money(answer: Answer) -> Iterator[Record]:
             "quarter": str(quarter),
             "budget_usd": plain(table["budget_usd"][q, 0]),
             **spent,
+            "bound_usd": plain(answer.bound_usd[q]),
+            "late_usd": plain(table["late_usd"][q, answer.case]),
             "committed_usd": plain(table["committed_usd"][q, 0]),
             "owned_usd": plain(table["owned_usd"][q, 0]),
             "contingency_p50_usd": plain(table["reserve_usd"][q, 1]),
             "contingency_p90_usd": plain(table["reserve_usd"][q, 2]),
             "verdict": answer.verdicts[q],
         }
+
+
+def _owners(answer: Answer) -> Iterator[Record]:
+    """Each owner's part of each quarter; of nobody what is shared."""
+    for owner, usd in answer.of_owners.items():
+        for q, quarter in enumerate(answer.plan.quarters):
+            spent = {f"{name}_usd": plain(usd[q, z]) for z, name in enumerate(QUANTILES)}
+            yield {"owner": owner, "quarter": str(quarter), **spent}
 
 
 def _years(found: Findings) -> Iterator[Record]:
@@ -209,6 +274,8 @@ def _totals(answer: Answer, draws: Draws) -> Record:
         "inputs_sha256": inputs_sha256(answer),
         "usd": quantiles(whole),
         "mean_usd": float(whole.mean()),
+        "bound_usd": plain(sum(answer.bound_usd)),
+        "bound_after_plan_usd": plain(answer.bound_after_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {
@@ -233,16 +300,16 @@ def _since(whole: Findings) -> Record:
             "p50_usd": found.last_usd,
             "now_p50_usd": found.usd,
         },
-        "bridge": [{"factor": name, "usd": usd} for name, usd in found.parts.items()],
+        "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in found.of_services.items()],
     }
 
 
 def _cheaper(one: Cheaper) -> Record:
     return {
-        "service": one.service,
-        "fp8": one.what,
+        "what": one.what,
+        "usd": one.saves_usd,
+        "gives_up": one.gives_up,
         "asked_usd": one.asked_usd,
-        "saves_usd": one.saves_usd,
         "over_budget": list(one.over),
     }
 
@@ -258,6 +325,7 @@ def _commitment(answer: Answer, one: Commitment) -> Record:
         "critical_share": one.critical_share,
         "usd": one.term_usd,
         "expected_saving_usd": one.saves_usd,
+        "saving_after_plan_usd": one.saves_after_usd,
         "regret": [
             {
                 "quantile": each.quantile,

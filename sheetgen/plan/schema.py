@@ -5,22 +5,32 @@ A band is {p10, p50, p90}, or one number, which has no band.
 
 from __future__ import annotations
 
+import zoneinfo
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
 
 from sheetgen.catalog.base import Entry, Id, Many, Some
 from sheetgen.catalog.hardware import PurchaseId
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import is_number
+from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
 from sheetgen.question.parse import day, tokens
-from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND
+from sheetgen.units import DEFAULT_WEIGHTS, ON_DEMAND, PURCHASES
+
+if TYPE_CHECKING:
+    LeadOf = str
+else:
+    LeadOf = Literal[(*PURCHASES, "owned")]  # of what there is a lead time
 
 QUANTILES = ("p10", "p50", "p90")
 OF_BAND = "must be a number, or a band such as {p10: 80, p50: 100, p90: 130}"
+OF_TOKENS = "must say which tokens are counted: {peak_per_second: 900, of: output}, or of: input, or of: all"
 DOLLARS = "USD"
+MIX = "mix"  # of a base with a term, and what is above it on demand
+REGIONS = {"EUR": "eu", "GBP": "uk"}  # whose prices a plan in that currency has, where it names no region
 MAX_QUARTERS, MAX_SERVICES = 24, 500
 
 
@@ -62,6 +72,14 @@ def _day(value: Any) -> Any:
         raise ValueError("is no day of a plan. Write one such as 2027-01-31") from None
 
 
+def _milliseconds(value: Any) -> Any:
+    """Raises ValueError for what is no time of a target."""
+    if value == "off" or (_is_number(value) and LEAST_MS <= value <= MOST_MS):
+        return value
+    raise ValueError(f"must be a number of milliseconds, from {LEAST_MS:g} to {MOST_MS:,}, or off")
+
+
+LEAST_MS, MOST_MS = 0.01, 3_600_000
 MAX_LINE = 200  # characters
 MAX_POINT = 1000  # of a measured point, written out
 
@@ -87,7 +105,7 @@ LeadDays = Annotated[float, Field(ge=0, le=3650, allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=0, le=10**9)]
 AboveZero = Annotated[int, Field(ge=1, le=10**9)]
 Tokens = Annotated[int, BeforeValidator(_tokens)]
-Milliseconds = Annotated[float, Field(ge=0.01, le=3_600_000)] | Literal["off"]
+Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
 class Band(Entry):
@@ -156,6 +174,7 @@ class Redundancy(Entry):
     replicas: Whole = 0
     zones: Annotated[int, Field(ge=2, le=20)] = 3
     survive: Literal["none", "replica", "machine", "zone"] = "none"
+    hot_share: Share = 0  # of the replicas that a load needs: those that are up after a loss without a restart
 
 
 class Policy(Entry):
@@ -165,10 +184,17 @@ class Policy(Entry):
     release_after_quarters: Annotated[int, Field(ge=0, le=8)] = 0
     approval_days: Annotated[int, Field(ge=0, le=730)] = 0
     correlation: Share = 0.5
-    moving_cost_usd: Amount = 0
+    moving_cost_usd: Amount | None = None  # else that of the replicas, which run twice for move_days
+    move_days: LeadDays = 30
     near_tie_fraction: Share = 0.05
-    buy: PurchaseId = ON_DEMAND
+    buy: PurchaseId | Literal["mix"] = ON_DEMAND
+    start_minutes: Annotated[float, Field(ge=0, le=1440)] | None = None  # of a machine of the hour, before it is needed
     measured: Many[StatedPoint] = ()  # results of benchmarks, as --measured has them, for every service
+
+    @property
+    def purchase(self) -> str:
+        """The class of what is bought, of a mix of that above its base."""
+        return ON_DEMAND if self.buy == MIX else self.buy
 
 
 class _OfADay(Entry):
@@ -207,7 +233,7 @@ class Requests(_OfADay):
 
 
 class TokenRate(Requests):
-    of: Literal["output", "input", "all"] = "output"
+    of: Literal["output", "input", "all"]
 
 
 def _or_band(name: str, example: str) -> BeforeValidator:
@@ -226,7 +252,7 @@ def _or_band(name: str, example: str) -> BeforeValidator:
 class Demand(Entry):
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
-    tokens: Annotated[TokenRate, _or_band("peak_per_second", "{per_month: 5e9}")] | None = None
+    tokens: Annotated[TokenRate, _shorthand(lambda _: None, OF_TOKENS)] | None = None
     in_flight: AmountBand | None = None
 
     @model_validator(mode="after")
@@ -242,12 +268,15 @@ class Demand(Entry):
 
 class Growth(Entry):
     per_quarter: ChangeBand | None = None
+    bands: Literal["renew", "persist"] = "renew"  # of per_quarter: each quarter anew, or one for all quarters
     steps: dict[InQuarter, AmountBand] | None = None
     series: Some[AmountBand] | None = None
 
     @model_validator(mode="after")
     def one_kind(self) -> Self:
         _exactly_one(self, "per_quarter", "steps", "series")
+        if "bands" in self.model_fields_set and self.per_quarter is None:
+            raise ValueError("bands is of per_quarter, which is not given")
         return self
 
 
@@ -310,14 +339,19 @@ class EngineOf(Entry):
 OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_factor")  # its numbers
 
 
-class Allowed(Entry):
-    """What may be rented: nothing named, as `recommend` has it."""
+class Places(Entry):
+    """What a service may be on: nothing named, as `recommend` has it."""
 
     providers: Many[Line] = ()
     vendors: Many[Line] = ()
     gpus: Many[Line] = ()
     instances: Many[Line] = ()
     region: Line | None = None
+
+
+class Allowed(Places):
+    """What may be rented, and in which classes."""
+
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()
 
@@ -328,12 +362,40 @@ def _models(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
+def _zone(value: Any) -> str:
+    """Raises ValueError for what is no time zone."""
+    try:
+        return zoneinfo.ZoneInfo(value).key
+    except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("is no time zone. Write one such as Europe/Berlin or UTC") from None
+
+
+OF_PROFILE = f"must be one of {', '.join(SHARES)}, or {HOURS_OF_DAY} shares of the day, by the hour from midnight"
+
+
+def _profile(value: Any) -> Any:
+    """Raises ValueError for what is no profile."""
+    numbers = isinstance(value, (list, tuple)) and len(value) == HOURS_OF_DAY and all(map(_is_number, value))
+    if not numbers and not (isinstance(value, str) and value in SHARES):
+        raise ValueError(OF_PROFILE)
+    if numbers and (min(value) < 0 or not max(value) > 0):
+        raise ValueError("has shares below 0, or none above it")
+    return tuple(map(float, value)) if numbers else value
+
+
 class Service(Entry):
     id: Id
-    tier: Line | None = None
+    priority: Annotated[int, Field(ge=1, le=10**9)] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("priority", "tier"),  # its old name
+    )  # the lowest number is served first; of none last
     owner: Line = ""
     like: Id | None = None
     demand: Demand
+    # By the hour: else its peak is held all month.
+    profile: Annotated[str | tuple[float, ...] | None, BeforeValidator(_profile)] = None
+    working_days: Many[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = ()
+    time_zone: Annotated[str, PlainValidator(_zone)] = "UTC"
     stated_for: InQuarter | None = None
     growth: (
         Annotated[
@@ -355,7 +417,7 @@ class Service(Entry):
     engine: EngineOf | None = None
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
-    allowed: Allowed | None = None
+    allowed: Places | None = None
 
 
 # What `like` takes from another service.
@@ -398,7 +460,7 @@ class Supply(Entry):
     committed: Many[Committed] = ()
     allowed: Allowed = Allowed()
     quota: Many[Quota] = ()
-    lead_time_days: dict[PurchaseId | Literal["owned"], DayBand] = Field(default_factory=dict)
+    lead_time_days: dict[LeadOf, DayBand] = Field(default_factory=dict)
 
 
 class Prices(Entry):

@@ -9,13 +9,15 @@ from operator import attrgetter
 
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Demand
-from sheetgen.plan.findings import unit_costs
+from sheetgen.plan.findings import unit_cost
+from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.report.page import NONE, Table, Text, joined, table, words
 from sheetgen.units import DTYPES, ONE_DECIMAL, TWO_DECIMALS, USD_CENTS, WHOLE, listed
 
 NAMED = 3  # services in a sentence
+SHARED = "shared: spare, idle, and what is paid anyway beyond its price"
 MOST = 12  # services with a page; further ones, which cost less, are in the table of all alone
 
 
@@ -59,6 +61,9 @@ def services_table(answer: Answer) -> Table:
                 *(usd(answer.part_usd(s, CASE[name])) for name in ("p50", "p90")),
             )
         )
+    shared = answer.of_owners[None].sum(axis=0)
+    for name, spend in ((SHARED, shared), ("the plan, its contingency apart", answer.money["spend_usd"].sum(axis=0))):
+        rows.append((name, "", "", NONE, NONE, NONE, "", *(usd(float(spend[CASE[z]])) for z in ("p50", "p90"))))
     counts = (f"At once at {answer.plan.policy.plan_at}, at the end", "Replicas")
     heads: Heads = (
         "Service",
@@ -73,6 +78,21 @@ def services_table(answer: Answer) -> Table:
     return table(title, heads, rows)
 
 
+def owners_table(answer: Answer) -> Table:
+    """What each owner's services cost, and what is shared."""
+    rows: Rows = []
+    for owner, spent in answer.of_owners.items():
+        mine = [one.id for one in answer.plan.services if (one.owner or answer.plan.head.owner) == owner]
+        more = f" and {len(mine) - NAMED} more" if len(mine) > NAMED else ""
+        names = f"{', '.join(mine[:NAMED])}{more}" if owner is not None else SHARED
+        amounts = (usd(float(spent[:, CASE[z]].sum())) for z in QUANTILES)
+        rows.append((owner or ("nobody named" if owner is not None else "all"), names, *amounts))
+    spend = answer.money["spend_usd"].sum(axis=0)
+    rows.append(("the plan", "its contingency apart", *(usd(float(spend[CASE[z]])) for z in QUANTILES)))
+    heads: Heads = ("Owner", "Services", *(number(f"$ of all quarters, {z}") for z in QUANTILES))
+    return table("Money by owner", heads, rows)
+
+
 def _span(answer: Answer, first: int, last: int) -> str:
     quarters = answer.plan.quarters
     return f"{quarters[first]} to {quarters[last]}" if last > first else str(quarters[first])
@@ -81,7 +101,7 @@ def _span(answer: Answer, first: int, last: int) -> str:
 def _part(answer: Answer, s: int) -> ServicePart:
     service = answer.plan.services[s]
     owner = service.owner or answer.plan.head.owner
-    heads = [service.id, f"tier {service.tier}" if service.tier else "", owner]
+    heads = [service.id, f"priority {service.priority}" if service.priority else "", owner]
     tables = [_loads(answer, s), _money(answer, s)]
     lines = (*_served(answer, s), *_runs(answer, s), *_nothing(answer, s))
     return ServicePart(" · ".join(filter(None, heads)), _demand(answer, s), lines, tuple(tables))
@@ -179,9 +199,7 @@ def _why_here(answer: Answer, s: int, many: Sequence[int]) -> Text:
         there = ["on what is owned or committed"] * _is_there(answer, where[s, many[0]].instance, many)
         there += [f"on the same machines as {names}" for names in _beside(answer, s, many)]
         return f"the whole plan costs less with it {' and '.join(there) or 'there'}"
-    if cost := answer.plan.policy.moving_cost_usd:
-        return words("a move there saves no more than the {} that it costs", usd(cost))
-    return "a move there saves nothing"
+    return "a move there saves no more than it costs"
 
 
 def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
@@ -256,7 +274,7 @@ def _money(answer: Answer, s: int) -> Table:
             (
                 str(quarter),
                 *(usd(months * float(month[s, q, z])) for z in CASE.values()),
-                cell(unit_costs(answer, s, q, CASE["p50"])["usd_per_million_tokens"], USD_CENTS),
+                cell(unit_cost(answer, s, q, CASE["p50"]), USD_CENTS),
                 cell(1000 * speed.tpot_seconds, ONE_DECIMAL),
                 cell(speed.ttft_seconds, TWO_DECIMALS),
             )

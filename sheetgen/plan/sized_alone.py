@@ -15,6 +15,8 @@ from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.sheet_question import ASKED
 from sheetgen.question.stated_load import A_LOAD
 
+SURVIVAL = ("survive", "zones")  # its options
+
 
 class Alone(NamedTuple):
     """A service by itself, at the quantile that is bought. options: what `recommend` is asked; where the service is on
@@ -38,8 +40,14 @@ def alone(answer: Answer) -> Iterator[Alone]:
         whole = math.ceil(round(at_once, 9))
         load = {"requests_per_second": f"{rate:.12g}"} if rate else {"concurrent_requests": str(whole)}
         here, by_itself = answer.hardware.placed[s, q].instance, answer.hardware.alone[s, q]
-        others = {name: value for name, value in options.items() if name not in A_LOAD}
+        shared = (*A_LOAD, *SURVIVAL) if _starts_elsewhere(answer, s, q) else A_LOAD
+        others = {name: value for name, value in options.items() if name not in shared}
         yield Alone(s, q, others | load | ({"instances": here} if here != by_itself else {}))
+
+
+def _starts_elsewhere(answer: Answer, s: int, q: int) -> bool:
+    """Whether what a service loses starts anew on spare machines that it shares with others."""
+    return not (answer.plan.redundancy(s).hot_share or answer.services["is_alone"][s, q, answer.case])
 
 
 def commands(answer: Answer) -> Iterator[tuple[str, str]]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import numpy
 
-from sheetgen.plan.decisions import late_usd
-from sheetgen.plan.hardware_by_quarter import Loads, placed
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
+from sheetgen.plan.mix import bases, term_of
+from sheetgen.plan.orders import class_months
+from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.spending import price_factor
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.tables import (
     CONSTANTS,
+    Rented,
+    Type,
     Z,
     buy,
     demand_grid,
@@ -21,26 +27,53 @@ from sheetgen.plan.tables import (
     types_of,
     work_out,
 )
+from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
+from sheetgen.program.grid import Grid
 
 
-def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None) -> Answer:
-    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`."""
+def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardware: Hardware | None = None) -> Answer:
+    """The plan worked out; not timed, without how fast its hardware is. kept: see `placed`; hardware: what it is on,
+    where that is not to be chosen."""
+    plan = replace(plan, base=())
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    hardware = placed(plan, rates, at_once, _months(plan), timed, kept)
+    every = [hardware] if hardware else placed(plan, rates, at_once, _months(plan), timed, kept)
+    return min((_bought(plan, grid, one, timed) for one in every), key=_mean_usd)
+
+
+def _mean_usd(answer: Answer) -> float:
+    """What a plan and its moves cost, on average at p50 and at the quantile that is bought."""
+    spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
+    plan, months = answer.plan, _months(answer.plan)
+    moves = sum(moving_usd(plan, one, months[q]) for (_, q), one in answer.hardware.placed.items() if one.moved)
+    return float(spend) + moves
+
+
+def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
+    """The plan on some hardware."""
     types = types_of(plan, hardware)
     grid = grid.again({}, type=len(types))
     put_hardware(grid, plan, hardware, types)
     put_supply(grid, plan, types)
     if timed:
         put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
-    buy(grid, plan, types)
+    rented = buy(grid, plan, types)
+    if plan.policy.buy == MIX and (base := (*_base(plan, hardware, types, rented),)):
+        plan = replace(plan, base=base)
+        put_supply(grid, plan, types)
+        rented = buy(grid, plan, types)
     share(grid, CASE[plan.policy.plan_at])
-    answer = Answer(plan, hardware, types, grid)
-    grid.put(("quarter",), {"late_usd": late_usd(answer)})
     work_out(grid, "money")
-    return answer
+    return Answer(plan, hardware, types, grid, rented)
+
+
+def _base(plan: Plan, hardware: Hardware, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
+    """What a mix orders for a term, of every type, at the quantile that is bought."""
+    for one, hours in zip(types, rented, strict=True):
+        term = term_of(plan, class_months(plan, hardware, one.instance))
+        if term is not None:
+            yield from bases(plan, one.instance, hours.shares(CASE[plan.policy.plan_at]), one.month_usd, term)
 
 
 def _months(plan: Plan) -> list[float]:

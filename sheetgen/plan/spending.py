@@ -6,7 +6,6 @@ from typing import Any
 
 from sheetgen.formula import (
     Quantity,
-    both,
     formula,
     is_number,
     largest,
@@ -18,7 +17,7 @@ from sheetgen.formula import (
     where,
 )
 from sheetgen.sizing.cost import contingency_usd
-from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, PLAIN, TEXT, USD, USD_CENTS
+from sheetgen.units import DATE, EXACT_PERCENT, PERCENT, TEXT, USD, USD_CENTS
 
 WITHIN, OVER_AT_P90, OVER, NO_BUDGET = "within", "over at p90", "over at p50", "no budget"
 
@@ -50,15 +49,6 @@ def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quant
     return instance_month_usd * price_factor
 
 
-@formula("Bought, $", USD)
-def bought_usd(gap: Quantity, quarter_instance_month_usd: Quantity, months_in_a_quarter: Quantity) -> Any:
-    """What the missing instances of a type cost in the quarter, in US dollars.
-
-    Source: definition.
-    """
-    return gap * quarter_instance_month_usd * months_in_a_quarter
-
-
 @formula("$ per month", USD)
 def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quantity) -> Any:
     """A service's part of the instances at the price of the class that is bought, in US dollars a month.
@@ -70,8 +60,8 @@ def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quant
 
 @formula("Spend, $", USD)
 def spend_usd(bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity) -> Any:
-    """What a quarter costs: what is bought, what covers late orders costs more, commitments whether used or not, and
-    what is owned; in US dollars, without contingency.
+    """What a quarter costs: what is bought, what covers late orders, commitments whether used or not, and what is
+    owned; in US dollars, without contingency.
 
     Source: definition.
     """
@@ -156,58 +146,38 @@ def waiting_usd(
     return number_where(more > 0, more * n_instances * months_in_a_quarter)
 
 
-@formula("Machines more than before")
-def ordered_instances(gap: Quantity, gap_before: Quantity) -> Any:
-    """Instances that must be bought more of than in the quarter before.
+@formula("Machines ordered")
+def ordered_instances(wanted_instances: Quantity, running_instances: Quantity) -> Any:
+    """Instances that are ordered of a class with a term: those that are wanted beyond those whose term still runs.
 
     Source: definition.
     """
-    return largest(0, gap - gap_before)
+    return largest(0, wanted_instances - running_instances)
 
 
-@formula("Late", PLAIN)
-def is_late(order_by_day: Quantity, as_of_day: Quantity) -> Any:
-    """1 where the day by which to order is over.
+@formula("Share of the quarter without an order", EXACT_PERCENT)
+def missing_share(arrives_day: Quantity, first_day: Quantity, next_first_day: Quantity, as_of_day: Quantity) -> Any:
+    """The share of a quarter's days that go by, from the day of the plan on, until what is ordered today is there.
 
-    Source: definition.
+    Source: definition; days that are over went as they went.
     """
-    return where(order_by_day < as_of_day, 1, 0)
+    from_day, until_day = largest(first_day, as_of_day), smallest(arrives_day, next_first_day)
+    return largest(0, until_day - from_day) / (next_first_day - first_day)
 
 
-@formula("Machines ordered late")
-def late_instances(late_before: Quantity, ordered_instances: Quantity, is_late: Quantity) -> Any:
-    """Instances of all orders until now that are late.
-
-    Source: definition.
-    """
-    return late_before + ordered_instances * is_late
-
-
-@formula("Share of the quarter without a late order", EXACT_PERCENT)
-def missing_share(arrives_day: Quantity, first_day: Quantity, next_first_day: Quantity) -> Any:
-    """The share of a quarter's days that go by until what is ordered today, once approved, is there.
-
-    Source: definition.
-    """
-    return largest(0, smallest(arrives_day, next_first_day) - first_day) / (next_first_day - first_day)
-
-
-@formula("Late orders cost more, $", USD)
+@formula("Cover of late orders, $", USD)
 def cover_usd(
     late_instances: Quantity,
     cover_month_usd: Quantity,
-    quarter_instance_month_usd: Quantity,
-    missing_share: Quantity,
+    price_factor: Quantity,
+    covered_share: Quantity,
     months_in_a_quarter: Quantity,
 ) -> Any:
-    """What covers the late orders of a type costs more than they will, until they are there, in US dollars; nothing
-    where nothing covers them, or what does is cheaper.
+    """What the machines cost that serve in place of late orders until those are there, in US dollars.
 
-    Source: waiting_usd, over the days until the orders are there.
+    Source: definition; for the share of the quarter between the days on which either is there.
     """
-    counts = both(is_number(cover_month_usd), late_instances > 0)
-    more = largest(0, where(counts, cover_month_usd, 0) - quarter_instance_month_usd)
-    return where(counts, more * late_instances * months_in_a_quarter * missing_share, 0)
+    return late_instances * cover_month_usd * price_factor * months_in_a_quarter * covered_share
 
 
 @formula("Paid for a commitment, $", USD)

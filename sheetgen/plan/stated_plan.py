@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
@@ -18,6 +19,7 @@ from sheetgen.plan.schema import (
     Allowed,
     EngineOf,
     Head,
+    Places,
     Policy,
     Prices,
     Redundancy,
@@ -27,11 +29,29 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
+from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question, ask
+from sheetgen.units import PURCHASES
 
 DEFAULT_CONTEXT = 4096  # tokens, as in `recommend`
 Key = tuple[tuple[str, Any], ...]  # the options of a question
+
+
+@dataclass(frozen=True)
+class Base:
+    """Machines of a mix that are bought for a term, from a quarter on, at the price that is expected then."""
+
+    instance: str
+    purchase: str
+    count: int
+    first: int  # quarter, by position
+    term: int  # in quarters
+    month_usd: float
+
+    def runs(self, n_quarters: int) -> list[int]:
+        """The quarters of the plan in which they run, by position."""
+        return [*range(self.first, min(self.first + self.term, n_quarters))]
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,7 @@ class Plan:
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
     priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+    base: tuple[Base, ...] = ()  # of a mix, once it is worked out
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
     @property
@@ -112,6 +133,24 @@ class Plan:
             self.priced[at] = replace(found, candidates=tuple(candidates))
         return self.priced[at]
 
+    @cached_property
+    def week(self) -> Week:
+        """The hours of a week in which its services have loads of their own."""
+        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
+        return week_of(self.services, [first + (last - first) / 2 for first, last in days])
+
+    @property
+    def rents_by_hour(self) -> bool:
+        """True where machines are rented for the hours that need them."""
+        of = PURCHASES[self.policy.purchase]
+        return not self.week.is_flat and not of.committed and not of.prepaid
+
+    @property
+    def start_minutes(self) -> float:
+        """How long before it is needed a machine of the hour is asked for."""
+        stated = self.policy.start_minutes
+        return number(assumptions(self.catalog), "start_minutes") if stated is None else stated
+
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
         days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
@@ -163,7 +202,7 @@ def options_of_service(
     """The options of `recommend` that put a service's question, less its load."""
     targets, engine = service.targets or Targets(), service.engine or EngineOf()
     request, redundancy = service.request or Request(), service.redundancy or policy.redundancy
-    own, common = service.allowed or Allowed(), supply.allowed
+    own, common = service.allowed or Places(), supply.allowed
     given = {
         **_lengths(request),
         "models": served.id,
@@ -179,7 +218,7 @@ def options_of_service(
         "near_tie_fraction": policy.near_tie_fraction,
         "discount_fraction": prices.discount_fraction,
         "hours_per_month": prices.hours_per_month,
-        "purchase": policy.buy,
+        "purchase": policy.purchase,
         "max_wait_fraction": targets.max_wait_probability,
         "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,

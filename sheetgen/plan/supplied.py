@@ -54,6 +54,9 @@ def supplied(plan: Plan) -> Supplied:
     for one in plan.supply.committed:
         name = plan.machine(one.type)
         committed[name] = committed.get(name, 0) + numpy.array([one.count * on for on, _ in live(plan, one)], float)
+    for base in plan.base:
+        counts = committed[base.instance] = numpy.array(committed.get(base.instance, numpy.zeros(len(plan.quarters))))
+        counts[base.runs(len(counts))] += base.count
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         gpus[gpu] = gpus.get(gpu, 0) + numpy.array([pool.count * on for on, _ in live(plan, pool)], float)

@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
+from sheetgen.formula import ratio
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
+from sheetgen.plan.hours import missing_by_hour, needed_shares
+from sheetgen.plan.orders import Buying, bought, bought_by_hour, buying
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
@@ -32,6 +36,7 @@ CONSTANTS = {
     "months_in_a_quarter": 3.0,
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
+OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
 GPUS_OF_A_MACHINE = 8  # of a pool whose GPUs no service uses
 
 _TABLES = (
@@ -56,8 +61,12 @@ _TABLES = (
             parallelism.load_requests,
             ("load_requests", rates.load_with_rates),
             parallelism.n_replicas,
+            needs.hot_replicas,
+            needs.safe_replicas,
             needs.planned_replicas,
             needs.machines,
+            needs.safe_machines,
+            needs.half_machines,
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
@@ -71,8 +80,9 @@ _TABLES = (
             needs.short_instances,
             needs.gap,
             needs.idle,
+            needs.spare_instances,
             spending.quarter_instance_month_usd,
-            spending.bought_usd,
+            spending.cover_usd,
         ),
     ),
     Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
@@ -89,6 +99,7 @@ class Type:
     gpu: str
     gpu_count: int
     month_usd: float  # of one, at today's price of the class that is bought, less the discount; NaN where none is
+    buying: Buying
 
 
 # What was written, as columns -------------------------------------------------------------------------------
@@ -168,7 +179,8 @@ def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter,
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
         of = bands["per_quarter"]
-        below, above = (demand.grown_spread(one, n) for one in spreads([of], more=1))
+        persists = float(growth.bands == "persist")
+        below, above = (demand.grown_spread(one, n, persists) for one in spreads([of], more=1))
         return demand.grown(of.p50, n), below, above
     if growth.series is not None:
         of = bands[f"series_{min(n, len(growth.series) - 1)}"]
@@ -193,7 +205,10 @@ def first_quarter(service: Service, plan: Plan) -> Quarter:
 
 
 def request_of(plan: Plan, service: Service) -> tuple[int, int]:
-    """Tokens of the prompt and of the answer of a service's mean request, as of its first model."""
+    """Tokens of the prompt and of the answer of a service's mean request, as of its first model; 0 where they make no
+    difference."""
+    if service.demand.tokens is None:
+        return 0, 0
     of = plan.question(plan.key(service, (service.model or ())[0])).workloads[0]
     return of.input_tokens, of.output_tokens
 
@@ -229,6 +244,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
         "zones": numpy.array([float(one.zones) for one in lost]),
         "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
+        "hot_share": numpy.array([one.hot_share for one in lost]),
         "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
     }
     names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
@@ -267,19 +283,21 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
     owned GPUs that no service uses are behind."""
     found: dict[str, Type] = {}
+
+    def add(name: str, gpu: str, gpu_count: int, month_usd: float) -> None:
+        if name not in found:
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.purchase))
+
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
-        found.setdefault(
-            one.instance, Type(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
-        )
+        add(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
     for each in plan.supply.committed:
-        row, name = plan.types[each.type], plan.machine(each.type)
-        found.setdefault(name, Type(name, row.gpu, int(row.gpu_count), math.nan))
+        row = plan.types[each.type]
+        add(plan.machine(each.type), row.gpu, int(row.gpu_count), math.nan)
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(each.gpu != gpu for each in found.values()):
-            count = min(GPUS_OF_A_MACHINE, pool.count)
-            found[f"owned {gpu}"] = Type(f"owned {gpu}", gpu, count, math.nan)
+            add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count), math.nan)
     return tuple(found.values())
 
 
@@ -315,15 +333,18 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             ("replica_prefill_seconds", 0.0),
             ("type", 0.0),
             ("wait_z", 0.0),
+            ("is_alone", 1.0),
         )
     }
     place = {one.instance: i for i, one in enumerate(types)}
+    sharing = Counter((q, one.instance) for (_, q), one in hardware.placed.items())
     for at, one in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
             columns[name][at] = getattr(one, name)
         for name in OF_RATE:
             columns[name][at] = 0.0 if math.isnan(seconds := getattr(one, name)) else seconds
         columns["type"][at] = place[one.instance]
+        columns["is_alone"][at] = float(sharing[at[1], one.instance] == 1)
     grid.put(("service", "quarter"), columns)
 
 
@@ -351,6 +372,12 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
         committed_usd += [spending.committed_quarter_usd(one.count, usd, months, share) for _, share in live(plan, one)]
     for pool in plan.supply.owned:
         owned_usd += [pool.cost_per_quarter * share for _, share in live(plan, pool)]
+    base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
+    for base in plan.base:
+        (t,) = (t for t, one in enumerate(types) if one.instance == base.instance)
+        base_usd[t, base.runs(n_quarters)] += base.count * base.month_usd * months
+        base_counts[t, base.runs(n_quarters)] += base.count
+    grid.put(("type", "quarter"), {"base_instances": base_counts, "base_usd": base_usd})
     known, none = supplied(plan).committed, numpy.zeros(n_quarters)
     committed = [known.get(one.instance, none) for one in types]
     grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
@@ -364,6 +391,17 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
             "this_quarter": numpy.arange(float(n_quarters)),
         },
     )
+    covers = [
+        [
+            cover and (cover.month_usd, share - cover.missing)
+            for cover, share in zip(one.buying.covers, one.buying.missing, strict=True)
+        ]
+        for one in types
+    ]
+    of_covers = numpy.array([[cover or (0.0, 0.0) for cover in line] for line in covers]).reshape(
+        len(types), n_quarters, 2
+    )
+    grid.put(("type", "quarter"), {"cover_month_usd": of_covers[..., 0], "covered_share": of_covers[..., 1]})
     grid.put(
         ("type",),
         {
@@ -373,29 +411,139 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     )
 
 
-def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
-    """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
+class Rented(NamedTuple):
+    """Machines of a type that are rented, by quarter, case and hour of a week; and the weights of the hours."""
+
+    counts: Any
+    weights: Any
+
+    def shares(self, case: int | slice = slice(None)) -> Any:
+        """By quarter (and case) and machine the share of the hours in which it is rented."""
+        return needed_shares(self.counts[:, case], self.weights, int(self.counts.max(initial=0)))
+
+
+def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
+    """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case; gives
+    what is rented by the hour."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    of_type = grid.spread("type", ("service", "quarter"))
-    machines = grid.spread("machines", ("service", "quarter", "case"))
-    pooled = numpy.zeros((len(types), *machines.shape[1:]))
-    for t in range(len(types)):
-        pooled[t] = (machines * (of_type == t)[..., None]).sum(axis=0)
-    grid.put(("type", "quarter", "case"), {"machines_of_all": pooled})
+    pooled = _put_pools(grid, types)
     axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
     needed, kept = TABLES["pools"].quantities
     short, gap, *others = TABLES["gaps"].quantities
+    buyings = [one.buying for one in types]
     grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
     grid.evaluate((needed,), axes)
+    up, weights = _by_hour(grid, plan, types)
     grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
     grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
     grid.evaluate((short,), axes)
-    grid.put(earlier, {"short": grid.spread("short_instances", axes)})
+    shorts = grid.spread("short_instances", axes)
+    wanted = [one.wanted(of_it) for one, of_it in zip(buyings, shorts, strict=True)]
+    grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
+    gaps = grid.spread("gap", axes)
+    owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
+    of_types, rented = [], []
+    for t, one in enumerate(buyings):
+        if one.term is not None or plan.week.is_flat:
+            of_types.append(bought(one, shorts[t], gaps[t]))
+            rented.append(Rented(of_types[t].gap[..., None], numpy.ones(1)))
+            continue
+        release = plan.policy.release_after_quarters
+        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, one.wanted)
+        of_types.append(bought_by_hour(one, missing, counts, weights))
+        rented.append(Rented(counts, weights))
+    of_columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late_paid"}
+    for name, column in of_columns.items():
+        grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(pooled.shape)})
     grid.evaluate(others, axes)
-    grid.put(("quarter", "case"), {"bought_of_all_usd": grid.spread("bought_usd", axes).sum(axis=0)})
+    grid.put(axes, {"late_instances": numpy.array([one.late for one in of_types]).reshape(pooled.shape)})
+    months = grid.spread("quarter_instance_month_usd", axes)
+    paid = numpy.array([one.machine_months for one in of_types]).reshape(
+        len(types), *pooled.shape[1:2], *pooled.shape[1:]
+    )
+    grid.put(OF_PAID, {"machine_months": paid})
+    on_demand = (paid * months[:, :, None]).sum(axis=1)
+    grid.put(axes, {"bought_usd": on_demand + grid.spread("base_usd", axes)})
+    for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
+        grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
+    _put_mean_price(grid, types, up, weights)
+    return rented
+
+
+def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
+    """Machines of each type that are up by quarter, case and hour of a week, and the weights of the hours; the most of
+    any hour takes the place of what the services need at their peaks. Puts in what a service fills on average, and in
+    the busiest hour of its type."""
+    axes, week, of_service = TABLES["pools"].axes, plan.week, TABLES["replicas"].axes
+    if week.is_flat:
+        grid.put(of_service, dict.fromkeys(("mean_machines", "peak_machines"), grid.spread("machines", of_service)))
+        return grid.spread("needed_instances", axes)[..., None], numpy.ones(1)
+    shape = grid.spread("machines", of_service).shape
+    n_kinds = week.over_peak.shape[-1]
+    loads = grid.spread("demand", of_service)[..., None] * week.over_peak[:, :, None, :]
+    hourly = grid.again({}, case=shape[-1] * n_kinds)
+    hourly.put(of_service, {"demand": loads.reshape(*shape[:2], -1)})
+    hourly.evaluate(TABLES["loads"].quantities[1:], of_service)
+    work_out(hourly, "replicas")
+    _put_pools(hourly, types)
+    hourly.evaluate(TABLES["pools"].quantities[:1], axes)
+    of_types, of_services = (len(types), *shape[1:], n_kinds), (*shape, n_kinds)
+    needed, pooled = (hourly.spread(name, axes).reshape(of_types) for name in ("needed_instances", "machines_of_all"))
+    grid.put(axes, {"needed_instances": needed.max(axis=-1), "machines_of_all": pooled.max(axis=-1)})
+    filled = hourly.spread("machines", of_service).reshape(of_services)
+    place = grid.spread("type", ("service", "quarter")).astype(int)
+    busiest = needed.argmax(axis=-1)[place, numpy.arange(shape[1])] if len(types) else numpy.zeros(shape, int)
+    at_peak = numpy.take_along_axis(filled, busiest[..., None], axis=-1)[..., 0]
+    mean = (filled * week.shares[:, None, :]).sum(axis=-1)
+    grid.put(of_service, {"mean_machines": mean, "peak_machines": at_peak})
+    return week.up(needed, plan.start_minutes)
+
+
+def _put_mean_price(grid: Grid, types: Sequence[Type], up: Any, weights: Any) -> None:
+    """What a machine of each type costs in a month on average over those that are needed: those of a base their term's
+    price, others that of the hours in which they are up, unless they are bought for a term themselves."""
+    axes = TABLES["pools"].axes
+    needed, month, base, base_usd = (
+        grid.spread(name, axes)
+        for name in ("needed_instances", "quarter_instance_month_usd", "base_instances", "base_usd")
+    )
+    above = numpy.maximum(0, up - base[..., None]) @ weights
+    mean = ratio(base_usd / CONSTANTS["months_in_a_quarter"] + above * month, needed, month)
+    by_hour = numpy.array([one.buying.term is None for one in types], bool)[:, None, None] & (above < needed)
+    grid.put(axes, {"mean_month_usd": numpy.where(by_hour, mean, month)})
+
+
+def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
+    """What the services of a type fill together, and what of it a loss must leave; gives the first of these."""
+    is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
+    machines, safe, halves = (
+        grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
+    )
+    survive, zones = (grid.spread(name, ("service",))[:, None] for name in ("survive", "zones"))
+    replica = ratio(1.0, grid.spread("replicas_per_instance", ("service", "quarter")))
+
+    def summed(filled: Any, counts: Any = 1) -> Any:
+        return numpy.array([(filled * (one * counts)[..., None]).sum(axis=0) for one in is_of]).reshape(shape)
+
+    def most(values: Any) -> Any:
+        some = numpy.where(is_of & (safe > 0).any(axis=-1), values, 0).max(axis=1, initial=0)
+        return numpy.broadcast_to(some[..., None], shape)
+
+    shape = len(types), *machines.shape[1:]
+    pooled = {
+        "machines_of_all": summed(machines),
+        "safe_of_replicas": summed(safe),
+        "safe_of_machines": summed(safe, survive >= parallelism.MACHINE),
+        "safe_of_zones": summed(safe, survive == parallelism.ZONE),
+        "halves": summed(halves),
+        "largest_replica": most(replica),
+        "zone_share": most((survive == parallelism.ZONE) / (zones - 1)),
+    }
+    grid.put(("type", "quarter", "case"), pooled)
+    return pooled["machines_of_all"]
 
 
 def share(grid: Grid, case: int) -> None:
@@ -407,13 +555,13 @@ def share(grid: Grid, case: int) -> None:
         return
     of_type = {
         name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
-        for name in ("machines_of_all", "needed_instances", "quarter_instance_month_usd")
+        for name in ("machines_of_all", "mean_month_usd")
     }
+    of_type["quarter_instance_month_usd"] = of_type.pop("mean_month_usd")
     axes = TABLES["shares"].axes
-    planned = {
-        "planned_machines": grid.spread("machines", axes)[..., case],
-        "planned_machines_of_all": of_type["machines_of_all"][..., case],
-    }
+    filled = grid.spread("mean_machines", axes)[..., case]
+    of_all = numpy.array([(filled * (place == t)).sum(axis=0) for t in range(grid.sizes["type"])])
+    planned = {"planned_machines": filled, "planned_machines_of_all": of_all[place, numpy.arange(place.shape[1])]}
     shared = grid.again({})
     shared.put(axes, of_type)
     shared.put(axes[:-1], planned)

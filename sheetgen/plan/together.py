@@ -2,8 +2,8 @@
 
 `recommend` places each service by itself, on whole machines, and knows of no supply. Here services go to another type,
 some together or one to what others are on or what is owned or committed, for all quarters or for those of the supply,
-where the whole plan is cheaper for it: by more than a near tie of what they cost, unless it is for what is there.
-Moves count at what they cost.
+where the whole plan is cheaper for it: by more than a near tie of what they cost, unless it is for what is there. A
+plan costs what must be bought, on average at p50 and at the quantile that is bought, and what its moves do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,33 +19,62 @@ import numpy
 
 from sheetgen.plan import needs
 from sheetgen.plan.placement import At, Placed
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import Supplied, supplied
+from sheetgen.sizing.parallelism import MACHINE, REPLICA, ZONE
 
 SWEEPS = 4  # over all services, as a move may make room for another
 A_CENT = 0.01
 TRIES = 60  # services that are put together to begin with: all types for few services, one for many
+AT_ONCE = 300_000  # numbers of the ways that are counted together
+SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
+
+
+def moving_usd(plan: Plan, there: Placed, months: float) -> float:
+    """What a move to a place costs: as stated, or what its replicas do while those of before run beside them. months:
+    what a month's price stands for until the next quarter."""
+    stated = plan.policy.moving_cost_usd
+    twice = there.twice_usd(plan.policy.move_days) * months / MONTHS_IN_A_QUARTER
+    return twice if stated is None else stated
 
 
 def together(
-    plan: Plan, here: Mapping[At, str], places: Mapping[At, Mapping[str, Placed]], months: Sequence[float]
-) -> Mapping[At, Placed]:
-    """Where services are, moved from `here` where the plan is cheaper for it. places: on each type of machine that can
-    serve a service in a quarter the layout on which it fills least; months: by quarter what a month's price stands for
-    until the next."""
+    plan: Plan,
+    here: Mapping[At, str],
+    places: Mapping[At, Mapping[str, Placed]],
+    months: Sequence[float],
+    by_hour: bool = False,
+) -> tuple[Mapping[At, Placed], dict[At, float]]:
+    """Where services are, moved from `here` where the plan is cheaper for it; and what it would cost more without each
+    move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
+    layout on which it fills least; months: by quarter what a month's price stands for until the next; by_hour: where
+    what is bought is rented for the hours that need it."""
     supply = supplied(plan)
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
     for at in sorted(here):
         by_service[at[0]][at] = places[at][here[at]]
-    if not by_service or (len(by_service) == 1 and not supply.is_any):
-        return {}  # one service by itself is where `recommend` has it
-    search = _Search(plan, supply, by_service, places, months)
-    best = search.improved(search.home)
-    for start in search.starts(max(1, TRIES // len(by_service))):
-        if search.total_usd(found := search.improved(start)) < search.total_usd(best):
-            best = found
+    if not by_service:
+        return {}, {}
+    search = _Search(plan, supply, by_service, places, months, by_hour)
+    best = search.home
+    if len(by_service) > 1 or supply.is_any:  # one service by itself is where `recommend` has it
+        best = search.improved(search.home)
+        for start in search.starts(max(1, TRIES // len(by_service))):
+            if search.total_usd(found := search.improved(start)) < search.total_usd(best):
+                best = found
     types = list(search.place)
-    return {(s, q): places[s, q][types[t]] for s, one in best.items() for q, t in enumerate(one.types) if t >= 0}
+    there = {(s, q): places[s, q][types[t]] for s, one in best.items() for q, t in enumerate(one.types) if t >= 0}
+    return there, search.moves(best)
+
+
+def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Any, Any]:
+    """By service, quarter and block of hours the load over that of the peak, and by quarter and block its share of the
+    hours; not by hour, the peak in all."""
+    n_quarters = len(plan.quarters)
+    if by_hour:
+        return plan.week.in_blocks
+    return numpy.ones((len(plan.services), n_quarters, 1)), numpy.ones((n_quarters, 1))
 
 
 def _alternatives(
@@ -66,27 +95,54 @@ def _alternatives(
 
 @dataclass(frozen=True)
 class _Filled:
-    """A service's machines, and by quarter its type, by position; -1 where it has none."""
+    """A service's machines by quarter, on one type each."""
 
-    machines: Any  # types x quarters
-    types: Any
+    # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x quarters.
+    fills: Any
+    spares_of: Any  # (machines of its largest replica, its share of zones) x quarters
+    types: Any  # by position; -1 where it has none
+    enters_usd: Any  # what it costs to come there
+    n_types: int
 
-    def but(self, other: _Filled) -> _Filled:
-        """These, and in the quarters of another those."""
-        there = other.types >= 0
-        return _Filled(numpy.where(there, other.machines, self.machines), numpy.where(there, other.types, self.types))
+    @property
+    def machines(self) -> Any:
+        """What it fills by type, too: with types before the quarters."""
+        return self._by_type(self.fills)
+
+    @property
+    def spares(self) -> Any:
+        """What it spares by type, too."""
+        return self._by_type(self.spares_of)
+
+    def _by_type(self, values: Any) -> Any:
+        found = numpy.zeros((*values.shape[:-1], self.n_types, values.shape[-1]))
+        quarters = numpy.flatnonzero(self.types >= 0)
+        found[..., self.types[quarters], quarters] = values[..., quarters]
+        return found
+
+    def but(self, other: _Filled, quarters: Any = True) -> _Filled:
+        """These, and in the quarters of another, or some of them, those."""
+        there = (other.types >= 0) & quarters
+        parts = ("fills", "spares_of", "types", "enters_usd")
+        return replace(self, **{name: numpy.where(there, getattr(other, name), getattr(self, name)) for name in parts})
 
     @cached_property
-    def n_moves(self) -> int:
-        served = self.types[self.types >= 0]
-        return int((served[1:] != served[:-1]).sum())
+    def moves(self) -> list[tuple[int, int]]:
+        """The quarters in which it comes to other machines, each with the one before."""
+        served = numpy.flatnonzero(self.types >= 0)
+        pairs = itertools.pairwise(served.tolist())
+        return [(before, q) for before, q in pairs if self.types[before] != self.types[q]]
+
+    @cached_property
+    def moves_usd(self) -> float:
+        return float(sum(self.enters_usd[q] for _, q in self.moves))
 
 
 Ways = dict[int, _Filled]  # by service
 
 
 class _Search:
-    """What a plan costs by where its services are, at the quantile that is bought, and ways that are cheaper."""
+    """What a plan costs by where its services are, and ways that are cheaper."""
 
     def __init__(
         self,
@@ -95,8 +151,11 @@ class _Search:
         home: Mapping[int, dict[At, Placed]],
         places: Mapping[At, Mapping[str, Placed]],
         months: Sequence[float],
+        by_hour: bool,
     ) -> None:
         self.plan, self.months = plan, numpy.array(months)
+        self.over_peak, hours = loads_by_hour(plan, by_hour)
+        self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
@@ -112,43 +171,76 @@ class _Search:
         has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
         self.is_there = (self.committed > 0).any(axis=1) | has_gpus
         self.home = {s: self._filled(mine) for s, mine in home.items()}
-        self.near_usd = {
-            s: plan.policy.near_tie_fraction * float((one.machines @ self.months) @ self.month_usd)
-            for s, one in self.home.items()
-        }
+        # By type, and last of none: whether a service is there at home, or it is there anyway.
+        self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
+        for s, one in self.home.items():
+            self.is_near[s][one.types] = True
+        self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(one) for s, one in self.home.items()}
         self.elsewhere = {
             s: [self._filled(one) for one in _alternatives(supply, mine, places)] for s, mine in home.items()
         }
 
     def total_usd(self, ways: Ways) -> float:
         """What the plan costs, and what must be saved besides for services that are not at home."""
-        return float(self._usd(_sum(ways))) + sum(self._besides_usd(s, one) for s, one in ways.items())
+        return float(self._usd(*_sum(ways.values()))) + sum(self._besides_usd(s, one) for s, one in ways.items())
 
     def improved(self, ways: Ways) -> Ways:
-        """Services moved one by one while that makes the plan cheaper: home, to what others are on, or what is there.
-        In each sweep the one that saves most goes first, as it may leave no reason to the others."""
-        now, machines = dict(ways), _sum(ways)
+        """Services moved one by one while that makes the plan cheaper: home, to what others are on, to what is there,
+        or no more from what they were on before. In each sweep the one that saves most goes first, as it may leave no
+        reason to the others."""
+        now = dict(ways)
         for _ in range(SWEEPS):
-            saves = {s: saved for s, saved, _ in self._best(now, now, machines) if saved > A_CENT}
+            saves = {s: saved for s, saved, _ in self._best(now, now) if saved > A_CENT}
             moved = 0
             for s in sorted(saves, key=lambda s: -saves[s]):
-                ((_, saved, there),) = self._best([s], now, machines)
+                ((_, saved, there),) = self._best([s], now)
                 if saved > A_CENT:
-                    now[s], machines, moved = there, machines - now[s].machines + there.machines, moved + 1
+                    now[s], moved = there, moved + 1
             if not moved:
                 break
         return now
 
-    def _best(self, some: Iterable[int], now: Ways, machines: Any) -> Iterator[tuple[int, float, _Filled]]:
+    def moves(self, ways: Ways) -> dict[At, float]:
+        """By move what the plan would cost more without it; NaN where it cannot do without."""
+        found: dict[At, float] = {}
+        total = float(self._usd(*_sum(ways.values())))
+        for s, one in ways.items():
+            stays = dict(self._stays(s, one))
+            for _, q in one.moves:
+                other = ways | {s: stays[q]} if q in stays else None
+                found[s, q] = numpy.nan if other is None else float(self._usd(*_sum(other.values()))) - total
+        return found
+
+    def _stays(self, s: int, now: _Filled) -> Iterator[tuple[int, _Filled]]:
+        """By move the service without it: on the machines of before until the next one, where those can serve it."""
+        quarters = numpy.arange(len(self.months))
+        ends = (*(q for _, q in now.moves[1:]), len(quarters))
+        for (before, q), end in zip(now.moves, ends, strict=False):
+            mine = (quarters >= q) & (quarters < end) & (now.types >= 0)
+            for one in self.elsewhere[s]:
+                if one.types.max() == now.types[before] and (one.types[mine] >= 0).all():
+                    yield q, now.but(one, mine)
+                    break
+
+    def _best(self, some: Iterable[int], now: Ways) -> Iterator[tuple[int, float, _Filled]]:
         """By service where it makes the plan cheapest while the others stay, and what that saves."""
-        tried = list[tuple[int, _Filled]]()
+        machines, some = _total([*now.values()]), [*some]
+        tried, rests = list[tuple[int, _Filled]](), list[tuple[Any, Any]]()
+        largest = _without_each(now, some)
         for s in some:
-            rest = machines - now[s].machines
-            known = (rest > 1e-9).any(axis=1) | self.is_there
-            tried += ((s, now[s]), (s, self.home[s]))
-            tried += ((s, now[s].but(one)) for one in self.elsewhere[s] if known[one.types.max()])
-        more = numpy.array([one.machines - now[s].machines for s, one in tried])
-        usd = self._usd(machines + more) + [self._besides_usd(s, one) for s, one in tried]
+            rest = machines - now[s].machines, largest[s]
+            known = (rest[0] > 1e-9).any(axis=(0, 1, 3)) | self.is_there
+            mine = [now[s], self.home[s], *(one for _, one in self._stays(s, now[s]))]
+            mine += [now[s].but(one) for one in self.elsewhere[s] if known[one.types.max()]]
+            tried += ((s, one) for one in mine)
+            rests += [rest] * len(mine)
+        n = max(1, AT_ONCE // machines.size)
+        usd: list[float] = []
+        for i in range(0, len(tried), n):
+            pairs = [*zip(rests[i : i + n], tried[i : i + n], strict=True)]
+            filled = numpy.array([rest + one.machines for (rest, _), (_, one) in pairs])
+            spares = numpy.array([numpy.maximum(rest, one.spares) for (_, rest), (_, one) in pairs])
+            usd += (self._usd(filled, spares) + [self._besides_usd(s, one) for _, (s, one) in pairs]).tolist()
         for s, many in itertools.groupby(range(len(tried)), lambda i: tried[i][0]):
             first, *_ = of_it = [*many]
             best = min(of_it, key=lambda i: usd[i])
@@ -157,46 +249,65 @@ class _Search:
     def starts(self, n: int) -> Iterator[Ways]:
         """By type all services that it can serve on it, and as many of them as is cheapest: first the one that saves
         most by a part of its machines in place of its own, and so on. Of all these the n cheapest."""
-        own = {s: float(self._usd(one.machines)) for s, one in self.home.items()}
+        own = {s: float(self._usd(one.machines, one.spares)) for s, one in self.home.items()}
         by_type: dict[int, dict[int, tuple[float, _Filled]]] = defaultdict(dict)
         for s, every in self.elsewhere.items():
             for one in every:
                 there, t = self.home[s].but(one), int(one.types.max())
-                more = float((there.machines @ self.months) @ self.month_usd) - own[s]
+                more = self._part_usd(there) - own[s]
                 if s not in by_type[t] or more < by_type[t][s][0]:
                     by_type[t][s] = more, there
-        at_home, found = _sum(self.home), list[tuple[float, int, Ways]]()
+        (machines, spares), found = _sum(self.home.values()), list[tuple[float, int, Ways]]()
         for of_it in by_type.values():
             ranked = sorted(of_it, key=lambda s: of_it[s][0])
             chosen = [(s, of_it[s][1]) for s in ranked]
-            machines = at_home + numpy.cumsum([one.machines - self.home[s].machines for s, one in chosen], axis=0)
+            filled = machines + numpy.cumsum([one.machines - self.home[s].machines for s, one in chosen], axis=0)
+            # The largest replicas of those that stay and of those that went: never less than there are.
+            largest = numpy.maximum(spares, numpy.maximum.accumulate([one.spares for _, one in chosen]))
             besides = [self._besides_usd(s, one) - self._besides_usd(s, self.home[s]) for s, one in chosen]
-            usd = self._usd(machines) + numpy.cumsum(besides)
+            usd = self._usd(filled, largest) + numpy.cumsum(besides)
             for last in {int(usd.argmin()), len(chosen) - 1}:
                 found.append((float(usd[last]), len(found), self.home | dict(chosen[: last + 1])))
         yield from (ways for *_, ways in sorted(found, key=lambda one: one[:2])[:n])
 
     def _besides_usd(self, s: int, there: _Filled) -> float:
-        """What a service's moves cost; and a near tie of what it fills at home, where it is elsewhere, and that is
-        not there anyway."""
-        stays = (there.types == self.home[s].types) | self.is_there[there.types]
-        near = 0 if stays.all() else self.near_usd[s]
-        return there.n_moves * self.plan.policy.moving_cost_usd + near
+        """What a service's moves cost; and a near tie of what it fills at home, where it is on machines that it has not
+        there, and that are not there anyway."""
+        return there.moves_usd + (0 if self.is_near[s][there.types].all() else self.near_usd[s])
+
+    def _part_usd(self, one: _Filled) -> float:
+        """What a service fills, at its price."""
+        filled = (one.fills[0] * self.weights).sum(axis=0)
+        return float((filled * self.months) @ self.month_usd[one.types])
 
     def _filled(self, places: Mapping[At, Placed]) -> _Filled:
-        found, types = numpy.zeros(self.committed.shape), numpy.full(len(self.months), -1)
-        for (_, q), one in places.items():
+        redundancy = self.plan.redundancy(next(iter(places))[0])
+        lost = SURVIVES[redundancy.survive]
+        zone_share = 1 / (redundancy.zones - 1) if lost == ZONE else 0
+        n_quarters = len(self.months)
+        fills = numpy.zeros((len(SURVIVES) + 1, *self.weights.shape))
+        spares, types = numpy.zeros((2, n_quarters)), numpy.full(n_quarters, -1)
+        enters = numpy.zeros(n_quarters)
+        for (s, q), one in places.items():
             types[q] = self.place[one.instance]
-            found[types[q], q] = one.machines
-        return _Filled(found, types)
+            filled, safe, halves = one.by_hour(self.over_peak[s, q])
+            fills[0, :, q], fills[-1, :, q] = filled, halves
+            fills[1 : 1 + lost, :, q] = safe
+            if lost:
+                spares[:, q] = 1 / one.replicas_per_instance, zone_share
+            enters[q] = moving_usd(self.plan, one, self.months[q])
+        return _Filled(fills, spares, types, enters, len(self.place))
 
-    def _usd(self, machines: Any) -> Any:
-        """What must be bought: by case, of the machines of each type and quarter."""
+    def _usd(self, machines: Any, spares: Any) -> Any:
+        """What must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and at the
+        quantile."""
         quarters = numpy.arange(len(self.months))
         used = (machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2))
         place = numpy.cumsum(used) - 1
         # Sums of parts that are taken off again leave a trace that is no machine.
-        needed = needs.needed_instances(numpy.round(machines[..., used, :], 9))
+        filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
+        largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
+        needed = needs.needed_instances(*filled, *largest)
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
         owned, free = numpy.zeros(kept.shape), dict(self.owned)
@@ -207,7 +318,7 @@ class _Search:
         committed = self.committed[used]
         short = _by_earlier_quarter(needs.short_instances(needed, owned, committed))
         missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
-        return (missing @ self.months) @ self.month_usd[used]
+        return ((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used]
 
 
 def _by_earlier_quarter(counts: Any) -> Any:
@@ -215,5 +326,41 @@ def _by_earlier_quarter(counts: Any) -> Any:
     return numpy.moveaxis(counts, -1, 0)[..., None]
 
 
-def _sum(ways: Ways) -> Any:
-    return sum(one.machines for one in ways.values())
+def _spread(services: Sequence[_Filled], values: Any, into: Any, n_types: int) -> Any:
+    """Values of services by quarter, their last side, put together by type: added or the largest of them, as `into`
+    says."""
+    types = numpy.array([one.types for one in services])
+    which, quarters = numpy.nonzero(types >= 0)
+    found = numpy.zeros((*values.shape[1:-1], n_types, values.shape[-1]))
+    parts = numpy.moveaxis(numpy.array(values)[which, ..., quarters], 0, -1)
+    into.at(found, (..., types[which, quarters], quarters), parts)
+    return found
+
+
+def _total(services: Sequence[_Filled]) -> Any:
+    """What services fill together, by type."""
+    return _spread(services, numpy.array([one.fills for one in services]), numpy.add, services[0].n_types)
+
+
+def _largest(services: Sequence[_Filled], like: _Filled) -> Any:
+    """The largest of what services spare, by type; of none as one like them has it."""
+    if not services:
+        return numpy.zeros_like(like.spares)
+    return _spread(services, numpy.array([one.spares_of for one in services]), numpy.maximum, like.n_types)
+
+
+def _sum(services: Iterable[_Filled]) -> tuple[Any, Any]:
+    """What services fill together, and the largest of what they spare."""
+    every = [*services]
+    return _total(every), _largest(every, every[0])
+
+
+def _without_each(ways: Ways, some: Iterable[int]) -> dict[int, Any]:
+    """By some of the services the largest of what the others spare."""
+    if len(few := [*some]) == 1:
+        return {few[0]: _largest([one for s, one in ways.items() if s != few[0]], ways[few[0]])}
+    every = numpy.array([one.spares for one in ways.values()])
+    order = numpy.argsort(every, axis=0)
+    first = numpy.take_along_axis(every, order[-1:], axis=0)[0]
+    second = numpy.take_along_axis(every, order[-2:-1], axis=0)[0] if len(every) > 1 else numpy.zeros(first.shape)
+    return {s: numpy.where(order[-1] == i, second, first) for i, s in enumerate(ways)}

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy
+
+from sheetgen.formula import ratio
+from sheetgen.plan import needs
 from sheetgen.plan.hardware_by_quarter import Hardware
-from sheetgen.plan.needs import set_by
+from sheetgen.plan.orders import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, Type
+from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
+from sheetgen.question.stated_load import mean_over_peak
 
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 OF_SERVICE: Axes = ("service", "quarter", "case")
@@ -29,6 +36,7 @@ class Answer:
     hardware: Hardware
     types: Sequence[Type]
     grid: Grid
+    rented: Sequence[Rented]  # by type, at the three quantiles
 
     @property
     def case(self) -> int:
@@ -62,6 +70,40 @@ class Answer:
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
 
+    @cached_property
+    def machine_months(self) -> list[Any]:
+        """By type the months of machines that are paid: by the quarter at whose price, quarter and case."""
+        return [*self.grid.read("machine_months", OF_PAID)]
+
+    @cached_property
+    def rented_shares(self) -> list[Any]:
+        """By type, at the quantile that is bought: by quarter and machine, of the hours in which it is rented."""
+        return [one.shares(self.case) for one in self.rented]
+
+    @cached_property
+    def bound_usd(self) -> list[float]:
+        """By quarter what is ordered for it binds to the end of its term, whether used or not."""
+        ordered, months = (
+            self.supply[name][..., self.case] for name in ("ordered_instances", "quarter_instance_month_usd")
+        )
+        terms = [[MONTHS_IN_A_QUARTER * (one.buying.term or 0)] for one in self.types]
+        bound = (ordered * months * numpy.array(terms).reshape(-1, 1)).sum(axis=0)
+        for base in self.plan.base:
+            bound[base.first] += base.count * base.month_usd * MONTHS_IN_A_QUARTER * base.term
+        return [float(usd) for usd in bound]
+
+    @property
+    def bound_after_usd(self) -> float:
+        """What of that is paid after the plan's end."""
+        return sum(self.bound_usd) - self._term_spend_usd
+
+    @property
+    def _term_spend_usd(self) -> float:
+        """What orders of a term cost within the plan."""
+        has_term = [one.buying.term is not None for one in self.types]
+        of_base = float(self.supply["base_usd"][..., self.case].sum())
+        return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
+
     def left_usd(self, q: int) -> tuple[float, float]:
         """What the budget of a quarter leaves at p50 and at p90."""
         left = self.money["budget_left_usd"]
@@ -84,6 +126,70 @@ class Answer:
         """A service's part of what all quarters cost, at the price of the class that is bought."""
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
+    @cached_property
+    def mean_shares(self) -> Any:
+        """By service and quarter its mean load over that of its peak: of a profile its hours', over the burst; else as
+        its busiest hour says, and all of it where requests at once were stated."""
+        means = numpy.array(self.plan.week.mean_over_peak)
+        for s, one in enumerate(self.plan.services):
+            of = one.demand.users or one.demand.requests or one.demand.tokens
+            if of is not None and not one.demand.at_once:
+                by_hour = one.profile is not None
+                means[s] = (
+                    means[s] / of.burst_factor if by_hour else mean_over_peak(of.peak_hour_share, of.burst_factor)
+                )
+        return means
+
+    @cached_property
+    def in_use(self) -> tuple[Any, Any]:
+        """By type and quarter the share of the machines that are there whose places requests fill, on average and in
+        the busiest hour of all its services: at p50 of the demand, on what is bought."""
+        names = ("at_once", "paced_requests", "replicas_per_instance")
+        busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
+        owned, committed, gap = (
+            self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap")
+        )
+        is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
+        by_hour = (is_of[..., None] * (busy[..., None] * self.plan.week.over_peak)).sum(axis=1).max(axis=-1, initial=0)
+        there = owned + committed
+        mean = ratio((is_of * (busy * self.mean_shares)).sum(axis=1), there + self.rented_on_average, math.nan)
+        return mean, ratio(by_hour, there + gap, math.nan)
+
+    @cached_property
+    def rented_on_average(self) -> Any:
+        """By type and quarter the machines that are rented, on average over the hours; at the quantile that is
+        bought."""
+        means = [one.counts[:, self.case] @ one.weights for one in self.rented]
+        return numpy.array(means).reshape(len(self.types), len(self.plan.quarters))
+
+    @cached_property
+    def held_usd(self) -> Any:
+        """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
+        held in all hours, at the price of the class that is bought; of a mix on demand."""
+        gap, base, months = (
+            self.supply[name][..., self.case] for name in ("gap", "base_instances", "quarter_instance_month_usd")
+        )
+        return (gap + base) * months * MONTHS_IN_A_QUARTER
+
+    @cached_property
+    def saved_by_hour_usd(self) -> Any:
+        """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way."""
+        if self.plan.week.is_flat and not self.plan.base:
+            return numpy.zeros(self.held_usd.shape)
+        return self.held_usd - self.supply["bought_usd"][..., self.case]
+
+    @cached_property
+    def of_owners(self) -> dict[str | None, Any]:
+        """By owner what its services' machines cost, at the price of the class that is bought, by quarter and quantile;
+        of None what is shared: spare and idle machines, what covers late orders, and what owned and committed machines
+        cost beyond that price, or below it. All of them sum to the spend."""
+        usd = self.grid.spread("service_month_usd", OF_SERVICE) * CONSTANTS["months_in_a_quarter"]
+        owners = [service.owner or self.plan.head.owner for service in self.plan.services]
+        found: dict[str | None, Any] = {
+            owner: usd[[one == owner for one in owners]].sum(axis=0) for owner in dict.fromkeys(owners)
+        }
+        return found | {None: self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)}
+
     @property
     def largest(self) -> list[int]:
         """The services by position, the one that costs most first."""
@@ -91,5 +197,5 @@ class Answer:
 
     def set_by(self, s: int, q: int, z: int) -> str:
         """What set the replicas of a service."""
-        known = {name: float(self.services[name][s, q, z]) for name in set_by.inputs if name != "sized_by"}
-        return str(set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))
+        known = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
+        return str(needs.set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))

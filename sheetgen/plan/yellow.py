@@ -29,6 +29,8 @@ REDUNDANCY: tuple[Row, ...] = (
     ("What may be lost", "survive", SURVIVE, TEXT, "", f"{', '.join(SURVIVE.words)}."),
     ("Zones", "zones", Kind("whole", 2, 20), PLAIN, "", "Over which replicas are spread, where a zone may be lost."),
     ("Spare replicas", "replicas", Kind("whole", 0, 10**9), PLAIN, "", "More than the load takes."),
+    ("Up at once after a loss", "hot_share", SHARE, EXACT_PERCENT, "",
+     "Of the replicas that the load needs; the others start anew on spare machines that services share."),
 )  # fmt: skip
 OF_POLICY: tuple[Row, ...] = (
     ("Capacity is bought for", "plan_at", QUANTILE, TEXT, "",
@@ -36,6 +38,8 @@ OF_POLICY: tuple[Row, ...] = (
     ("Headroom", "headroom_fraction", SHARE, EXACT_PERCENT, "", "Room above the load."),
     ("Kept after the need falls", "release_after_quarters", Kind("whole", 0, 8), PLAIN, "quarters",
      "Quarters of lower need after which machines are given back."),
+    ("Both run in a move", "move_days", LEAD_DAYS, AS_IT_IS, "days",
+     "Old and new replicas, in a move to other machines; moves must save more than that."),
     ("Approval", "approval_days", DAYS, PLAIN, "days", "From the request to the order."),
 )  # fmt: skip
 OF_PRICES: tuple[Row, ...] = (
@@ -109,7 +113,7 @@ def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
     """By machine that serves a plan what an hour costs, in the class that is bought and before the discount. record:
     the plan as JSON."""
     machines = dict.fromkeys(row["instance"] for row in record["services"] if row["instance"])
-    return {name: float(record["prices"][name][plan.policy.buy]) for name in machines}
+    return {name: float(record["prices"][name][plan.policy.purchase]) for name in machines}
 
 
 def of_currency(head: Head) -> tuple[Display, str]:
@@ -207,6 +211,8 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
         place = of_demand if key == "in_flight" else (*of_demand, name)
         yield _band(section, label, f"{stem}{name}", place, band, kind, display, unit=unit)
     for name, value in numbers_of(stated).items():
+        if service.profile is not None and name == "peak_hour_share":
+            continue  # it is the profile's
         label, unit, kind, display = OF_DEMAND[name]
         yield Yellow(section, label, f"{stem}{name}", (*of_demand, name), value, kind, display, unit)
     for name, growing in growth_bands(service.growth).items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from sheetgen.formula import Formula, Quantity
 from sheetgen.units import PLAIN
@@ -100,48 +99,6 @@ class Program:
         """The table of that name."""
         tables = (*self.tables, *self.parts)
         return next(table for table in tables if isinstance(table, Table) and table.name == name)
-
-    def unreadable(self, facts: Mapping[str, Iterable[Axes]]) -> list[str]:
-        """Every input that cannot be read on the axes of its table, with the table and the formula that reads it.
-
-        facts: by name the axes of what is given.
-        """
-        known = {name: set(axes) for name, axes in facts.items()}
-        problems: list[str] = []
-
-        def reach(axis: str) -> set[str]:
-            on = next((one.on for one in self.axes if one.name == axis), ())
-            return {axis}.union(*map(reach, on))
-
-        def read(
-            table: str,
-            quantities: Iterable[Named],
-            axes: Axes,
-            rows: str | None = None,
-            under: Mapping[str, Iterable[Axes]] = MappingProxyType({}),
-        ) -> None:
-            within = {end for axis in (*axes, *((rows,) if rows else ())) for end in reach(axis)}
-            for name, formula in by_name(quantities):
-                for read in formula.inputs:
-                    if not any(within.issuperset(own) for own in (*known.get(read, ()), *under.get(read, ()))):
-                        problems.append(f"{table}: {formula.name} reads {read}, which is nowhere on {', '.join(axes)}")
-                known.setdefault(name, set()).add(axes)
-
-        for table in self.tables:
-            if isinstance(table, Table):
-                read(table.name, table.quantities, table.axes, table.rows)
-            elif isinstance(table, Repeat):
-                read(table.name, (*table.start, *table.step), table.axes, table.rows)
-            else:
-                under = {
-                    name: known.get(value, set()) if isinstance(value, str) else {()}
-                    for name, value in table.under.items()
-                }
-                for again in table.tables_of(self):
-                    read(f"{table.name} ({again.name})", again.quantities, again.axes, again.rows, under)
-                for name, quantity in table.keeps.items():
-                    known.setdefault(name, set()).update(known.get(quantity, ()))
-        return problems
 
     def again(self, name: str) -> Again:
         """The tables that are read again under that name."""

@@ -6,13 +6,11 @@ numbers that many rows share on `group`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy
 
 from sheetgen.program import quantities
 from sheetgen.program.declared import Again, Axis, Named, Program, Table, same_as
-from sheetgen.program.grid import Column, Columns, Grid
+from sheetgen.program.grid import Column, Grid
 from sheetgen.sizing import draft, kv_cache, memory, parallelism, rates, speed, verdicts
 from sheetgen.units import ENDS, TENSOR_PARALLEL_SIZES
 
@@ -199,21 +197,6 @@ def evaluate_tables(grid: Grid, last: str = "") -> None:
     names = [table.name for table in DEPLOYMENT.tables]
     n_tables = names.index(last) + 1 if last else len(names)
     grid.work_out(*DEPLOYMENT.tables[:n_tables], program=DEPLOYMENT)
-
-
-def deployment(values: Mapping[str, Column]) -> Columns:
-    """Every quantity of deployments whose facts are in `values`, numbers or columns of one length."""
-    grid = grid_of_rows(values)
-    evaluate_deployments(grid)
-    return {name: columns[-1][1] for name, columns in grid.columns.items()}
-
-
-def grid_of_rows(values: Mapping[str, Column]) -> Grid:
-    """A grid of rows that have nothing in common."""
-    lengths = [len(column) for column in values.values() if numpy.ndim(column)]
-    grid = Grid.over(row=max(lengths, default=1))
-    grid.put(ROW, values)
-    return grid
 
 
 def requests_at_rate(grid: Grid) -> Column:

@@ -510,7 +510,9 @@ UNMEASURED = {
 
 
 KERNELS = ("expert_kernels", "state_kernels", "sparse_kernels")
-OF_EVERY_SPEED = ("nvlink_gpus", "all_reduce_growth", "chunks_power", *KERNELS, "network_hop_seconds")
+OF_EVERY_SPEED = (
+    "nvlink_gpus", "all_reduce_growth", "chunks_power", *KERNELS, "least_step_seconds", "network_hop_seconds",
+)  # fmt: skip
 
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:

@@ -118,7 +118,7 @@ ENGINE: dict[str, Kind] = {
     **{
         one.column: Kind(one.kind if one.kind != "flag" else "whole", one.low, one.high)
         for one in CONSTANTS
-        if one.label
+        if one.is_shown
     },
     "max_pipeline_parallel_size": Kind("whole", 1, 64),
 }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess, RentalRecord
+from sheetgen.answer.answer_record import RATE, AllAtOnceRecord, AskingRecord, CellRecord, PayLess
 from sheetgen.answer.confidences import ABOUT
 from sheetgen.answer.pay_less import MORE, committed_usd
 from sheetgen.formula import is_text
@@ -98,11 +98,14 @@ _SERVES = template(
 _HISTORY = template(
     "[timed?kept for {kept} in GPU memory, asked again after {asked}[explained? on average: then it is read anew, or "
     "comes from a KV store]; |lost by the next question; ]read anew: "
-    "[served?[same?the same|{month}, {rent}]|nothing serves it].",
+    "[served?[same?the same machines|{month}, {rent}][paced?, [worded?first word|answer] after {first} s, {sure}]|"
+    "nothing serves it].",
     explained=q.is_explained,
     timed=is_text(q.kept),
     served=is_text(q.month),
     same=q.is_same == 1,
+    worded=q.output_tokens > 1,
+    paced=is_text(q.first),
 )
 _WITHOUT_TARGET = template("without [first?the first token's target|targets] {month}: {rent}.", first=q.is_first == 1)
 _MORE = template("at {share} {month}, {chance}: {rent}.")
@@ -295,14 +298,15 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, how long a history is kept, what
-    reading it anew means, what far fewer machines cost, the cheapest that was measured, the step between two chances,
-    what is cheaper within the near tie, what it is least sure of, the answer's machines where they are measured, which
-    target sets the price, the ways in more than their fewest words, what is known of the cheapest host, that replicas
-    share what arrives and times are averages, an empty line below the question, what each way rents, what is known of
-    people, that no host is to be named."""
+    """What an answer shows beside what it always says: so many ways to pay less, what a history gives that
+    is read anew, how long it is kept, what reading it anew means, what far fewer machines cost, the cheapest that was
+    measured, the step between two chances, what is cheaper within the near tie, what it is least sure of, the answer's
+    machines where they are measured, which target sets the price, the ways in more than their fewest words, what is
+    known of the cheapest host, that replicas share what arrives and times are averages, an empty line below the
+    question, what each way rents, what is known of people, that no host is to be named."""
 
     n_ways: int = SHOWN_WAYS
+    has_anew: bool = True
     has_kept: bool = True
     has_reread: bool = True
     has_fewer: bool = True
@@ -425,7 +429,10 @@ def _history(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str
         month=amounts_of(question.settings)(other.monthly_usd) if other else "",
         rent=rented(other) if other else "",
         is_explained=shown.has_reread,
-        is_same=int(other == RentalRecord(answer.instance, answer.n_instances, answer.monthly_usd)),
+        is_same=int(other is not None and rented(other) == rented(answer)),
+        first=f"{other.ttft_seconds:.1f}" if other and shown.has_anew else "",
+        output_tokens=cell.output_tokens,
+        sure=str(wording.sure(other.chance)) if other else "",
     )
     yield str(sentence)
 
@@ -602,12 +609,13 @@ def _longer(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _target(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What the load costs without the target that sets its price."""
-    by_first_token = cell.answer.sized_by == "ttft"
-    other = cell.without_ttft if by_first_token else cell.without_targets if cell.answer.sized_by == "tpot" else None
-    if other and cell.answer.monthly_usd >= MUCH_LESS * other.monthly_usd:
-        month = amounts_of(question.settings)(other.monthly_usd)
-        yield str(_WITHOUT_TARGET.fill(month=month, rent=rented(other), is_first=int(by_first_token)))
+    """The load's price without the first token's target, where that sets it, or without both; where it is much less."""
+    without_ttft = cell.without_ttft if cell.answer.sized_by == "ttft" else None
+    for other, is_first in ((without_ttft, 1), (cell.without_targets, 0)):
+        if other and cell.answer.monthly_usd >= MUCH_LESS * other.monthly_usd:
+            month = amounts_of(question.settings)(other.monthly_usd)
+            yield str(_WITHOUT_TARGET.fill(month=month, rent=rented(other), is_first=is_first))
+            return
 
 
 def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:

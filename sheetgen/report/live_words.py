@@ -40,16 +40,22 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "fast_enough": template("{sure} to be fast enough"),
     "margin": template(
-        f"[held?{{sure}}: {{month}} a month on {{rent}}.|Nothing is {{sure}}.] {SURE_OF.format('')}.",
+        "[as_sure?|[held?{sure}: {month} a month on {rent}. |Nothing is {sure}. ]]{sure_of}",
         held=is_text(q.month),
+        as_sure=q.is_sure == 1,
     ),
-    "measure_price": template(
-        "[advised?To measure costs|Or measure first,] {usd} once on {rent}: {test}", advised=q.is_advised == 1
+    "sure_of": template(f"{SURE_OF.format('')}."),
+    "measure": template(
+        "[advised?Measure first|Or measure first][impossible?, as nothing is {confidence:percent} sure to serve this]"
+        "[one_each?, as each machine would have one request]: {usd} once on {rent}. {test}",
+        advised=q.is_advised == 1,
+        impossible=q.is_impossible == 1,
+        one_each=q.is_one_each == 1,
     ),
     "least_sure": template("Least sure: {limit}[full? at full load].", full=q.is_full == 1),
     "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template(
-        "Memory of the [several?{n_gpus} GPUs|GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
+        "Memory of the [several?{n_gpus:grouped} GPUs|GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
     ),
     "part": template("{part}, {gib} GiB"),
     "hardware": template(
@@ -109,11 +115,28 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "requests, and its log says {pool} GiB].",
         started=is_text(q.pool),
     ),
-    "hosts": template("hosts, the cheapest first: {hosts}; prices read {day}"),
-    "host": template("{host} {month} ({precision})"),
+    "hosted": template(
+        "[any?The same requests[many? of {people} people], the cheapest host first; gives up {gives_up}. Prices "
+        "from {origin}.|No host of this model is known whose price is fresh and which reads prompts so long.]",
+        any=is_text(q.gives_up),
+        many=is_text(q.people),
+    ),
+    "host": template(
+        "{host}: {month} a month; {prompt} in, {answer} out a million tokens; precision {precision}; {day}, {source}"
+    ),
+    "host_prompt": template("{usd}[shared?, {cached} cached]", shared=is_text(q.cached)),
+    "host_precision": template(
+        "[known?{precision}|unknown][retired?, until {until}]",
+        known=is_text(q.precision),
+        retired=is_text(q.until),
+    ),
     "pages": template("{pages:grouped} {pages:page|pages}"),
     "a_page": template("A page is {tokens} tokens; counted are prompt and answer."),
-    "copied": template("Copied.[file? This page is a file: send it with the link.]", file=q.is_file == 1),
+    "copied": template(
+        "Copied.[file? The link works on this device alone, as the page is a file: send the file too, and what "
+        "follows # in the link.]",
+        file=q.is_file == 1,
+    ),
     "not_copied": template("This browser lets the page copy nothing here. The link is in the address bar."),
     "loads": template("The usual loads of {model}, $ a month"),
     "compared": template("{model}, {weights}"),

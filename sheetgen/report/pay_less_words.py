@@ -93,9 +93,12 @@ WAYS: dict[str, Way] = {
     "provider": Way(
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
         template(
-            "[less_sure?certainty|nothing], where you may rent it[cheaper_still?; {further} costs {further_usd}"
+            "[less_sure?certainty, and ][vendor?the vendor requested: test your software there|[gpu?the GPUs requested|"
+            "the providers requested: buying there must be allowed]][cheaper_still?; {further} costs {further_usd}"
             "[further_doubted?, {further_sure}]]",
             less_sure=q.is_less_sure == 1,
+            vendor=q.detail == "vendor",
+            gpu=q.detail == "gpu",
             cheaper_still=is_text(q.further),
             further_doubted=is_text(q.further_sure),
         ),

@@ -16,9 +16,9 @@ from sheetgen.formula import (
     is_blank,
     is_number,
     is_text,
-    largest,
     percent_text,
     ratio,
+    replace_text,
     round_down,
     round_nearest,
     smallest,
@@ -26,8 +26,6 @@ from sheetgen.formula import (
 )
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report.templates import Case, Template, Unless, first_of, q, template
-from sheetgen.sizing import parallelism
-from sheetgen.sizing import people as load_of_people
 
 OK, CHECK = "OK", "CHECK"
 
@@ -95,15 +93,26 @@ enough_for = template(
     "enough for {users:grouped} {users:person|people}", when=q.users >= 1, otherwise="enough for nobody"
 ).formula("enough_for", "People of a load")
 people_of_answer = template(
-    "for {users:grouped} {users:person|people}", when=both(is_number(q.users), q.users >= 1), otherwise=None
+    "for {users:grouped} {users:person|people}",
+    when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
+    otherwise=None,
 ).formula("people_of_answer", "People of the answer")
+# Where people and requests at once come from.
+people_in_numbers = template(
+    "{users:grouped} {users:person|people} × {requests_per_user_per_day} requests a day × {peak_hour_share:percent} in "
+    "the busiest hour × {burst_factor} of burst = {per_hour:grouped} an hour: "
+    "[typed?{concurrent_requests:tenths} at once on these machines|{concurrent_requests:grouped} at once with places "
+    "to spare, at {turn_seconds:whole} s each by the targets]",
+    when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
+    otherwise=None,
+    per_hour=q.users * q.requests_per_user_per_day * q.peak_hour_share * q.burst_factor,
+    typed=q.stated_users > 0,
+    turn_seconds=q.target_turn_seconds,
+).formula("people_in_numbers", "People in numbers")
 tokens_words = template("{context_words} tokens").formula("tokens_words", "Context of a row")
 weights_of_band = template(
-    "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weight_dtype}; KV cache {kv:tenths} "
-    "{small_unit} a token in {kv_dtype}"
-)
-pace_words = template("{model}, {workload}").formula(
-    "pace_words", "Model and workload", "A model and a workload in words.", "the rows of this sheet."
+    "weights {bf16:tenths} {unit} in BF16, {fp8:tenths} in FP8, here in {weights_words}; KV cache {kv:tenths} "
+    "{small_unit} a token in {kv_words}"
 )
 decision_model = template("Decision: {model}").formula("decision_model", "Model")
 
@@ -111,7 +120,14 @@ decision_model = template("Decision: {model}").formula("decision_model", "Model"
 
 RENT = "{n_instances} × {instance:type}"
 rent = template(RENT, when=is_number(q.n_instances), otherwise="{instance}")
-rent_words = rent.formula("rent_words", "What to rent")
+# In a workbook, which has the type alone: of a type that is itself a count 2 × (1x B200 SXM6).
+rent_of_type = template(
+    "{n_instances} × [counted?({instance:type})|{instance:type}]",
+    when=is_number(q.n_instances),
+    otherwise="{instance}",
+    counted=where(replace_text(q.instance, "x ", "") == q.instance, 0, 1) == 1,
+)
+rent_words = rent_of_type.formula("rent_words", "What to rent")
 why_nothing = first_of(
     (Unless(q.within_limit == 1), "over the model's {limit_words}"),
     (q.n_held > 0, TOO_SLOW),
@@ -140,9 +156,6 @@ how_sure = first_of(
 sure = template("{how_sure} sure", how_sure=how_sure)
 chance_words = template("{how_sure}", when=is_number(q.n_instances), otherwise=None, how_sure=how_sure).formula(
     "chance_words", "Sure"
-)
-sure_words = template("{sure}", when=is_number(q.n_instances), otherwise=None, sure=sure).formula(
-    "sure_words", "How sure", "How sure it is that what is rented serves the load.", "INTERFACE (certainty)."
 )
 # Why one should measure before renting, by the reasons of the record.
 _DAY_PRICED, _IS_PRICED = "[priced?, a day for {day}]", is_text(q.day)
@@ -179,28 +192,9 @@ hardware_words = template(
     "GPUs, parallel sizes and replicas of the recommended hardware.",
     "the choice on Workings.",
 )
-NEXT, NEAR_TIE = "next cheapest: ", "within the near tie: "  # the choice may pass over what is cheaper
-NO_OTHER = "no other GPU or provider"
 share = template(
     "[least?under 1%|{fraction:percent}]", least=percent_text(q.fraction) == "0%"
 )  # of what is not the same
-runner_up_words = template(
-    f"[cheaper?{NEAR_TIE}|{NEXT}]{{runner_up_type:type}} on {{runner_up_provider}}, "
-    "[same?at the same price|{share} [is_more?more|less]]",
-    when=is_number(q.dearer_by),
-    otherwise=NO_OTHER,
-    cheaper=q.dearer_by < 0,
-    same=q.dearer_by == 0,
-    is_more=q.dearer_by > 0,
-    share=share,
-    fraction=largest(q.dearer_by, -q.dearer_by),
-).formula(
-    "runner_up_words",
-    "Next cheapest in words",
-    "What is chosen with another GPU or provider, and by how much more or less it costs: the choice may pass over\n"
-    "what is cheaper for fewer machines.",
-    "the next cheapest on Workings.",
-)
 
 # Of a class that was requested and is no answer ----------------------------------------------------------------------
 
@@ -261,23 +255,6 @@ rate_or_room_words = room.saying(served=rate_served).formula(
 )
 throughput = template("{rate} tokens/s")
 throughput_band = template("{rate} tokens/s ({low}–{high})")
-speed_words = template(
-    "{tpot_ms:whole} ms a token ({tpot_low_ms:whole} to {tpot_high_ms:whole})",
-    when=is_number(q.n_instances),
-    otherwise=None,
-).formula("speed_words", "Speed in words", "Time per output token with its 80 % band.", "the columns beside.")
-ttft_words = template(
-    "first token {ttft_seconds:tenths} s, indicative; "
-    "[slow?{output_tokens_per_second:hundredths}|{output_tokens_per_second:whole}] tokens/s in all",
-    when=is_number(q.n_instances),
-    otherwise=None,
-    slow=q.output_tokens_per_second < 1,
-).formula(
-    "ttft_words",
-    "First token in words",
-    "Time to the first token, and the tokens of all requests together.",
-    "the columns beside.",
-)
 longest_fit = template(
     "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|{requests:request|requests} of "
     "{tokens} tokens {requests:fits|fit}]",
@@ -388,16 +365,19 @@ no_host_of_prompt = template("{n_hosts} {n_hosts:host serves|hosts serve} it, no
 LAYERS = q.n_full_layers + q.n_windowed_layers + q.n_mla_layers + q.n_other_layers + q.n_state_layers
 LACKS, TWICE = "facts missing:", "another row has this name"
 answerable = q.choices_state == OK
-cheapest_words = template("{rent}", when=both(answerable, is_number(q.n_instances)), otherwise=None, rent=rent).formula(
-    "cheapest_words", "Cheapest of all"
-)
-cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent).formula(
+cheapest_words = template(
+    "{rent}", when=both(answerable, is_number(q.n_instances)), otherwise=None, rent=rent_of_type
+).formula("cheapest_words", "Cheapest of all")
+cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}", rent=rent_of_type).formula(
     "cheapest_answer", "Cheapest of all, or why none"
 )
+_OF_PEOPLE = both(is_number(q.users), q.users > 0)
 decision_title = template(
-    "{model}, {load_requests:grouped} [several?requests|request] of {context_words} at once: "
+    "{model}, [people?{users:grouped} {users:person|people}, {context_words} tokens each|"
+    "{concurrent_requests:grouped} [several?requests|request] of {context_words} at once]: "
     "[served?{monthly_usd:usd} a month|{answer}]",
-    several=q.load_requests > 1,
+    people=_OF_PEOPLE,
+    several=q.concurrent_requests > 1,
     served=is_number(q.monthly_usd),
     answer=template("{instance}", when=answerable, otherwise="{choices_state}"),
 ).formula("decision_title", "The decision")
@@ -415,17 +395,21 @@ at_sure = template(
     when=answerable,
     otherwise=None,
     served=SERVED,
-    rent=rent,
+    rent=rent_of_type,
 ).formula("at_sure", "At 90%")
 at_even = template(
-    "even chance: [served?{monthly_usd:usd} on {rent}|none]", when=answerable, otherwise=None, served=SERVED, rent=rent
-).formula("at_even", "At an even chance")
-in_published = template(
-    "as published, {weight_dtype}: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    "even chance: [served?{monthly_usd:usd} on {rent}|none]",
     when=answerable,
     otherwise=None,
     served=SERVED,
-    rent=rent,
+    rent=rent_of_type,
+).formula("at_even", "At an even chance")
+in_published = template(
+    "as published, {weights_words}: [served?{monthly_usd:usd} on {rent}|nothing serves it]",
+    when=answerable,
+    otherwise=None,
+    served=SERVED,
+    rent=rent_of_type,
 ).formula("in_published", "As published")
 first_word = template(
     "first word in {ttft_seconds:tenths} s[aimed? (target {target:tenths} s)]",
@@ -441,11 +425,11 @@ pace_of_answer = template(
     ms=q.tpot_seconds * q.milliseconds_per_second,
     aimed=is_number(q.tpot_ms),
 ).formula("pace_of_answer", "Pace")
-_OF_PEOPLE = both(is_number(q.users), q.users > 0)
 asked_in_words = template(
-    "[people?{users:grouped} people who ask {requests_per_user_per_day} times a day are {requests:grouped} at once|"
-    "{requests:grouped} at once, as typed]",
-    when=answerable,
+    "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
+    "{in_flight:tenths} at once at the peak|{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
+    "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
+    when=both(answerable, SERVED),
     otherwise=None,
     people=_OF_PEOPLE,
 ).formula("asked_in_words", "What is asked")
@@ -462,13 +446,16 @@ def _steps_of(chance: Expr) -> Any:
 # What a way gives up, and how sure it is, where that is less than the answer.
 _HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
 _IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1
+_IS_OTHER = where(_HAS_CHANCES, where(_steps_of(q.chance) == _steps_of(q.base_chance), 0, 1), 0) == 1
 way_gives_up = template("{gives_up}[doubted?; {how_sure} sure]", how_sure=how_sure, doubted=_IS_DOUBTED).formula(
     "way_gives_up", "What a way gives up"
 )
 term_gives_up = template(
-    "pays after {months:tenths} months",
+    "pays after {months:tenths} months[other?; {how_sure} sure]",
     when=both(is_number(q.commits_usd), is_number(q.base_usd)),
     otherwise=None,
+    how_sure=how_sure,
+    other=_IS_OTHER,
     months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
 host_for = template(
@@ -482,7 +469,7 @@ both_high = template(
     when=answerable,
     otherwise=None,
     served=SERVED,
-    rent=rent,
+    rent=rent_of_type,
 ).formula("both_high", "Both high ends")
 
 
@@ -559,17 +546,6 @@ def _no_target(ms: Expr) -> Unless:
     return Unless(where(is_blank(ms), 1, where(is_number(ms), where(ms >= 0, 1, 0), 0)) == 1)
 
 
-def _people_without_a_target() -> Expr:
-    """Whether the load is people, and how long each request takes is not stated."""
-    ttft, tpot = (
-        parallelism.limit_seconds.function(ms, q.speed_targets, q.milliseconds_per_second, q.no_limit_seconds)
-        for ms in (q.ttft_ms, q.tpot_ms)
-    )
-    turn = load_of_people.target_turn_seconds.function(ttft, q.answer_tokens, tpot, q.no_limit_seconds)
-    is_without: Expr = where(_has_people(), where(is_number(turn), 0, 1), 0) == 1
-    return is_without
-
-
 WRONG_TARGET = "the target must be a number of milliseconds, or blank"
 choices_state = first_of(
     (Unless(q.model_known == 1), "no such model: {model}"),
@@ -586,7 +562,6 @@ choices_state = first_of(
     (_no_target(q.tpot_ms), WRONG_TARGET),
     (_no_target(q.ttft_ms), WRONG_TARGET),
     (q.answer_tokens > q.context_tokens, "the answer is longer than its context"),
-    (_people_without_a_target(), "people need both targets: how long each request takes"),
     (Unless(q.facts == LACKS), "{model}: {facts}"),
     otherwise=OK,
 ).formula(

@@ -497,12 +497,15 @@ def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
     )
 
 
+def mixed_name(model: Model, dtype: str) -> str | None:
+    """The precisions of a checkpoint that mixes two: FP4 experts, FP8 rest."""
+    known = model.checkpoint(dtype)
+    return f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else None
+
+
 def weights_name(model: Model, dtype: str) -> str:
     """A precision of a model's weights as it is said: FP8; of a checkpoint that mixes two, FP4 experts, FP8 rest."""
-    known = model.checkpoint(dtype)
-    return (
-        f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else dtype.upper()
-    )
+    return mixed_name(model, dtype) or dtype.upper()
 
 
 def weights_in(model: Model, dtype: str) -> float:

@@ -381,13 +381,20 @@ def decode_compute_seconds(
 
 @formula("Step: what does not grow with the batch", SECONDS)
 def fixed_step_seconds(
-    dense_seconds: Quantity, layer_overhead_seconds: Quantity, all_reduce_seconds: Quantity, stage_hop_seconds: Quantity
+    dense_seconds: Quantity,
+    layer_overhead_seconds: Quantity,
+    all_reduce_seconds: Quantity,
+    stage_hop_seconds: Quantity,
+    least_step_seconds: Quantity,
 ) -> Any:
-    """Seconds of a step however few requests it serves, the experts aside.
+    """Seconds of a step however few requests it serves, the experts aside; of the smallest models on the fastest GPUs
+    those of the engine's scheduler.
 
-    Source: the sum of its parts, not the largest: that halves the errors of the worst tenth.
+    Source: the sum of its parts, not the largest: that halves the errors of the worst tenth. The least: no measured
+    run has a shorter step (catalogs/speed.yaml, least_step_seconds).
     """
-    return dense_seconds + layer_overhead_seconds + all_reduce_seconds + stage_hop_seconds
+    parts = dense_seconds + layer_overhead_seconds + all_reduce_seconds + stage_hop_seconds
+    return where(parts < least_step_seconds, least_step_seconds, parts)
 
 
 @formula("Step: what each request adds", SECONDS)

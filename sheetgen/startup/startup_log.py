@@ -1,10 +1,6 @@
 """A start-up log -> what the engine is, what it was given, and what it measured, each with its line.
 
-The texts that engines print are a table: which figure, in which unit, seen in which versions. A group of a pattern is
-a figure. Groups that end in `_per_gpu` or hold `_bytes` are sizes in the pattern's unit, or in the one that the text
-names; the engines' GB are GiB (they divide by 2^30), and so is TensorRT-LLM's. `keep` says what holds where a rank
-prints a figure more than once: the first (a draft model follows), the last (a trial comes before), or the sum (one of
-several parts). "Seen" are the versions whose logs were read, not the first and last that print it.
+The texts that engines print are a table of the catalogs (startup_lines.yaml).
 """
 
 from __future__ import annotations
@@ -14,207 +10,31 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Literal
+from typing import TypeVar
 
-from sheetgen.catalog.hardware import Devices
+from sheetgen.catalog.load import Catalog
+from sheetgen.catalog.signatures import StartupFigure, StartupFile, StartupLine, compiled
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.startup.log_lines import Line, blocks_of, log_lines, open_log
 from sheetgen.startup.printed_arguments import Value, command_flags, pairs, value
 from sheetgen.units import GIB, MIB
 
-N = r"-?\d{1,12}(?:,\d{3}){0,4}(?:\.\d{1,6})?"
-_V = r"v?(\d{1,4}\.\d{1,4}(?:\.\d{1,8})?(?:(?:\.?(?:rc|post|dev|a|b))\d{1,12}){0,3})"
-UNITS = {"B": 1, "bytes": 1, "KiB": 1024, "KB": 1024, "MiB": MIB, "MB": MIB, "GiB": GIB, "Gib": GIB, "GB": GIB}
+UNITS = {
+    "none": 1,
+    "B": 1,
+    "bytes": 1,
+    "KiB": 1024,
+    "KB": 1024,
+    "MiB": MIB,
+    "MB": MIB,
+    "GiB": GIB,
+    "Gib": GIB,
+    "GB": GIB,
+}
 ENGINES = ("vllm", "sglang", "tensorrt-llm")
 MOST_RANKS = 1024  # that are kept apart
 MOST_OPENING = 10_000  # characters by which two openings of a start are kept apart
 MOST_ARGUMENT_TEXT = 50_000_000  # characters that are searched for arguments
-Keep = Literal["first", "last", "sum"]
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """One text: `word` must be in the line before `regex` is tried."""
-
-    engine: str
-    word: str
-    regex: re.Pattern[str]
-    seen: str
-    unit: int = GIB
-    keep: Keep = "last"
-
-
-def _p(engine: str, regex: str, seen: str = "", unit: int = GIB, keep: Keep = "last", word: str = "") -> Pattern:
-    """In `regex` `<name>` is a number of that name, `<V>` a version; the word is its beginning, unless given."""
-    groups = re.sub(r"(?<!P)<(\w+)>", lambda m: f"(?P<{m[1]}>{N})", regex.replace("<V>", _V))
-    beginning = re.sub(r"\\(\W)", r"\1", re.split(r"<|(?<!\\)[(\[]", regex)[0]).strip()
-    return Pattern(engine, word or beginning, re.compile(groups), seen, unit, keep)
-
-
-_vllm, _trtllm = partial(_p, "vllm"), partial(_p, "tensorrt-llm")
-_sglang = partial(_p, "sglang", keep="first")  # a draft model follows
-VLLM = (
-    _vllm(r"Loading model weights took <weights_bytes_per_gpu> G", "0.4 to 0.9"),
-    _vllm(r"Model loading took <weights_bytes_per_gpu> GiB", "0.8 to 0.31"),
-    _vllm(r"model weights take <weights_bytes_per_gpu>GiB", "0.6.5 to 0.9 (V0)"),
-    _vllm(r"non_torch_memory takes <non_torch_bytes_per_gpu>GiB", "0.6.5 to 0.9 (V0)"),
-    _vllm(r"PyTorch activation peak memory takes <activation_bytes_per_gpu>GiB", "0.6.5 to 0.9 (V0)"),
-    _vllm(r"reserved for KV Cache is <kv_pool_bytes_per_gpu>GiB", "0.6.5 to 0.9 (V0)"),
-    _vllm(r"total_gpu_memory \(<gpu_memory_bytes>GiB\)", "0.6.5 to 0.9 (V0)"),
-    _vllm(
-        r"total_gpu_memory=<gpu_memory_bytes>GiB.{0,80}?peak_torch_memory=<peak_torch_bytes_per_gpu>GiB"
-        r".{0,80}?non_torch_memory=<non_torch_bytes_per_gpu>GiB kv_cache_size=<kv_pool_bytes_per_gpu>GiB",
-        "0.6.3 to 0.6.4 (V0)",
-        word="Memory profiling results:",
-    ),
-    _vllm(r"# \w{2,6} blocks: <n_gpu_blocks>, # CPU blocks", "0.1 to 0.9 (V0)", 1, word=" blocks: "),
-    _vllm(r"Available KV cache memory: <kv_pool_bytes_per_gpu> GiB", "0.9 to 0.31"),
-    _vllm(r"reserved <kv_pool_bytes_per_gpu> GiB memory for KV Cache as specified by", "0.22 to 0.26"),
-    _vllm(r"GPU KV cache size: <kv_tokens> tokens", "0.8 to 0.31", 1),
-    _vllm(r"aximum concurrency for <tokens_per_request> tokens per request: <max_concurrency>x", "0.6 to 0.31", 1),
-    _vllm(
-        r"Free memory on device (?:\w{1,10}:\d{1,3} )?\(<free_bytes_at_start>/<gpu_memory_bytes> GiB\)", "0.9 to 0.31"
-    ),
-    _vllm(r"total capacity of <gpu_memory_bytes> GiB", "0.6 to 0.31 (torch)", keep="first"),
-    _vllm(r"<weights_bytes_per_gpu> GiB for weight,", "0.10 to 0.30", word="GiB for weight"),
-    _vllm(
-        r"<consumed_bytes_per_gpu> GiB for consumed memory \(weights", "0.27 to 0.31", word="consumed memory (weights"
-    ),
-    _vllm(r"<activation_bytes_per_gpu> GiB for peak activation", "0.10 to 0.31", word="GiB for peak activation"),
-    _vllm(r"<non_torch_bytes_per_gpu> GiB for non-torch memory", "0.10 to 0.30", word="GiB for non-torch"),
-    _vllm(r"<cuda_graph_bytes_per_gpu> GiB for CUDAGraph memory", "0.10 to 0.31", word="GiB for CUDAGraph"),
-    _vllm(r"kv cache memory in use is <kv_pool_bytes_per_gpu> (?P<unit>bytes|GiB)", "0.10 to 0.31"),
-    _vllm(r"secs, took <cuda_graph_bytes_per_gpu> GiB", "0.4 to 0.31", word="Graph capturing finished"),
-    _vllm(
-        r"CUDA graph pool memory: <cuda_graph_bytes_per_gpu> GiB \(actual\), "
-        r"<cuda_graph_estimate_bytes_per_gpu> GiB \(est",
-        "0.19 to 0.30",
-    ),
-    _vllm(r"Estimated CUDA graph memory: <cuda_graph_estimate_bytes_per_gpu> GiB", "0.18 to 0.30"),
-)
-
-SGLANG = (
-    _sglang(r"Load weight begin\. avail mem=<free_bytes_at_start> GB", "0.2 to 0.5"),
-    _sglang(r"Load weight end\..{0,400}? mem usage=<weights_bytes_per_gpu> GB", "0.4 to 0.5", word="Load weight end."),
-    _sglang(
-        r"#tokens: <pool_tokens>, K size: <k_bytes_per_gpu> GB, V size: <v_bytes_per_gpu> GB",
-        "0.4 to 0.5",
-        word="KV Cache is allocated.",
-    ),
-    _sglang(r"#tokens: <pool_tokens>, KV size: <k_bytes_per_gpu> GB", "0.4 to 0.5", word="KV Cache is allocated."),
-    _sglang(
-        r"conv_state size: <conv_state_bytes_per_gpu> ?GB, ssm_state size: <ssm_state_bytes_per_gpu> ?GB",
-        "0.5",
-        word="Mamba Cache is allocated.",
-    ),
-    _sglang(r"Memory pool end\. avail mem=<free_bytes_after_pool> GB", "0.2 to 0.5", keep="last"),
-    _sglang(
-        r"Capture [\w -]{0,40}(?:cuda|CUDA) graph end\..{0,80}? mem usage=<cuda_graph_bytes_per_gpu> GB",
-        "0.4 to 0.5",
-        keep="sum",
-        word="raph end.",
-    ),
-    _sglang(r"(?<!\w)max_total_num_tokens=<kv_tokens>(?![\d.])", "0.2 to 0.5", 1, word="max_total_num_tokens="),
-)
-
-_PROFILED = r" in memory usage profiling: "
-TENSORRT_LLM = (
-    _trtllm(r"Loaded engine size: <weights_bytes_per_gpu> MiB", "0.5 to 1.2 (engine)", MIB),
-    _trtllm(
-        r"Allocated <activation_bytes_per_gpu> (?P<unit>[GM]i?B) for execution context memory",
-        "0.11 to 1.2 (engine)",
-        word="execution context memory",
-    ),
-    _trtllm(
-        r"Allocated <runtime_buffer_bytes_per_gpu> (?P<unit>[GM]i?B) GPU memory for runtime",
-        "0.11 to 1.2 (engine)",
-        word="for runtime buffers",
-    ),
-    _trtllm(
-        r"Allocated <decoder_bytes_per_gpu> (?P<unit>[GM]i?B) GPU memory for decoder",
-        "0.11 to 1.2 (engine)",
-        word="GPU memory for decoder",
-    ),
-    _trtllm(
-        r"paged kv cache: total: <gpu_memory_bytes> GiB, available: <free_bytes_before_pool> GiB",
-        "0.11 to 1.2",
-        word="tokens in paged kv cache: total",
-    ),
-    _trtllm(
-        r"Number of blocks in KV cache primary pool: <n_gpu_blocks>",
-        "0.11 to 0.20",
-        1,
-        word="blocks in KV cache primary pool",
-    ),
-    _trtllm(r"primary blocks=<n_gpu_blocks>", "0.20 to 1.2", 1, word="Max KV cache blocks per sequence"),
-    _trtllm(
-        r"Allocated <kv_pool_bytes_per_gpu> GiB for max tokens in paged KV cache \(<kv_tokens>\)",
-        "0.11 to 1.2",
-        word="max tokens in paged KV cache",
-    ),
-    _trtllm(
-        r"\(inside torch\)" + _PROFILED + r"<weights_bytes_per_gpu> GiB",
-        "0.17 to 1.2 (PyTorch)",
-        word="loading model weights (inside torch)",
-    ),
-    _trtllm(
-        r"\(inside torch\)" + _PROFILED + r"<activation_bytes_per_gpu> GiB",
-        "0.17 to 1.2 (PyTorch)",
-        word="during inference (inside torch)",
-    ),
-    _trtllm(
-        r"Memory used outside torch[^:]{0,60}" + _PROFILED + r"<non_torch_bytes_per_gpu> GiB",
-        "0.17 to 1.2 (PyTorch)",
-        word="Memory used outside torch",
-    ),
-    _trtllm(r"device total memory <gpu_memory_bytes> GiB", "0.17 to 1.2 (PyTorch)"),
-)
-
-PATTERNS = (*VLLM, *SGLANG, *TENSORRT_LLM)
-VERSIONS = (
-    _vllm(r"vLLM API server version <V>"),
-    _vllm(r"LLM engine \(<V>", word="LLM engine (v"),
-    _vllm("█ {1,4}version <V>", word="  version "),
-    _vllm(r"vllm-openai:<V>", word="vllm-openai:v"),
-    _vllm(r"vLLM version:? <V>", word="vLLM version"),
-    _sglang(r"SGLang version:? <V>", word="SGLang version"),
-    _sglang(r"lmsysorg/sglang:<V>", word="lmsysorg/sglang:v"),
-    _trtllm(r"TensorRT[- ]LLM version: {1,4}<V>", word="LLM version:"),
-    _trtllm(r"TensorRT[- ]LLM Version: {1,4}<V>", word="LLM Version:"),
-    _trtllm(r"Engine version <V>", word="Engine version "),
-)
-# A group has the engine's own name of the argument.
-SETTINGS = (
-    _vllm(r"Using max model len <max_model_len>"),
-    _vllm(r"max_num_batched_tokens=<max_num_batched_tokens>", word="Chunked prefill is enabled"),
-    _vllm(r"GPU memory utilization is \(<gpu_memory_utilization>,"),
-    _vllm(r"x gpu_memory_utilization \(<gpu_memory_utilization>\)"),
-    _vllm(r"GiB gpu_memory_utilization=<gpu_memory_utilization>", word="kv_cache_size="),
-    _vllm(r"The current --gpu-memory-utilization=<gpu_memory_utilization>", word="is equivalent to"),
-    _vllm(r"aximum concurrency for <max_model_len> tokens per request"),
-    _vllm(r"Using (?P<kv_cache_dtype>\w{3,40}) data type to store kv cache", word="data type to store kv cache"),
-    _vllm(r"Using (?P<kv_cache_dtype>fp8) kv-cache for Glm"),  # from 0.32, where the arguments say nothing
-    _vllm(r"Using (?P<kv_cache_dtype>fp8) KV cache for GLM"),
-    _sglang(r"Using KV cache dtype: torch\.(?P<kv_cache_dtype>\w{1,30})", word="Using KV cache dtype:"),
-    _sglang(r"context_len=<context_length>", word="max_total_num_tokens="),
-    _sglang(r"max_running_requests=<max_running_requests>", word="max_total_num_tokens="),
-    _sglang(r"chunked_prefill_size=<chunked_prefill_size>", word="max_total_num_tokens="),
-    _trtllm(r"fraction is set <free_gpu_memory_fraction>"),
-    _trtllm(r"\bmax_gpu_total_bytes['\"]?[=:] {0,2}<max_gpu_total_bytes>", word="max_gpu_total_bytes"),
-    _trtllm(r"\bmax_seq_len=<max_seq_len>", word="max_num_requests="),
-    _trtllm(r"\bmax_num_tokens=<max_num_tokens>", word="max_num_requests="),
-    _trtllm(r"\bmax_batch_size=<max_batch_size>", word="max_num_requests="),
-    _trtllm(r"TRTGptModel maxBatchSize: <max_batch_size>", word="TRTGptModel max"),
-    _trtllm(r"TRTGptModel maxSequenceLen: <max_seq_len>", word="TRTGptModel max"),
-    _trtllm(r"TRTGptModel maxNumTokens: <max_num_tokens>", word="TRTGptModel max"),
-    _trtllm(r"Number of tokens per block: <tokens_per_block>"),
-    _trtllm(r"MPI size: <world_size>"),
-    _trtllm(r"TP Size: {1,40}<tp_size>", word="TP Size:"),
-    _trtllm(r"PP Size: {1,40}<pp_size>", word="PP Size:"),
-    _trtllm(r"Starting trtllm-serve for model (?P<model>\S{1,300})", word="Starting trtllm-serve for"),
-    _trtllm(r"^Model: {2,40}(?P<model>\S{1,300})$", word="Model:  "),
-)
 # vLLM forgets a comma: `chunked_prefill_enabled=False multi_step_stream_outputs=True`.
 _NO_COMMA = re.compile(r"(=(?:True|False|None)) (\w{1,60}=)")
 # (engine, word, what opens the arguments, how they are read, how far they are to be trusted)
@@ -233,9 +53,6 @@ _DUMPS: tuple[tuple[str, str, str, Callable[[str], dict[str, Value]], int], ...]
     ("vllm", "Starting to load model ", "load model ", lambda t: {"model": t.partition("...")[0].strip()}, 0),
     ("tensorrt-llm", "trtllm-serve ", "trtllm-serve ", lambda t: command_flags(t.removeprefix("serve "), "model"), 1),
 )
-STARTUP_WORDS = tuple(
-    dict.fromkeys([*(p.word for p in (*PATTERNS, *VERSIONS, *SETTINGS)), *(dump[1] for dump in _DUMPS)])
-)
 ENGINE_SAYS = 4  # a single setting, after the engine has worked it out
 OF_EACH_RANK = " with config: model="  # which each replica of one start prints of itself
 STARTS = ("non-default args:", "args: Namespace(", OF_EACH_RANK, "server_args=", "LLM version:")
@@ -251,13 +68,22 @@ class Argument:
     trust: int
 
 
-def _matches(line: Line, patterns: Iterable[Pattern]) -> Iterator[tuple[Pattern, re.Match[str]]]:
-    for pattern in patterns:
-        if pattern.word in line.text and (match := pattern.regex.search(line.text)):
-            yield pattern, match
+L = TypeVar("L", bound=StartupLine)
 
 
-def arguments_of(line: Line) -> Iterator[tuple[str, Argument]]:
+def startup_words(catalog: Catalog) -> tuple[str, ...]:
+    """What lines hold that may say something of a start."""
+    dumped = (word for _, word, *_ in _DUMPS)
+    return *catalog.file(StartupFile).words, *dumped, *catalog.devices.words
+
+
+def _matches(line: Line, known: Iterable[L]) -> Iterator[tuple[L, re.Match[str]]]:
+    for one in known:
+        if one.word in line.text and (match := compiled(one.match).search(line.text)):
+            yield one, match
+
+
+def _arguments_of(line: Line, settings: Iterable[StartupLine]) -> Iterator[tuple[str, Argument]]:
     """Every argument that a line states, each with the engine whose it is."""
     for engine, word, opening, read, trust in _DUMPS:
         if word in line.text:
@@ -265,9 +91,9 @@ def arguments_of(line: Line) -> Iterator[tuple[str, Argument]]:
             for name, given in found.items():
                 yield engine, Argument(name, given, line.number, trust)
             break
-    for pattern, match in _matches(line, SETTINGS):
+    for setting, match in _matches(line, settings):
         for name, stated in match.groupdict().items():
-            yield pattern.engine, Argument(name, value(stated.replace(",", "")), line.number, ENGINE_SAYS)
+            yield setting.engine, Argument(name, value(stated.replace(",", "")), line.number, ENGINE_SAYS)
 
 
 @dataclass(frozen=True)
@@ -281,14 +107,14 @@ class Figure:
     text: str
 
 
-def figures_of(line: Line) -> Iterator[tuple[Pattern, Figure]]:
-    for pattern, match in _matches(line, PATTERNS):
+def _figures_of(line: Line, figures: Iterable[StartupFigure]) -> Iterator[tuple[StartupFigure, Figure]]:
+    for printed, match in _matches(line, figures):
         groups = match.groupdict()
-        unit = UNITS[groups.pop("unit")] if "unit" in groups else pattern.unit
+        unit = UNITS.get(groups.pop("unit", printed.unit), 1)
         text = str(shown(line.text[max(0, match.start() - 60) :], 300))
         for name, given in groups.items():
             number = float(given.replace(",", "")) * (unit if "bytes" in name else 1)
-            yield pattern, Figure(name, number, line.rank, line.number, text)
+            yield printed, Figure(name, number, line.rank, line.number, text)
 
 
 @dataclass
@@ -350,11 +176,11 @@ class Starts:
         self.current = StartupLog(self.current.engine, self.current.version, {}, {}, line_number=line_number)
 
 
-def read_log(name: str, devices: Devices) -> StartupLog:
+def read_log(name: str, catalog: Catalog) -> StartupLog:
     """The start-up log in the file `name` (`-`: stdin). Raises ScenarioError where it is none."""
     called = "stdin" if name == "-" else shown(name, 200)
     with open_log(name) as stream:
-        log = read_lines(log_lines(blocks_of(stream), (*STARTUP_WORDS, *devices.words)), devices)
+        log = read_lines(log_lines(blocks_of(stream), startup_words(catalog)), catalog)
     if log is None:
         raise ScenarioError(
             f"{called}: no line of a start of vLLM, SGLang or TensorRT-LLM was found. Give the log from the engine's"
@@ -363,11 +189,12 @@ def read_log(name: str, devices: Devices) -> StartupLog:
     return log
 
 
-def read_lines(lines: Iterable[Line], devices: Devices, n_runs: Callable[[], int] = lambda: 1) -> StartupLog | None:
+def read_lines(lines: Iterable[Line], catalog: Catalog, n_runs: Callable[[], int] = lambda: 1) -> StartupLog | None:
     """The last start of the engine that says most in `lines`; None where no engine says anything.
 
     `n_runs` says how many runs have begun so far, where who reads along sees an engine end.
     """
+    known_lines, devices = catalog.file(StartupFile), catalog.devices
     votes: Counter[str] = Counter()
     starts = {engine: Starts(StartupLog(engine, None, {}, {})) for engine in ENGINES}
     gpu: tuple[str, str, int] | None = None
@@ -379,18 +206,18 @@ def read_lines(lines: Iterable[Line], devices: Devices, n_runs: Callable[[], int
                 known.begin(line.number)
         if searched < MOST_ARGUMENT_TEXT:
             searched += len(line.text)
-            arguments = tuple(arguments_of(line))
+            arguments = tuple(_arguments_of(line, known_lines.settings))
             for engine in {engine for engine, given in arguments if given.trust > 1}:
                 starts[engine].open(line)
             for engine, given in arguments:
                 starts[engine].current.argument(given)
                 votes[engine] += 1
-        for pattern, match in itertools.islice(_matches(line, VERSIONS), 1):
-            starts[pattern.engine].current.version = match[1]
-            votes[pattern.engine] += 1
-        for pattern, figure in figures_of(line):
-            starts[pattern.engine].current.put(figure, pattern.keep)
-            votes[pattern.engine] += 3
+        for one, match in itertools.islice(_matches(line, known_lines.versions), 1):
+            starts[one.engine].current.version = match[1]
+            votes[one.engine] += 1
+        for printed, figure in _figures_of(line, known_lines.figures):
+            starts[printed.engine].current.put(figure, printed.keep)
+            votes[printed.engine] += 3
         if gpu is None and (device := devices.find(line.text)) is not None:
             gpu = (*device, line.number)
     if not votes:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.errors import MissingLibraryError, PageError, SheetgenError
+from sheetgen.shipped import shipped_folder
 
 if TYPE_CHECKING:
     from sheetgen.brand import Brand
@@ -57,12 +58,8 @@ DEFAULT_OF_PLAN = "json"
 
 
 def templates_folder() -> Path:
-    """`templates/` of the repository, or the copy that an installed package carries."""
-    package = Path(__file__).resolve().parent.parent
-    for candidate in (package.parent / "templates", package / "_data" / "templates"):
-        if candidate.is_dir():
-            return candidate
-    raise SheetgenError(f"no templates found beside {package} or in it. Reinstall sheetgen.")
+    """The shipped templates."""
+    return shipped_folder("templates")
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ function showStepList(record) {
   $("steps").replaceChildren(...itemsOf(words));
 }
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [640, 230, 76, 30, 14, 12]; // of the curve, and of what is around it
+const [HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [230, 60, 26, 14, 12]; // of the curve, and of what is around it
+const NARROW = 500; // a curve whose last mark stands without its unit
 const moneyMark = (amount) => FACTS.currency.prefix + amount.toLocaleString("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
 // The distance of rules: 1, 2 or 5 of a power of ten, so that there are at most five.
@@ -60,20 +61,22 @@ function distanceOfRules(most) {
 // Months by the load, a step where they change, nothing where nothing carries it; a dot where the answer is.
 function curveOf(month, amount, points, unit, amountText) {
   const { rate } = FACTS.currency,
-    most = points.at(-1).amount;
+    most = points.at(-1).amount,
+    width = $("curve").clientWidth; // so that a text has its size on every screen
   const dearest = rate * Math.max(month, ...points.map(({ monthly_usd }) => monthly_usd ?? 0));
   const rule = distanceOfRules(dearest),
     top = Math.ceil(dearest / rule) * rule;
-  const x = (of) => LEFT + (of / most) * (WIDTH - LEFT - RIGHT),
+  const x = (of) => LEFT + (of / most) * (width - LEFT - RIGHT),
     y = (money) => HEIGHT - BOTTOM - (money / top) * (HEIGHT - BOTTOM - TOP);
-  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": $("steps_words").textContent, class: "curve" });
+  const svg = drawn("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": $("steps_words").textContent, class: "curve" });
   for (let money = 0; money <= top * 1.001; money += rule) {
-    svg.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(money), y2: y(money), class: "rule" }));
+    svg.append(drawn("line", { x1: LEFT, x2: width - RIGHT, y1: y(money), y2: y(money), class: "rule" }));
     svg.append(drawn("text", { x: LEFT - 8, y: y(money) + 5, "text-anchor": "end" }, moneyMark(money)));
   }
-  for (const part of [1, 2, 3, 4]) {
-    const text = amountText((most * part) / 4) + (part === 4 ? ` ${unit}` : "");
-    if (part !== 3) svg.append(drawn("text", { x: x((most * part) / 4), y: HEIGHT - 6, "text-anchor": part === 4 ? "end" : "middle" }, text));
+  const isTight = x(most / 4) - LEFT < 8 * amountText(most / 2).length; // by the width of a digit
+  for (const part of isTight ? [1, 4] : [1, 2, 4]) {
+    const text = amountText((most * part) / 4) + (part === 4 && width > NARROW ? ` ${unit}` : "");
+    svg.append(drawn("text", { x: x((most * part) / 4), y: HEIGHT - 6, "text-anchor": part === 4 ? "end" : "middle" }, text));
   }
   let [from, isDrawn, path] = [0, false, ""];
   for (const { amount: up, monthly_usd } of points) {
@@ -92,14 +95,34 @@ function showEngineers({ record, words }) {
   $("parts_words").textContent = words.memory.map((part) => part.words).join("; ");
   $("loads_words").textContent = say("loads", { model: record.question.model.name });
   const sources = FACTS.sources.map(([text, url]) => {
-    const item = element("li", url ? "" : text);
-    if (url) item.append(element("a", text, { href: url, rel: "noreferrer" }));
+    const item = element("li");
+    item.append(url ? linkTo(url, text) : text);
     return item;
   });
   $("sources").replaceChildren(...itemsOf([priceWords(record), FACTS.sources_of_models[record.question.model.source]]), ...sources);
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
 }
+
+// The hosts of the model, each with its price a token and where that was read.
+function showHosts(record) {
+  const hosts = hostsTold(record);
+  $("hosted_words").textContent = hostedWords(record);
+  $("hosts_table").hidden = !hosts.length;
+  $("hosts_head").replaceChildren(headOf(HOST_HEADS));
+  $("hosts").replaceChildren(
+    ...hosts.map((host) => {
+      const { source, ...cells } = hostWords(host),
+        row = rowOf([...Object.values(cells), ""], HOST_HEADS);
+      row.lastChild.append(linkTo(source));
+      return row;
+    }),
+  );
+}
+
+// An address as a link that is called by its place; any other text as it is.
+const linkTo = (text, name = ADDRESS.test(text) ? new URL(text).hostname : text) =>
+  ADDRESS.test(text) ? element("a", name, { href: text, rel: "noreferrer" }) : name;
 
 function showLoads(record) {
   const cell = (one) => (one ? `${dollars(one.monthly_usd)}: ${rentWords(one)}` : FACTS.verdicts.none);
@@ -132,11 +155,11 @@ function derivedStep(name, valueOf) {
   const step = stepOf(name, valueOf),
     box = element("div", "", { class: "step_of" });
   if (!EXPLAINED[name]) {
-    box.append(element("p", givenWords(name, step.value)));
+    box.append(element("p", givenWords(name, step.measured)));
     return box;
   }
   box.append(element("p", `${step.label}: ${step.summary}`));
-  for (const text of [step.text && `${name} = ${step.text}`, step.text && `= ${step.withValues}`, `= ${step.value}`].filter(Boolean)) {
+  for (const text of [step.text && `${name} = ${step.text}`, step.text && `= ${step.withValues}`, `= ${step.measured}`].filter(Boolean)) {
     const line = element("p");
     line.append(element("code", text));
     box.append(line);
@@ -211,14 +234,14 @@ function addCompared() {
 function showBeside(now) {
   now.compared = comparedWith(now.texts);
   $("about").textContent = aboutWords(now.record, now.ways);
-  $("measure_price").textContent = measurePriceWords(now.record);
+  showHosts(now.record);
   showSteps(now.record);
   showEngineers(now);
   showCompared(now);
 }
 
 // The request for approval, as it is printed.
-function showRequest({ record, words, ways, compared }) {
+function showRequest({ record, ways, compared }) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, machine, facts }) => {
     const box = element("div", "", { class: "option" });
@@ -233,8 +256,10 @@ function showRequest({ record, words, ways, compared }) {
   $("request_day").textContent = say("for_approval", { day: FACTS.as_of, asked: askedWords(record) });
   $("request_sentence").textContent = `${request.sentence}.`;
   $("request_options").replaceChildren(...options);
-  $("request_margin").textContent = words.margin;
+  $("request_sure_of").textContent = request.sure_of;
   $("request_ways").replaceChildren(...itemsOf(paid));
+  $("request_hosts").replaceChildren(...itemsOf(hostsTold(record).map(hostWords).map((host) => say("host", { ...host, source: host.source.replace(/^https?:\/\//, "") }))));
+  $("request_hosts_part").hidden = !hostsTold(record).length;
   $("request_serves").replaceChildren(...itemsOf(request.serves));
   $("request_risks").replaceChildren(...itemsOf(request.risks));
   $("request_compared_part").hidden = !compared.length;
@@ -248,22 +273,32 @@ function showRequest({ record, words, ways, compared }) {
 
 // Buttons ---------------------------------------------------------------------------------------------------------------
 
-async function take(text, isLink = false) {
+// Below the button that was pressed what came of it, where the reader looks.
+function tell(button, text, isAlarm = false) {
+  const place = $("taken");
+  button.after(place);
+  place.textContent = text;
+  place.classList.toggle("alarm", isAlarm);
+  place.scrollIntoView({ block: "nearest" });
+}
+
+async function take(button, text, isLink = false) {
+  const isFile = isLink && location.protocol === "file:";
   try {
     await navigator.clipboard.writeText(text);
-    $("taken").textContent = say("copied", { is_file: Number(isLink && location.protocol === "file:") });
+    tell(button, say("copied", { is_file: Number(isFile) }), isFile);
   } catch {
-    $("taken").textContent = say("not_copied", {});
+    tell(button, say("not_copied", {}), true);
   }
 }
 
 const linkOf = () => location.href.replace(/#.*/, "") + addressOf(shown.texts);
 function whenPressed(id, act) {
-  $(id).addEventListener("click", act);
+  $(id).addEventListener("click", () => act($(id)));
 }
-whenPressed("copy", () => take(linkOf(), true));
-whenPressed("copy_start", () => take($("start").textContent));
-whenPressed("copy_markdown", () => take(asMarkdown(shown.record, shown.words, shown.ways, linkOf(), shown.compared)));
+whenPressed("copy", (button) => take(button, linkOf(), true));
+whenPressed("copy_start", (button) => take(button, $("start").textContent));
+whenPressed("copy_markdown", (button) => take(button, asMarkdown(shown.record, shown.ways, linkOf(), shown.compared)));
 whenPressed("csv", () => {
   const file = new Blob([asCsv(shown.record, shown.ways, linkOf(), shown.compared)], { type: "text/csv" });
   element("a", "", { href: URL.createObjectURL(file), download: `${shown.record.model}.csv` }).click();

@@ -11,6 +11,7 @@ const OPTIONAL = [...OFF, "context_tokens", "history_hit_fraction"]; // which fo
 const PLACES = [
   "month",
   "a_month",
+  "certainty",
   "rent",
   "year",
   "load_words",
@@ -237,7 +238,7 @@ function show(words) {
   for (const place of PLACES) $(place).textContent = words[place] ?? "";
   $("figure").classList.toggle("none", !words.rent);
   $("rest").hidden = !words.rent;
-  for (const button of document.querySelectorAll(".answer .how")) button.hidden = !words.rent;
+  for (const button of document.querySelectorAll(".beneath .how")) button.hidden = !words.rent;
   if (!words.rent) return;
   $("chance").style.width = `${100 * words.chance}%`;
   $("memory").replaceChildren(...words.memory.map(({ part, words: text }) => element("li", text, { class: part })));
@@ -270,7 +271,7 @@ function letTake(isValid) {
 function refused(error) {
   showProblem(error.beside, error.of);
   $("message").textContent = (shown ? `${say("stale", {})} ` : "") + error.message;
-  for (const part of document.querySelectorAll(".answer, .rest")) part.classList.toggle("stale", shown !== null);
+  for (const part of document.querySelectorAll(".answer, .beneath, .rest")) part.classList.toggle("stale", shown !== null);
   letTake(false);
   if (!shown) show({});
   document.documentElement.dataset.complete = "refused";
@@ -285,7 +286,6 @@ function showWays(record) {
         head = element("th", what, { scope: "row" });
       const rented = way.instance ? `${rentWords(way)}, ${providerOf(way.instance)}; ` : "";
       head.append(element("small", `${rented}gives up ${gives_up}`));
-      if (way.hosts) head.append(element("small", hostsWords(way)));
       row.append(head, element("td", dollars(way.monthly_usd)));
       return row;
     }),
@@ -377,6 +377,7 @@ function readAddress() {
 // A field that finds a model by any parts of its names ---------------------------------------------------------------
 
 const MOST_LISTED = 60;
+const PRESS = 200; // milliseconds
 
 // The model that a text means: the one called so, or the only one whose names have its parts; null where several have.
 function oneModel(text) {
@@ -455,9 +456,10 @@ function modelField(field, list, taken) {
     take(option.dataset.model);
     if (field.form) taken();
   });
+  // The list stays while a press lasts: what is below it would move away under the finger.
   field.addEventListener("blur", () => {
     takeTyped();
-    close();
+    setTimeout(() => document.activeElement !== field && close(), PRESS);
     if (field.form) changed();
   });
 }

@@ -17,8 +17,8 @@ from workbook_cells import values
 
 from sheetgen.answer.recording import record_of
 from sheetgen.answer.solve import solve
-from sheetgen.api import answered
-from sheetgen.book.decision_choices import decision, requests_of_choice
+from sheetgen.api import answered, recommend
+from sheetgen.book.decision_choices import decision
 from sheetgen.question.sheet_question import Load, Question, ask
 from sheetgen.report.wording import sure
 from sheetgen.units import COMMITTED, PLAIN_LAYOUTS
@@ -54,17 +54,11 @@ def picks(rng: random.Random) -> dict[str, Any]:
     }
 
 
-def requests_of(question: Question, picked: Mapping[str, Any]) -> int:
-    """Requests at once of what is asked: those stated, or of people by Little's law at the targets."""
-    if not picked["users"]:
-        return int(picked["concurrent_requests"])
+def per_second(question: Question, picked: Mapping[str, Any]) -> float:
+    """Requests a second of the people that are asked for; 0 of requests at once."""
     settings = question.settings
-    per_hour = picked["users"] * picked["requests_per_user_per_day"] * settings.peak_hour_share * settings.burst_factor
-    off = 1e6 * 1000  # what a target that is off lasts
-    ttft, tpot = (picked[f"{figure}_ms"] or off for figure in ("ttft", "tpot"))
-    seconds = (ttft + (picked["answer_tokens"] - 1) * tpot) / 1000
-    mean = per_hour / 3600 * seconds
-    return max(1, -int(-(mean + 1.7417 * mean**0.5) // 1))
+    a_day = (picked["users"] or 0) * picked["requests_per_user_per_day"]
+    return float(a_day * settings.peak_hour_share / 3600 * settings.burst_factor)
 
 
 def asked(picked: Mapping[str, Any]) -> Question:
@@ -73,7 +67,8 @@ def asked(picked: Mapping[str, Any]) -> Question:
     model = next(m for m in decision(solve(own)).models if m.name == picked["model"])
     names = ("weight_dtype", "kv_cache_dtype", "purchase", "confidence")
     question = ask(books.catalog(), {**OPTIONS, "models": model.id, **{name: str(picked[name]) for name in names}})
-    requests = requests_of(question, picked)
+    rate = per_second(question, picked)
+    requests = 0 if rate else int(picked["concurrent_requests"])
     context, answer = picked["context_tokens"], picked["answer_tokens"]
     workload = question.workloads[0].model_copy(
         update={
@@ -88,8 +83,8 @@ def asked(picked: Mapping[str, Any]) -> Question:
     return replace(
         question,
         workloads=(workload,),
-        tiers=(requests,),
-        loads=(Load(0, 0, 0, context, context - answer, requests, over),),
+        tiers=(None if rate else requests,),
+        loads=(Load(0, 0, 0, context, context - answer, requests, over, rate, picked["users"]),),
         headline=(0, 0),
         candidates=tuple(
             replace(one, tries_ranks=one.tries_ranks and has_ranks)
@@ -102,8 +97,6 @@ def asked(picked: Mapping[str, Any]) -> Question:
 @pytest.mark.parametrize("seed", range(N_CHOICES))
 def test_random_choices_give_what_solve_gives(book: Path, seed: int) -> None:
     picked = picks(random.Random(seed))
-    if picked["users"] and None in (picked["tpot_ms"], picked["ttft_ms"]):
-        picked["users"] = None  # of people without a target nobody knows how long they take
     question = asked(picked)
     cell = record_of(solve(question)).cells[0] if question.candidates else None
     found = values_after(book, {f"in_decision_{name}": value for name, value in picked.items()})
@@ -164,18 +157,57 @@ def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: M
     assert ends == pytest.approx([move.low_usd, move.high_usd], rel=1e-9)
 
 
-def test_it_opens_with_the_people_of_the_request_and_counts_requests_at_once_without_them(book: Path) -> None:
+def test_it_opens_with_the_load_of_the_headline_beside_which_people_count_first(book: Path) -> None:
     built = values_after(book, {})
-    assert (built["in_decision_users"], built["in_decision_concurrent_requests"]) == (460, 32)
+    assert (built["in_decision_users"], built["in_decision_concurrent_requests"]) == (None, 32)
+    cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
+    assert built["rec_decision_monthly_usd"] == pytest.approx(cell.answer.monthly_usd, rel=1e-9)
+    assert f"{cell.users:,.0f} people" in str(built["Decision", "D15"])
+    found = values_after(book, {"in_decision_users": 460})
     answer = [name for name in built if str(name).startswith(("rec_decision", "rec_case"))]
     for change in ({"concurrent_requests": None}, {"concurrent_requests": 200}):
-        found = values_after(book, {f"in_decision_{name}": value for name, value in change.items()})
-        assert {name: found[name] for name in answer} == {name: built[name] for name in answer}, change
-    alone = {"in_decision_users": None, "in_decision_requests_per_user_per_day": None}
-    found = values_after(book, alone)
-    assert {name: found[name] for name in answer} == {name: built[name] for name in answer}
-    beside, alone_label = (str(shown["Decision", "A8"]) for shown in (built, found))
-    assert "not used" in beside and "not used" not in alone_label, "beside people the requests at once do not count"
+        beside = values_after(book, {"in_decision_users": 460, **{f"in_decision_{n}": v for n, v in change.items()}})
+        assert {name: beside[name] for name in answer} == {name: found[name] for name in answer}, change
+    asks_not = values_after(book, {"in_decision_requests_per_user_per_day": None})
+    assert {name: asks_not[name] for name in answer} == {name: built[name] for name in answer}
+    labels = (str(shown["Decision", "A8"]) for shown in (found, built))
+    assert ["not used" in label for label in labels] == [True, False], "beside people the requests do not count"
+
+
+@pytest.mark.parametrize(("users", "context_tokens"), [(460, 32_768), (920, 32_768), (9000, 16_384)])
+def test_people_are_answered_as_recommend_answers_them(book: Path, users: int, context_tokens: int) -> None:
+    """At the hardware's own speed: 460 people at 32k on Llama 3.1 70B are $46,206 a month among all machines, not the
+    $61,145 of requests that take as long as their targets allow."""
+    cell = recommend(model="70b", context=context_tokens, users=users, instances=books.INSTANCES, as_of=books.AS_OF)
+    question = {"model": "Llama 3.1 70B", "users": users, "context_tokens": context_tokens}
+    found = values_after(book, {f"in_decision_{name}": value for name, value in question.items()})
+    assert (found["rec_decision_instance"], found["rec_decision_n_instances"]) == (
+        cell["instance"],
+        cell["n_instances"],
+    )
+    assert found["rec_decision_monthly_usd"] == pytest.approx(cell["monthly_usd"], rel=1e-9)
+    assert found["rec_decision_chance"] == pytest.approx(cell["chance"], abs=1e-9)
+    load, context = (
+        [found[f"rec_case_{name}_{end}_monthly_usd"] for end in ("low", "high")] for name in ("users", "context")
+    )
+    by_input = {move["input"]: [move["low_usd"], move["high_usd"]] for move in cell["moves"]}
+    assert load == pytest.approx(by_input["requests_per_second"], rel=1e-9)
+    assert context == pytest.approx(by_input["context_tokens"], rel=1e-9)
+    terms = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"E{r}")) for r in range(40, 80)}
+    for purchase, label in zip(COMMITTED, ("1 yr term", "3 yr term"), strict=True):
+        term = cell["by_purchase"][purchase]
+        if term is not None and term["monthly_usd"] < 0.98 * cell["monthly_usd"]:
+            assert terms[label] == pytest.approx(term["monthly_usd"], rel=1e-9)
+
+
+def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Path) -> None:
+    """460 people at 32k on Llama 3.1 8B: on demand 80% sure, on nine smaller machines of a term 70%."""
+    cell = recommend(model="8b", context="32k", users=460, instances=books.INSTANCES, as_of=books.AS_OF)
+    term = next(way for way in cell["pay_less"] if way["kind"] == "term")
+    assert sure(term["chance"]) != sure(cell["chance"])
+    found = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
+    gives_up = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"G{r}")) for r in range(40, 80)}
+    assert str(gives_up["3 yr term"]).endswith(f"; {sure(term['chance'])}")
 
 
 def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_path: Path) -> None:
@@ -216,14 +248,8 @@ def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:
     label, usd = host()
     cell = record_of(solve(ask(books.catalog(), OPTIONS))).headline_cells[0]
     assert "460 people" in label and usd == pytest.approx(cell.hosted[0].monthly_usd, rel=1e-9)
-    assert host(users=None) == (label, pytest.approx(usd, rel=1e-9))
+    assert host(users=460) == (label, pytest.approx(usd, rel=1e-9))
     assert host(users=920)[1] == pytest.approx(2 * usd, rel=1e-9)
-
-
-def test_people_are_so_many_at_once_as_their_targets_allow() -> None:
-    """460 people who ask 20 times a day are 32 at once: what the first sheet says of RAG."""
-    given = (460, 20, 0.12, 1.3, 3600, 7.144 + 1023 * 0.05, 1.7417, 1)
-    assert requests_of_choice.function(*given) == 32
 
 
 def test_every_cell_is_worked_out(book: Path, tmp_path: Path) -> None:

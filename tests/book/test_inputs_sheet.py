@@ -16,9 +16,13 @@ from recalculation import edit, values_after
 from sheetgen import size
 from sheetgen.answer.solution import headline_rows
 from sheetgen.answer.solve import solve
-from sheetgen.question.inputs import CONTEXT, LOAD, MONEY, PRECISION, RARE, TARGETS
+from sheetgen.catalog import engines
+from sheetgen.catalog.engines import CONSTANTS
+from sheetgen.question.inputs import CONTEXT, INPUTS, LOAD, MONEY, PRECISION, RARE, TARGETS, WORDS
 from sheetgen.question.sheet_question import ask
 from sheetgen.readback.pulled import pull
+from sheetgen.shipped import words_in
+from sheetgen.units import DTYPES, PURCHASES
 
 SMALL = {**books.SMALL, "models": "8b,gemma-3-27b", "workloads": "chat", "tiers": "1,32", "headline": "chat:32"}
 
@@ -31,6 +35,27 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sheet(path: Path) -> Any:
     return books.opened(path)["Inputs"]
+
+
+def test_every_input_has_its_words_and_no_word_is_of_another() -> None:
+    """An option its help, a row its label; what may be chosen is named."""
+    said = words_in(WORDS)
+    assert {one.name for one in INPUTS if one.option or one.row} >= said.keys()
+    for one in INPUTS:
+        assert not one.option or one.option.help.endswith("."), one.name
+        assert not one.row or one.row.label, one.name
+        of = {"help", "in_size", "hint"} if one.option else set()
+        of |= {"label", "title", "unit", "note", "about"} if one.row else set()
+        assert of >= said.get(one.name, {}).keys(), one.name
+    assert all(purchase in said["purchase"]["help"] for purchase in PURCHASES)
+    assert all(re.search(rf"\b{dtype}\b", said["weight_dtype"]["help"]) for dtype in DTYPES)
+
+
+def test_every_constant_that_is_shown_has_its_words() -> None:
+    shown = {one.column: one for one in CONSTANTS if one.is_shown}
+    assert words_in(engines.WORDS).keys() == shown.keys()
+    assert all(one.label for one in shown.values())
+    assert all(words.keys() <= {"label", "unit", "note"} for words in words_in(engines.WORDS).values())
 
 
 @pytest.mark.long
@@ -131,10 +156,11 @@ def test_a_factor_that_was_measured_narrows_the_band_as_size_does(path: Path) ->
     """The workbook, the answer and `size` have the band of runs that one point set right."""
     solved = solve(ask(books.catalog(), {**SMALL, "speed_factor": "0.9"}))
     row = headline_rows(solved)[0]
-    place = f"{books.Sheets(path).columns['Workings', 'Speed in words']}{books.HEAD + 1 + row}"
-    found, choice = values_after(path, {"in_speed_factor": 0.9})["Workings", place], solved.choices[row]
+    sheets, choice = books.Sheets(path), solved.choices[row]
+    shown = values_after(path, {"in_speed_factor": 0.9})
+    found = [shown[sheets.at("Workings", books.HEAD + 1 + row, f"tpot{end} ms")] for end in ("", " low", " high")]
     low, high = (1000 * seconds for seconds in choice.bands[0])
-    assert found == f"{1000 * choice.tpot_seconds:.0f} ms a token ({low:.0f} to {high:.0f})"
+    assert found == pytest.approx([1000 * choice.tpot_seconds, low, high], rel=1e-9)
     alone = size(model="8b", gpu="l40s", speed_factor=0.9), size(model="8b", gpu="l40s")
     ends = [[one[f"tpot_seconds_{end}"] / one["tpot_seconds"] for end in ("low", "high")] for one in alone]
     assert [low, high] == pytest.approx([1000 * choice.tpot_seconds * end for end in ends[0]])

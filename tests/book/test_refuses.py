@@ -77,14 +77,12 @@ def test_an_answer_longer_than_its_context_turns_the_light_off(book: Path) -> No
         ("context_tokens", "16k", "the context must be a whole number from 1"),
         ("answer_tokens", -5, "the answer must be a whole number from 0"),
         ("tpot_ms", "fast", "the target must be a number of milliseconds, or blank"),
-        ("users", 200, "people need both targets: how long each request takes"),
         ("requests_per_user_per_day", None, "the questions a day of each must be a number above 0"),
     ],
 )
 def test_a_name_of_no_list_gives_words_and_no_numbers(book: Path, choice: str, typed: Any, said: str) -> None:
     beside: dict[str, dict[str, Any]] = {
-        "users": {"in_decision_tpot_ms": None},
-        "concurrent_requests": {"in_decision_users": None},  # which count before requests at once
+        "requests_per_user_per_day": {"in_decision_users": 460},
     }
     blank = beside.get(choice, {})
     found = _after(book, {f"in_decision_{choice}": typed, **blank})

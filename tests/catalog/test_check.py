@@ -64,6 +64,12 @@ def test_a_small_catalog_is_sound(small: Path) -> None:
         ),
         (
             MODEL,
+            "- hf_id: RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic",
+            "- hf_id: meta-llama/Llama-3.1-8B-Instruct",
+            f"{MODEL}:24: weight_dtype is bf16, but meta-llama/Llama-3.1-8B-Instruct is stored in fp8",
+        ),
+        (
+            MODEL,
             "n_layers: 32\n",
             "n_layers: 33\n",
             f"{MODEL}:16: n_layers is 33, but the attention groups have 32",

@@ -15,7 +15,7 @@ from click.testing import Result
 from sheetgen.catalog import Catalog, default_folder
 from sheetgen.catalog.check import faults_of
 from sheetgen.catalog.prices import list_files
-from sheetgen.catalog.prices.offers import FORMATS
+from sheetgen.catalog.prices.known_columns import FORMATS
 
 Run = Callable[..., Result]
 LISTS = Path(__file__).parents[1] / "data" / "prices"

@@ -20,7 +20,7 @@ WRITTEN = Path(__file__).parent / "written.txt"
 QUIET = Path(__file__).parent / "quiet.txt"
 PROJECT = Path(__file__).parents[2]
 STARTS = PROJECT / "tests" / "startup" / "logs"
-DEVICES = Catalog().devices
+CATALOG = Catalog()
 
 
 @dataclass(frozen=True)
@@ -126,4 +126,4 @@ def signatures() -> tuple[Signature, ...]:
 
 
 def verdict_on(path: Path, rules: tuple[Signature, ...] | None = None) -> Verdict:
-    return verdict_of(read(str(path), signatures() if rules is None else rules, DEVICES))
+    return verdict_of(read(str(path), signatures() if rules is None else rules, CATALOG))

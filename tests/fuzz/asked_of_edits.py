@@ -31,7 +31,7 @@ NEWER = tuple(
     if one.row and one.asked_as == one.name and not one.words and one.name not in OPTIONS
 )
 # Cells that a sheet built anew would fill otherwise: they are said as they stand, edited or not.
-AS_THEY_STAND = ("decision_", "case_", "speed_pace", "speed_requests", "output_", "money_model")
+AS_THEY_STAND = ("decision_", "case_", "output_", "money_model")
 FOLLOW = ("decision_tpot_ms", "decision_ttft_ms")  # the tokens, until somebody types over them
 
 

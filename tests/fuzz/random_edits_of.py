@@ -197,10 +197,10 @@ def targets(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tu
 
 
 def picks(rng: random.Random, yellow: Yellow, catalog: Catalog) -> Iterator[tuple[Key, Any]]:
-    """All choices of Decision and of Speed."""
+    """All choices of Decision."""
     for key, spot in yellow.spots.items():
         name = str(key[1])
-        if key[0] == "inputs" and (name.startswith(("decision_", "speed_pace", "speed_requests"))):
+        if key[0] == "inputs" and name.startswith("decision_"):
             yield key, value_for(rng, spot, yellow, BOLD)
         if key[0] == "inputs" and name.startswith("case_") and rng.random() < 0.3:
             yield key, rng.choice((0.001, 0.1, 0.5, 1, 1.5, 3, 1000))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from test_real_configs import FOLDER
 
 from sheetgen.catalog import Catalog, Model
+from sheetgen.catalog.families import FamilyFile
+from sheetgen.catalog.load import default_folder
 from sheetgen.errors import CatalogError
-from sheetgen.importer.families import REFUSED
 from sheetgen.importer.model_entry import import_config
+from sheetgen.importer.model_names import resolve_model
 
 SMALL: dict[str, Any] = {
     "model_type": "qwen3_moe",
@@ -218,12 +221,33 @@ def test_multi_query_is_the_default_of_gpt_bigcode() -> None:
 
 
 @pytest.mark.parametrize("model_type", ["deepseek_v41", "zamba2", "qwen3_omni_moe", "inkling2"])
-def test_what_is_known_and_not_counted_says_why(model_type: str) -> None:
+def test_what_is_known_and_not_counted_says_why(model_type: str, catalog: Catalog) -> None:
     with pytest.raises(CatalogError) as caught:
         import_config({"model_type": model_type, "hidden_size": 64}, name="x", where="c.json")
-    assert caught.value.problems == (
-        f"c.json: model_type is '{model_type}', which sheetgen does not count: {REFUSED[model_type]}.",
+    reason = catalog.file(FamilyFile).reasons[model_type]
+    assert caught.value.problems == (f"c.json: model_type is '{model_type}', which sheetgen does not count: {reason}.",)
+
+
+def test_families_of_a_folder_count_its_configs(tmp_path: Path) -> None:
+    shipped = (default_folder() / FamilyFile.file_name).read_text()
+    (tmp_path / FamilyFile.file_name).write_text(shipped.replace("types: [llama]", "types: [llama, of_mine]"))
+    config = json.loads((FOLDER / "llama-3.1-8b.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "of_mine"}))
+    with pytest.raises(CatalogError, match="cannot count"):
+        resolve_model(str(tmp_path), Catalog())
+    assert resolve_model(str(tmp_path), Catalog(tmp_path))[0].params.total == 8_030_261_248
+
+
+def test_a_family_with_an_unknown_rule_is_a_fault_with_its_line(tmp_path: Path) -> None:
+    shipped = (default_folder() / FamilyFile.file_name).read_text()
+    (tmp_path / FamilyFile.file_name).write_text(
+        shipped.replace("{types: [qwen3], like", "{types: [qwen3], norm: l2, like")
     )
+    line = 1 + shipped[: shipped.index("{types: [qwen3], like")].count("\n")
+    with pytest.raises(CatalogError) as caught:
+        Catalog(tmp_path).file(FamilyFile)
+    (problem,) = caught.value.problems
+    assert f"families.yaml:{line}: norm is 'l2', but must be one of" in problem
 
 
 @pytest.mark.parametrize(

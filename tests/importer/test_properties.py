@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_count import Config, dense, hybrid, latent, routed, sparse, total
 
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.families import FamilyFile
 from sheetgen.errors import CatalogError
-from sheetgen.importer.families import FAMILIES, WRAPPERS
 from sheetgen.importer.model_entry import import_config
 
+FAMILIES = Catalog().file(FamilyFile)
 ANY = st.one_of(dense(), sparse(), latent(), hybrid())
 MANY = settings(max_examples=amount(40, 150), deadline=None)
 
@@ -56,7 +58,7 @@ def test_the_order_of_layers_does_not_matter(config: Config, seed: int) -> None:
 @given(dense(), st.text(min_size=1, max_size=20))
 @MANY
 def test_an_unknown_model_type_is_named(config: Config, word: str) -> None:
-    if word in FAMILIES or word in WRAPPERS:
+    if word in FAMILIES.by_type or word in FAMILIES.wrapper_of:
         return
     with pytest.raises(CatalogError) as caught:
         import_config({**config, "model_type": word}, name="x", where="c.json")

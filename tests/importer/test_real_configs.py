@@ -44,7 +44,7 @@ REFUSED = {
     "deepseek-vl2": "model_type is 'deepseek_vl_v2'",
     "dots.ocr": "model_type is 'dots_ocr'",
     "ernie-4.5-vl-28b-a3b-pt": "model_type is 'ernie4_5_vl_moe'",
-    "falcon-mamba-7b": "max_position_embeddings is missing",
+    "falcon-mamba-7b": "model_type is 'falcon_mamba'",
     "grok-1": "model_type is 'grok-1'",
     "grok-2": "model_type is 'git'",
     "phi-3-small-8k": "model_type is 'phi3small'",

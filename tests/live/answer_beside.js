@@ -2,7 +2,7 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
-  `(() => {${source}; return { answer, answerWords, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
+  `(() => {${source}; return { answer, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
     requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, QuestionError }})()`,
 );
 
@@ -12,8 +12,7 @@ function beside(question) {
   try {
     const found = program.answer(question);
     if (!found.chosen) return null;
-    const words = program.answerWords(found),
-      ways = program.waysToPayLess(found),
+    const ways = program.waysToPayLess(found),
       valueOf = program.everyQuantity(found);
     return {
       month: found.monthly_usd,
@@ -25,7 +24,7 @@ function beside(question) {
       every_step: program.everyStep(found),
       loads: program.gridOfLoads(found.solved).map((row) => ({ ...row, rented: row.rented.map((one) => one?.monthly_usd ?? null) })),
       request: program.requestWords(found),
-      markdown: program.asMarkdown(found, words, ways, "https://a.example/#x", [other(question)]),
+      markdown: program.asMarkdown(found, ways, "https://a.example/#x", [other(question)]),
       csv: program.asCsv(found, ways, "https://a.example/#x", [other(question)]),
       about: program.aboutWords(found, ways),
       derived: program.DERIVED_ROOTS.map((name) => program.stepOf(name, valueOf)),

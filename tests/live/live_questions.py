@@ -17,8 +17,9 @@ from sheetgen.answer.recording import record_of
 from sheetgen.api import recommended
 from sheetgen.catalog import Catalog
 from sheetgen.errors import SheetgenError
-from sheetgen.live.live_facts import as_text, facts_of_catalog
+from sheetgen.live.live_facts import facts_of_catalog
 from sheetgen.live.live_program import live_program
+from sheetgen.live.packed import as_text
 from sheetgen.units import PURCHASES
 
 Question = dict[str, Any]  # by the names that the page has
@@ -28,13 +29,17 @@ MODELS = (
     "8b", "70b", "405b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b", "qwen3-235b-a22b", "ai21-jamba-1.5-mini",
     "mistral-small-3.1-24b", "qwen3-next-80b-a3b", "llama-4-scout-17b-16e", "phi-4", "kimi-k2", "mixtral-8x7b",
 )  # fmt: skip
-# What is compared, of a record and of a way to pay less.
+# What is compared, of a record, of a host and of a way to pay less.
 OF_RECORD = (
     "verdict", "instance", "n_instances", "monthly_usd", "hourly_usd", "annual_usd", "gpu", "region", "purchase",
     "price_as_of", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size", "n_replicas", "n_gpus",
     "chance", "chance_of", "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "bound_by", "served_at_target",
     "memory_holds", "users", "requests_per_second", "requests_per_hour", "concurrent_requests", "weight_dtype",
     "kv_cache_dtype", "tpot_target_seconds", "ttft_target_seconds", "measure_first",
+)  # fmt: skip
+OF_HOST = (
+    "host", "monthly_usd", "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "precision",
+    "source", "read_on", "deprecation_date",
 )  # fmt: skip
 OF_WAY = ("kind", "instance", "n_instances", "monthly_usd", "commits_usd", "pays_after_months", "chance", "detail")
 
@@ -108,6 +113,7 @@ def _in_python(written: str) -> dict[str, Any]:
         "by_confidence": [fields_of(one, "confidence", "chance", *rental) for one in cell.by_confidence],
         "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
+        "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
         "as_published": fields_of(published, "weight_dtype", *rental),
         "declined": cell.declined and {name: cell.declined[name] for name in ("purchase", "reason")},
     }

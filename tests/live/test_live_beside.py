@@ -215,6 +215,7 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
     assert asked in page["markdown"] and "in FP8" in page["markdown"]
     first, sure, measured, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    hosts = [way for way in ways if way["way"] == "hosted"]
     assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
     assert (sure["way"], float(sure["monthly_usd"])) == ("sure", answered["by_confidence"][-1]["monthly_usd"])
@@ -225,8 +226,22 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     assert not measured["monthly_usd"]
     assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
-    assert float(first["monthly_usd"]) == page["month"] and first["way"] == ""
-    assert [way["way"] for way in ways] == [way["kind"] for way in answered["pay_less"]]
+    assert float(first["monthly_usd"]) == page["month"] and first["way"] == "answer"
+    assert list(dict.fromkeys(way["way"] for way in ways)) == [way["kind"] for way in answered["pay_less"]]
+    assert (
+        len({way["way"] for way in ways}) == len(ways) - len(hosts) + 1 and len(hosts) == len(answered["hosted"]) == 3
+    )
+    for row, host in zip(hosts, answered["hosted"], strict=True):
+        assert float(row["monthly_usd"]) == pytest.approx(host["monthly_usd"], rel=1e-9)
+        for name in ("input_usd_per_million", "cached_usd_per_million", "output_usd_per_million"):
+            assert row[name] == ("" if host[name] is None else f"{host[name]:g}")
+        assert (row["model"], row["users"]) == (first["model"], first["users"])
+        assert (row["price_source"], row["price_as_of"]) == (host["source"], host["read_on"])
+        assert (
+            f"| {row['host']} | ${host['monthly_usd']:,.0f} | ${host['input_usd_per_million']:.2f}" in page["markdown"]
+        )
+        assert f"| {host['read_on']} | <{host['source']}> |" in page["markdown"]
+    assert all(row["price_source"] for row in (first, sure))
     [measured_row] = [line for line in page["markdown"].splitlines() if line.startswith("| Measure first")]
     assert str(rent(int(measured["n_instances"]), measured["instance"])) in measured_row.split("|")[-2]
 
@@ -237,8 +252,9 @@ def test_a_line_of_csv_says_what_is_paid_for(tmp_path: Path) -> None:
     [page] = beside([question], tmp_path, facts(NAMES))
     lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
     details = {way["kind"]: way["detail"] for way in in_python(question)["pay_less"]}
-    term, own, hosted = (lines[kind] for kind in ("term", "own", "hosted"))
+    term, own, hosted = (lines[kind] for kind in ("term", "own", "hosted"))  # of the hosts the last
+    hosts = [host["host"] for host in in_python(question)["hosted"]]
     assert term["purchase"] == details["term"] and term["verdict"] == "fits"
     assert f"{own['n_gpus']} {own['gpu']}" == details["own"]
-    assert hosted["host"].lower() == details["hosted"] and not hosted["instance"]
+    assert hosted["host"].lower() == hosts[-1] and details["hosted"] == hosts[0] and not hosted["instance"]
     assert own["verdict"] == hosted["verdict"] == ""

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.plan.actuals import by_quarter, measured, read_actuals
+from sheetgen.plan.actuals import against, by_quarter, measured, read_actuals, variance
 from sheetgen.plan.quarters import Quarter, quarter_of
 
 FOCUS = """\
@@ -104,3 +104,63 @@ def test_against_a_plan(tmp_path: Path) -> None:
     assert (one["difference_usd"], one["error_fraction"], one["inside_band"]) == (pytest.approx(said), -0.5, False)
     words = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json")]).output
     assert "-50.0%" in words
+
+
+PLANNED = {
+    "inputs": {},
+    "money": [
+        {
+            "quarter": "2027-Q1",
+            "p10_usd": 5000,
+            "p50_usd": 9900,
+            "p90_usd": 18900,
+            "owned_usd": 900,
+            "committed_usd": 2700,
+        }
+    ],
+    "services": [
+        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "monthly_usd": usd}
+        for name, instance, usd in (("chat", "aws/p5.48xlarge", 2000), ("rag", "aws/g6e.xlarge", 800))
+    ],
+}
+
+
+def test_a_part_of_a_quarter_is_compared_with_its_days_and_what_is_owned_stands_apart(tmp_path: Path) -> None:
+    """30 of 90 days: a third of what is planned; half a quarter's charges read as half the plan."""
+    charges = """\
+ChargePeriodStart,ChargePeriodEnd,EffectiveCost,ChargeCategory,CommitmentDiscountStatus,SkuId,Tags
+2027-01-01,2027-01-16,1500,Usage,,p5.48xlarge,"{""service"": ""chat""}"
+2027-01-16,2027-01-31,900,Usage,Used,p5.48xlarge,"{""service"": ""chat""}"
+2027-01-16,2027-01-31,100,Usage,,g6e.xlarge,
+"""
+    found = read_actuals(write(tmp_path, charges))
+    (one,) = against(PLANNED, found)
+    assert (one["days"], one["of_days"], one["p50_usd"], one["actual_usd"]) == (30, 90, pytest.approx(3000), 2500)
+    assert (one["owned_planned_usd"], one["owned_actual_usd"]) == (pytest.approx(300), 0)
+    parts = {(one["by"], one["name"]): (one["planned_usd"], one["actual_usd"]) for one in variance(PLANNED, found)}
+    assert parts == {
+        ("service", "chat"): (pytest.approx(2000), 2400),
+        ("service", "rag"): (pytest.approx(800), 0),
+        ("service", None): (pytest.approx(200), 100),  # 9,000 less 3 x 2,800 for 90 days; and what is not tagged
+        ("purchase", "committed"): (pytest.approx(900), 900),
+        ("purchase", "on-demand"): (pytest.approx(2100), 1600),
+        ("instance", "aws/p5.48xlarge"): (pytest.approx(2000), 2400),
+        ("instance", "aws/g6e.xlarge"): (pytest.approx(800), 100),
+        ("instance", None): (pytest.approx(200), 0),
+    }
+    for by in ("service", "purchase", "instance"):
+        mine = [amounts for (kind, _), amounts in parts.items() if kind == by]
+        assert [sum(of_it) for of_it in zip(*mine, strict=True)] == [pytest.approx(3000), 2500]
+
+
+def test_charges_of_a_month_cover_it(tmp_path: Path) -> None:
+    text = "BillingPeriodStart,EffectiveCost\n2027-01-01,5\n2027-02-01,5\n"
+    assert [(one["days"], one["of_days"]) for one in by_quarter(read_actuals(write(tmp_path, text)))] == [(59, 90)]
+
+
+def test_a_part_of_a_quarter_in_our_own_columns(tmp_path: Path) -> None:
+    text = "quarter,until,purchase,usd\n2027-Q1,2027-02-14,on-demand,4500\n2027-Q1,2027-02-14,owned,450\n"
+    (one,) = against(PLANNED, read_actuals(write(tmp_path, text)))
+    assert (one["days"], one["difference_usd"], one["owned_actual_usd"]) == (45, pytest.approx(0), 450)
+    with pytest.raises(ScenarioError, match="until 2027-04-01 is not in 2027-Q1"):
+        read_actuals(write(tmp_path, "quarter,until,usd\n2027-Q1,2027-04-01,3\n"))

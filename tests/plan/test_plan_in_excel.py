@@ -49,7 +49,7 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
         *rows(answer),
         *alone(),
         *(
-            (needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "needed_instances": 3.0})
+            (needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "machines_of_all": 2.5})
             for m in (0.0, 0.5, 2.5)
         ),
         *((spending.service_month_usd, {"own_instances": n, "quarter_instance_month_usd": 812.5}) for n in (0.0, 1.5)),
@@ -110,32 +110,74 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
         (demand.requests_of_month, {"per_month": 3e6, "days_per_month": 30.4}),
         (demand.requests_of_tokens, {"tokens": 9e5, "tokens_per_request": 350.0}),
         (demand.grown, {"growth_fraction": 0.12, "quarters_grown": 5.0}),
-        (demand.grown_spread, {"growth_spread": 0.07, "quarters_grown": 3.0}),
+        *(
+            (demand.grown_spread, {"growth_spread": 0.07, "quarters_grown": 3.0, "persists": persists})
+            for persists in (0.0, 1.0)
+        ),
         *(
             (
                 needs.set_by,
                 {
                     "planned_replicas": planned,
-                    "n_replicas": safe,
+                    "safe_replicas": safe,
                     "load_requests": 90.0,
                     "paced_requests": 20.0,
-                    "spare_replicas": spare,
                     "offered_requests": mean,
                     "places": places,
                     "prefill_replicas": prefill,
                     "sized_by": 0.0,
                 },
             )
-            for planned, safe, spare, mean, places, prefill in (
-                (9.0, 5.0, 0.0, 0.0, 0.0, 0.0),
-                (9.0, 9.0, 0.0, 0.0, 0.0, 0.0),
-                (6.0, 5.0, 1.0, 70.0, 90.0, 4.2),
-                (5.0, 5.0, 0.0, 70.0, 90.0, 4.2),
-                (5.0, 5.0, 0.0, 85.0, 90.0, 4.2),
-                (5.0, 5.0, 0.0, 50.0, 70.0, 4.2),  # five replicas for its prompts, four for its places
-                (6.0, 5.0, 1.0, 50.0, 70.0, 4.2),
+            for planned, safe, mean, places, prefill in (
+                (9.0, 5.0, 0.0, 0.0, 0.0),
+                (9.0, 9.0, 0.0, 0.0, 0.0),
+                (6.0, 6.0, 70.0, 90.0, 4.2),
+                (5.0, 5.0, 70.0, 90.0, 4.2),
+                (5.0, 5.0, 85.0, 90.0, 4.2),
+                (5.0, 5.0, 50.0, 70.0, 4.2),  # five replicas for its prompts, four for its places
+                (6.0, 6.0, 50.0, 70.0, 4.2),
             )
         ),
+        *(
+            (
+                needs.needed_instances,
+                {
+                    "machines_of_all": filled,
+                    "safe_of_replicas": safe,
+                    "safe_of_machines": of_machines,
+                    "safe_of_zones": of_zones,
+                    "halves": halves,
+                    "largest_replica": largest,
+                    "zone_share": 0.5,
+                },
+            )
+            for filled, safe, of_machines, of_zones, halves, largest in (
+                (1.2, 0.0, 0.0, 0.0, 0.0, 0.0),
+                (1.2, 1.2, 0.0, 0.0, 0.0, 0.25),
+                (1.2, 1.2, 1.2, 0.0, 0.0, 0.25),
+                (5.0, 5.0, 5.0, 4.5, 0.0, 2.0),
+                (2.8, 1.4, 1.4, 0.0, 1.4, 0.5),
+            )
+        ),
+        *(
+            (
+                needs.hot_replicas,
+                {
+                    "load_requests": 90.0,
+                    "paced_requests": 20.0,
+                    "replicas_per_instance": 8.0,
+                    "survive": 2.0,
+                    "zones": 3.0,
+                    "hot_share": share,
+                },
+            )
+            for share in (0.0, 0.5, 1.0)
+        ),
+        *(
+            (needs.half_machines, {"replicas_per_instance": each, "survive": 2.0, "hot_replicas": 6.0})
+            for each in (2.0, 8.0)
+        ),
+        (needs.busy_instances, {"at_once": 90.0, "paced_requests": 20.0, "replicas_per_instance": 8.0}),
         *(
             (spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
             for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))

@@ -145,7 +145,9 @@ def test_years_and_owners(found: dict[str, Any]) -> None:
 def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     euros, rate = deepcopy(DATA), 0.92
     euros["plan"] |= {"currency": "EUR", "fx_rate": rate}
+    euros["supply"]["allowed"]["region"] = "us"
     dollars = deepcopy(DATA)
+    dollars["supply"]["allowed"]["region"] = "us"
     dollars["budget"] = {quarter: usd / rate for quarter, usd in DATA["budget"].items()}
     dollars["supply"]["owned"][0]["cost_per_quarter"] /= rate
     a, b = (solved_plan(plan(each)) for each in (euros, dollars))

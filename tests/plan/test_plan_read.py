@@ -19,6 +19,7 @@ from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.tables import commitment_month_usd
+from sheetgen.writers.formats import templates_folder
 
 HEAD = "plan: {start: 2027-Q1, quarters: 4}\n"
 SERVICE = "  - {id: chat, demand: {in_flight: 32}, model: llama-3.1-8b}\n"
@@ -157,6 +158,13 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {usd_per_hour: {lambda/8x h100 sxm: 1}}\n", "is no candidate for any service"),
         ("  - {id: x, demand: {in_flight: -3}, like: chat}\n", "greater than 0"),
         ("  - {id: x, demand: {in_flight: true}, like: chat}\n", "must be a number, or a band"),
+        ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
+        ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
+        (
+            "  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 1, 1, 1], bands: persist}}\n",
+            "bands is of per_quarter",
+        ),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, ramp: [0.5]}\n", "ramp is of a launch"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, request: {context_tokens: 9m}}\n", "over the 131,072"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, engine: {name: vlm}}\n", "Did you mean vllm?"),
@@ -174,6 +182,59 @@ def test_what_is_refused(more: str, words: str, tmp_path: Path, catalog: Catalog
     found = problems(text, tmp_path, catalog)
     assert len(found) == 1, found
     assert words in found[0], found
+
+
+MISTAKES = (
+    ("start: 2027-Q1 ", "start: 2025-Q1 "),  # all that lies outside of such a plan was told besides
+    ("  quarters: 6", "  quarters: 4"),
+    ("like: support-chat", "like: supprt-chat"),
+    ("like: support-chat", "likes: support-chat"),
+    ("- id: agents", "- id: support-chat"),
+    ("weight_dtype: fp8}", "weight_dtype: fp9}"),
+    ("engine: {name: vllm}", "engine: {name: vlm}"),
+    ("engine: {name: vllm}", "engine: {name: vllm, version: 9}"),
+    ("providers: [azure]", "providers: [azur]"),
+    ("tpot_ms: 50", "tpot_ms: -50"),
+    ("model: gpt-oss-120b", "modle: gpt-oss-120b"),
+    ("services:", "service:"),
+    ("lead_time_days: {on-demand", "lead_time_days: {ondemand"),
+    ("retire: 2027-Q3", "retire: 2026-Q3"),
+    ("p50: 100000", "p50: 10000"),
+    ("in_flight: {p10: 50", "inflight: {p10: 50"),
+    ("budget: {2027-Q1:", "budget: {2027:"),
+)
+
+
+@pytest.mark.parametrize(("right", "wrong"), MISTAKES)
+def test_one_mistake_is_one_error_on_its_line(right: str, wrong: str, tmp_path: Path, catalog: Catalog) -> None:
+    text = (templates_folder() / "plan.yaml").read_text(encoding="utf-8")
+    line = text[: text.index(right)].count("\n") + 1
+    found = problems(text.replace(right, wrong, 1), tmp_path, catalog)
+    assert len(found) == 1, found
+    where = 26 if wrong == "  quarters: 4" else line  # the budget has quarters that are no more of the plan
+    assert found[0].startswith(f"{where}: ")
+
+
+def test_quarters_that_are_over_are_refused(tmp_path: Path, catalog: Catalog) -> None:
+    """A plan of five quarters of which two are over was put up for approval."""
+    text = "plan: {start: 2026-Q3, quarters: 5, as_of: 2027-01-01}\nservices:\n" + SERVICE
+    (told,) = problems(text, tmp_path, catalog)
+    assert told.startswith("1: 2026-Q3 ended on 2026-09-30") and told.endswith("Start with 2027-Q1.")
+    fiscal = "plan: {start: 2027-Q1, quarters: 1, fiscal_year_starts: 7, as_of: 2026-09-30}\nservices:\n" + SERVICE
+    assert problems(fiscal, tmp_path, catalog) == []
+    assert problems(fiscal.replace("09-30", "10-01"), tmp_path, catalog)[0].endswith("Start with 2027-Q2.")
+
+
+def test_a_plan_in_euros_has_prices_of_europe(tmp_path: Path, catalog: Catalog) -> None:
+    """It had those of a US region, converted."""
+    text = "plan: {start: 2027-Q1, quarters: 1, as_of: 2026-11-26, currency: EUR, fx_rate: 0.92}\nservices:\n"
+    (tmp_path / "plan.yaml").write_text(text + SERVICE)
+    answer = solved_plan(read_plan(tmp_path / "plan.yaml", catalog))
+    (there,) = answer.hardware.placed.values()
+    assert "europe" in catalog.regions.areas_of(there.candidate.provider, there.candidate.region)
+    (tmp_path / "plan.yaml").write_text(text.replace("services", "supply: {allowed: {region: us}}\nservices") + SERVICE)
+    (other,) = solved_plan(read_plan(tmp_path / "plan.yaml", catalog)).hardware.placed.values()
+    assert "us" in catalog.regions.areas_of(other.candidate.provider, other.candidate.region)
 
 
 def test_a_plan_of_defaults_is_right(tmp_path: Path, catalog: Catalog) -> None:
@@ -212,7 +273,8 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     # What the example is to show.
     assert {one["verdict"] for one in record["money"]} == {"within", "over at p90"}
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
-    what = {one["what"] for one in record["decisions"]}
+    ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
+    what = {one["what"] for one in ways}
     assert {"order", "raise quota", "renew", "replace owned"} <= what and record["commitments"]
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
@@ -277,7 +339,7 @@ def test_a_plan_is_of_one_region_and_at_its_prices(tmp_path: Path, catalog: Cata
         ("eu", "null", "", None),
         ("null", "uk", "", "5: other asks for region 'uk', chat for no region: all machines of a plan stand in one"),
         ("uk", "uk", COMMITTED.replace("p5", "p5en"), "2: aws/p5en.48xlarge has no price for on-demand"),
-        ("mars", "mars", "", "4: no instance is left in region 'mars'"),
+        ("mars", "mars", "", "2: no instance is left in region 'mars'"),
     ],
 )  # fmt: skip
 def test_services_of_two_regions_are_refused(

@@ -87,8 +87,14 @@ def test_the_newsvendor_is_the_best_of_all_numbers() -> None:
         n_quarters = int(random.integers(1, 5))
         wanted = random.poisson(random.uniform(0, 8), (int(random.integers(1, 30)), n_quarters)).astype(float)
         bought, committed = random.uniform(1, 3, n_quarters), float(random.uniform(0.1, 3))
-        every = [expected_usd(count, wanted, committed, bought) for count in range(int(wanted.max()) + 2)]
-        count = newsvendor(wanted, committed, bought)
+        shares = numpy.array([(wanted >= k).mean(axis=0) for k in range(1, int(wanted.max()) + 2)]).T
+        usd = [
+            float((count * committed + numpy.maximum(0, wanted - count) * bought).mean(axis=0).sum())
+            for count in range(int(wanted.max()) + 2)
+        ]
+        every = [expected_usd(count, shares, committed, bought) for count in range(len(usd))]
+        assert every == pytest.approx(usd, rel=1e-12)
+        count = newsvendor(shares, committed, bought)
         assert every[count] == pytest.approx(min(every), rel=1e-12)
         kinds.add(min(count, 2))
     assert kinds == {0, 1, 2}

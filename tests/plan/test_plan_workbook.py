@@ -29,6 +29,7 @@ from workbook_cells import values
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
+from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.findings import Findings, findings, spans, spent
 from sheetgen.plan.flat_book import ON_PLAN, PULL
 from sheetgen.plan.read_plan import plan_of
@@ -109,8 +110,10 @@ def test_a_doubled_price_doubles_the_money(path: Path) -> None:
     supply = table_rows(before, "Supply", 5)
     assert len(supply) == len(example_record()["supply"])
     doubled += [("Supply", f"{column}{row}") for column in "KLMN" for row in supply]
-    decided = sorted(example().decisions, key=lambda decision: not decision.late)
-    rows_with = {what: [5 + n for n, one in enumerate(decided) if one.what == what] for what in ("order", "commit")}
+    decided = in_lines(example().decisions)
+    rows_with = {
+        what: [5 + n for n, (one, _) in enumerate(decided) if one.what == what] for what in ("order", "commit")
+    }
     doubled += [("Decisions", f"G{row}") for row in rows_with["order"]]
     assert rows_with["order"] and rows_with["commit"]
     for place in doubled:
@@ -166,7 +169,7 @@ def test_no_old_figure_is_shown(path: Path, name: str) -> None:
     quarters = table_rows(after, "Supply", head + 1)
     assert len(quarters) == len(example_record()["quarters"])
     hardware += [("Supply", f"{column}{row}") for column in gpus for row in quarters]
-    n_decisions = len(example().decisions)
+    n_decisions = len(in_lines(example().decisions))
     orders = [("Decisions", f"{column}{5 + n}") for column in "ABCDEFGHIJ" for n in range(n_decisions)]
     totals = [("Money", f"{column}{row}") for column in "CDEFGHI" for row in range(6, 15)]
     on_plan = [("Plan", f"{column}{row}") for column in "CDEFGHI" for row in range(12, 21)]
@@ -180,7 +183,7 @@ def test_no_old_figure_is_shown(path: Path, name: str) -> None:
     assert after["Money", "B6"] == 1_400_000 and after["chk_all"] == "OK"
 
 
-OTHERS = {
+OTHERS: dict[str, Any] = {
     "plan": {"start": "2027-Q1", "quarters": 3, "as_of": "2026-12-20", "currency": "EUR", "fx_rate": 0.92},
     "prices": {"discount_fraction": 0.2},
     "policy": {"approval_days": 20, "buy": "reserved-1yr", "redundancy": {"replicas": 1}},
@@ -204,14 +207,21 @@ OTHERS = {
 
 
 @functools.cache
-def others() -> Findings:
-    return findings(solved_plan(plan_of(Document("plan.yaml", OTHERS, {}), Catalog())))
+def others(approval_days: int = 20) -> Findings:
+    """Orders of a year; after twenty days of approval and thirty of lead time they are late."""
+    policy = {**OTHERS["policy"], "approval_days": approval_days}
+    supply = OTHERS["supply"] if approval_days else {**OTHERS["supply"], "lead_time_days": {}}
+    data = {**OTHERS, "policy": policy, "supply": supply}
+    return findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
 
 
-def test_other_demands(tmp_path: Path) -> None:
-    """Tokens, people, requests of a month; series and steps; a service that nothing serves; late orders; euros."""
-    found = others()
-    assert found.answer.hardware.nothing and any(found.answer.money["late_usd"][:, 0] > 0)
+@pytest.mark.parametrize("approval_days", [0, 20])
+def test_other_demands(approval_days: int, tmp_path: Path) -> None:
+    """Tokens, people, requests of a month; series and steps; a service that nothing serves; orders of a year, in time
+    and late; euros."""
+    found = others(approval_days)
+    assert found.answer.hardware.nothing and sum(found.answer.bound_usd) > found.answer.bound_after_usd > 0
+    assert any(found.answer.money["late_usd"][:, 0] > 0) == (approval_days > 0)
     path = tmp_path / "others.xlsx"
     path.write_bytes(workbook_of(found))
     poison(path, tmp_path / "poisoned.xlsx")

@@ -89,7 +89,7 @@ def test_what_was_typed_is_in_the_plan(path: Path, tmp_path: Path) -> None:
     assert (plan.supply.committed[0].usd_per_hour, plan.supply.quota[0].limit) == (12.5, 9)
     assert plan.prices.expected_change_per_year.p10 == -0.5
     said = "\n".join(lines(pulled, {"p50": 1.0, "p90": 2.0}))
-    assert "support-chat (cx-platform): Users of a day, p90 (Inputs!D37): 130,000 -> 150,000" in said
+    assert "support-chat (cx-platform): Users of a day, p90 (Inputs!D39): 130,000 -> 150,000" in said
     assert "it was not recalculated" in said
 
 
@@ -194,7 +194,7 @@ def test_mail_and_init_take_a_workbook_with_what_was_typed(path: Path, tmp_path:
         (
             "meta_plan_schema",
             99,
-            "its layout is 99, of another sheetgen; this one reads 3. Build it anew: sheetgen",
+            "its layout is 99, of another sheetgen; this one reads 4. Build it anew: sheetgen",
         ),
     ],
 )

@@ -138,7 +138,6 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         ("decision_model", "Llama 3.1 80B", " more in its list. Did you mean Llama 3.1 8"),
         ("decision_provider", "banana", "Provider is 'banana'. Allowed: any, "),
         ("decision_purchase", "rent", "Pay is 'rent'. Allowed: on-demand, "),
-        ("speed_pace", "banana", "Model and workload is 'banana'. Allowed: Llama 3.1 8B"),
         ("currency", "EUR", "is EUR, and its rate in Inputs!B"),
     ],
 )

@@ -10,9 +10,9 @@ import pytest
 from amounts import amount
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from measured_rows import deployment
 
 from sheetgen.catalog import Catalog
-from sheetgen.program.row_program import deployment
 from sheetgen.question.deployment import complete
 
 CATALOG = Catalog()

@@ -8,6 +8,7 @@ import numpy
 import pytest
 import xlsxwriter
 from amounts import amount
+from measured_rows import deployment
 from recalculation import ALLOWED_FUNCTIONS, compare, functions_used, poison, recalculate_with_formualizer
 from test_speed_properties import CATALOG, ENGINES, GPUS, MODELS, TIMES, Row
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -15,7 +16,6 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from sheetgen.formula import Expr
 from sheetgen.program.grid import evaluate
 from sheetgen.program.quantities import SPEED
-from sheetgen.program.row_program import deployment
 from sheetgen.question.deployment import complete
 from sheetgen.sizing import speed
 

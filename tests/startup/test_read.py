@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from sheetgen.catalog import Catalog
 from sheetgen.startup.log_lines import log_lines
 from sheetgen.startup.printed_arguments import command_flags, pairs
-from sheetgen.startup.startup_log import STARTUP_WORDS, StartupLog, measure, read_lines, read_log
+from sheetgen.startup.startup_log import StartupLog, measure, read_lines, read_log, startup_words
 
 LOGS = Path(__file__).parent / "logs"
-DEVICES = Catalog().devices
-WORDS = (*STARTUP_WORDS, *DEVICES.words)
+CATALOG = Catalog()
+DEVICES, WORDS = CATALOG.devices, startup_words(CATALOG)
 GIB = 2**30
 # engine, version; figures in GiB, tokens, blocks, times; arguments in the engine's words
 EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]] = {
@@ -154,7 +154,7 @@ EXPECTED: dict[str, tuple[str, str | None, dict[str, float], dict[str, object]]]
 @pytest.mark.parametrize("name", EXPECTED)
 def test_real_logs(name: str) -> None:
     engine, version, figures, stated = EXPECTED[name]
-    log = read_log(str(LOGS / f"{name}.log"), DEVICES)
+    log = read_log(str(LOGS / f"{name}.log"), CATALOG)
     assert (log.engine, log.version) == (engine, version)
     found = {
         key.removesuffix("_bytes").removesuffix("_bytes_per_gpu"): f.value / (GIB if "bytes" in key else 1)
@@ -167,13 +167,13 @@ def test_real_logs(name: str) -> None:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_figures_keep_their_line(name: str) -> None:
     lines = (LOGS / f"{name}.log").read_text(encoding="utf-8").splitlines()
-    for ranks in read_log(str(LOGS / f"{name}.log"), DEVICES).figures.values():
+    for ranks in read_log(str(LOGS / f"{name}.log"), CATALOG).figures.values():
         for figure in ranks.values():
             assert figure.text[:40] in " ".join(lines[figure.line_number - 1].split("\t")), figure
 
 
 def read(text: str) -> StartupLog:
-    log = read_lines(log_lines([text.encode()], WORDS), DEVICES)
+    log = read_lines(log_lines([text.encode()], WORDS), CATALOG)
     assert log is not None
     return log
 
@@ -194,7 +194,7 @@ def test_the_smallest_rank_sets_the_tokens() -> None:
 
 
 def test_the_last_start_is_taken() -> None:
-    log = read_log(str(LOGS / "vllm-0.6.4.log"), DEVICES)
+    log = read_log(str(LOGS / "vllm-0.6.4.log"), CATALOG)
     assert (log.n_starts, log.line_number) == (2, 8)
     assert log.figures["kv_pool_bytes_per_gpu"][""].line_number == 10
 
@@ -255,7 +255,7 @@ def test_no_text_breaks_the_readers(text: str) -> None:
     pairs(text)
     command_flags(text, "model")
     pairs("{" * 5000 + text)
-    read_lines(log_lines([("non-default args: " + text).encode("utf-8", "replace")], WORDS), DEVICES)
+    read_lines(log_lines([("non-default args: " + text).encode("utf-8", "replace")], WORDS), CATALOG)
 
 
 def test_every_device_is_in_the_catalog() -> None:
@@ -287,7 +287,7 @@ def test_devices(text: str, gpu: str | None) -> None:
 
 
 def test_what_no_engine_says() -> None:
-    assert read_lines(log_lines([b"hello\nworld\n"]), DEVICES) is None
+    assert read_lines(log_lines([b"hello\nworld\n"]), CATALOG) is None
 
 
 def test_a_thousand_starts_take_the_room_of_two() -> None:

@@ -1,5 +1,5 @@
-"""Price lists as offers: the columns by which a list's kind is known; and its lines: who sells what, where and how, at
-what price. What is wrong with a line is kept beside it, not raised."""
+"""Price lists as offers: which form a list has; and its lines: who sells what, where and how, at what price. What is
+wrong with a line is kept beside it, not raised."""
 
 from __future__ import annotations
 
@@ -9,116 +9,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sheetgen.catalog.prices.amounts import HOURS_OF_A_LISTED_MONTH, USD, AmountError, decimal_sign, read_amount
+from sheetgen.catalog.prices.amounts import USD, AmountError, decimal_sign, read_amount
+from sheetgen.catalog.prices.known_columns import FORMATS, Format
 from sheetgen.catalog.prices.list_tables import Fault, Lines
 from sheetgen.errors import CatalogError, did_you_mean, shown
-from sheetgen.units import PURCHASES
 
-
-@dataclass(frozen=True)
-class Format:
-    """One kind of list. `provider` is None where a column names it; `decimals` is how far its prices are kept.
-
-    name: the column with the instance type, or with the GPU where prices are by the GPU. names, amounts: columns of an
-    offer's other fields, those of amounts with their unit. prices: by purchase class a column and its hours; terms:
-    what the catalogs call their terms. purchase: the column that says of which class a line's one price is.
-    """
-
-    title: str
-    provider: str | None
-    name: str
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-    prices: dict[str, tuple[str, int]]
-    region: str | None = "region"
-    date: str = "source_date"
-    names: dict[str, str] = field(default_factory=dict)
-    amounts: dict[str, tuple[str, float]] = field(default_factory=dict)
-    type_starts: str = ""
-    decimals: int | None = None
-    terms: dict[str, str] = field(default_factory=dict)
-    provider_column: str = "provider"
-    purchase: str | None = None
-
-
-AWS = Format(
-    title="AWS on demand",
-    provider="aws",
-    name="instance_type",
-    required=("region", "instance_type", "on_demand_usd_hr", "accelerator_count", "accelerator_name"),
-    optional=(
-        *("accelerator_memory_mib", "vcpu", "memory_mib", "local_nvme_gb", "network_mbps", "ebs_mbps"),
-        *("reserved_1yr_no_upfront_usd_hr", "source", "source_date"),
-    ),
-    prices={"on-demand": ("on_demand_usd_hr", 1), "reserved-1yr": ("reserved_1yr_no_upfront_usd_hr", 1)},
-    terms={"reserved-1yr": "Standard RI, No Upfront"},
-    names={"gpu": "accelerator_name"},
-    amounts={
-        "gpu_count": ("accelerator_count", 1),
-        "gpu_memory_gb": ("accelerator_memory_mib", 1024),
-        "vcpu": ("vcpu", 1),
-        "ram_gib": ("memory_mib", 1024),
-        "local_nvme_gb": ("local_nvme_gb", 1),
-        "network_gbps": ("network_mbps", 1000),
-    },
-)
-AZURE = Format(
-    title="Azure on demand",
-    provider="azure",
-    name="instance_type",
-    required=("region", "instance_type", "on_demand_usd_hr"),
-    optional=("source", "source_date"),
-    prices={"on-demand": ("on_demand_usd_hr", 1)},
-    type_starts="Standard_",  # an AWS list that lost columns would look like one of Azure
-)
-GCP = Format(
-    title="GCP accelerators",
-    provider="gcp",
-    name="machine_type",
-    optional=("month_usd", "month_spot_usd", "source", "source_date"),
-    required=("region", "machine_type", "on_demand_usd_hr", "spot_usd_hr", "month_1y_cud_usd", "month_3y_cud_usd"),
-    prices={
-        "on-demand": ("on_demand_usd_hr", 1),
-        "reserved-1yr": ("month_1y_cud_usd", HOURS_OF_A_LISTED_MONTH),
-        "reserved-3yr": ("month_3y_cud_usd", HOURS_OF_A_LISTED_MONTH),
-        "spot": ("spot_usd_hr", 1),
-    },
-    decimals=4,  # as the catalog's rows: sums of parts have more digits than any invoice
-    terms=dict.fromkeys(("reserved-1yr", "reserved-3yr"), "resource CUD (month/730)"),
-)
-CAPACITY_BLOCKS = Format(
-    title="AWS Capacity Blocks",
-    provider="aws",
-    name="instance_type",
-    required=("region", "instance_type", "capacity_block_usd_hr"),
-    optional=("accelerator", "accelerator_count", "usd_per_accelerator_hr", "source", "source_date"),
-    prices={"capacity-block": ("capacity_block_usd_hr", 1)},
-    names={"gpu": "accelerator"},
-    amounts={"gpu_count": ("accelerator_count", 1)},
-)
-COMMITMENTS = Format(
-    title="commitments",
-    provider=None,
-    name="instance_type",
-    required=("provider", "instance_type", "region", "purchase", "usd_per_hour", "kind"),
-    optional=("source", "source_date"),
-    prices={purchase: ("usd_per_hour", 1) for purchase in PURCHASES},
-    purchase="purchase",
-)
-NEOCLOUD = Format(
-    title="neocloud offerings",
-    provider=None,
-    name="gpu_model",
-    region=None,
-    date="collected_at",
-    required=("provider_id", "gpu_model", "vram_gb", "interconnect", "tier", "is_spot", "price_usd_hour"),
-    optional=("gpu_brand", "vcpu", "ram_gb", "source_url", "collected_at", "notes"),
-    prices={"on-demand": ("price_usd_hour", 1), "spot": ("price_usd_hour", 1)},  # by is_spot
-    names={"tier": "tier", "interconnect": "interconnect"},
-    amounts={"gpu_memory_gb": ("vram_gb", 1), "vcpu": ("vcpu", 1), "ram_gib": ("ram_gb", 1)},
-    provider_column="provider_id",
-)
-FORMATS = (AWS, AZURE, GCP, NEOCLOUD, CAPACITY_BLOCKS, COMMITMENTS)
 MOST_PRESENT = 4  # columns of a form that others may have by chance
 
 
@@ -291,8 +186,8 @@ class _Cells:
 def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
     """The offer of a line, whose place is in `fields`."""
     columns = known.prices
-    if known is NEOCLOUD:  # one column of prices, and another that says of which class
-        spot = row.yes_or_no("is_spot")
+    if known.spot:  # one column of prices, and another that says of which class
+        spot = row.yes_or_no(known.spot)
         columns = {purchase: how for purchase, how in columns.items() if (purchase == "spot") == spot}
     if known.purchase:  # a class that the catalogs do not have is no price
         columns = {purchase: how for purchase, how in columns.items() if purchase == row.label(known.purchase)}
@@ -315,4 +210,4 @@ def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
     kinds = (
         {purchase: row.label("kind") for purchase in columns if row.label("kind")} if known.purchase else known.terms
     )
-    return Offer(name=name, prices=prices, per_gpu=known is NEOCLOUD, kinds=kinds, **fields)
+    return Offer(name=name, prices=prices, per_gpu=known.per_gpu, kinds=kinds, **fields)

@@ -7,64 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sheetgen.catalog.prices.amounts import HOURS_OF_A_LISTED_MONTH, AmountError, currency_in
+from sheetgen.catalog.prices.known_columns import NAMES, PLAIN
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import ON_DEMAND
 
-# Names of columns, as `plain` writes them, the best first.
-NAMES: dict[str, tuple[str, ...]] = {
-    "name": (
-        "instance type", "instance type name", "api name", "arm sku name", "machine type", "instance name", "instance",
-        "node type", "server type", "vm size", "instanztyp", "instanz", "servertyp", "server", "machine", "maschine",
-        "flavor", "flavour", "shape", "instance size", "plan", "sku name", "sku", "product", "produkt", "produit",
-        "artikel",
-        "bezeichnung", "configuration", "konfiguration", "offering", "offer", "node", "system", "typ", "type", "name",
-    ),
-    "gpu": (
-        "gpu model", "gpu name", "gpu type", "gpu typ", "gpu modell", "accelerator name", "accelerator type",
-        "accelerator", "gpu description", "gpu", "gpus", "graphics card", "grafikkarte", "karte", "card",
-        "display name", "model", "modell",
-    ),
-    "gpu_count": (
-        "gpu count", "number of gpus", "num gpus", "no of gpus", "gpus per instance", "gpus per node", "gpu number",
-        "accelerator count", "gpu anzahl", "anzahl gpus", "anzahl gpu", "anzahl der gpus", "nombre de gpu", "gpu qty",
-        "gpus", "anzahl", "qty", "quantity", "count", "stück", "stk",
-    ),
-    "gpu_memory": (
-        "vram gb", "vram", "gpu memory gb", "gpu memory", "gpu ram", "gpu ram gb", "gpu speicher", "vram gib",
-        "memory in gb", "gpu memory per gpu",
-    ),
-    "interconnect": ("interconnect", "form factor", "bauform", "socket"),
-    "region": (
-        "region code", "arm region name", "region", "location", "data center", "datacenter", "data centre", "standort",
-        "rechenzentrum", "zone", "availability zone", "country", "land", "pays", "geography",
-    ),
-    "provider": (
-        "provider id", "provider", "cloud provider", "cloud", "anbieter", "hoster", "supplier", "lieferant",
-        "fournisseur", "company", "vendor",
-    ),
-    "currency": ("currency code", "currency", "billing currency", "währung", "waehrung", "devise", "moneda", "curr"),
-    "date": (
-        "price date", "as of", "read on", "collected at", "source date", "last updated", "updated", "date", "stand",
-        "datum", "preisstand",
-    ),
-    "purchase": (
-        "purchase", "purchase class", "pricing model", "price type", "purchase type", "billing type", "term type",
-        "commitment", "term", "laufzeit", "vertrag", "abrechnungsmodell", "type",
-    ),
-    "spot": ("spot", "is spot", "interruptible", "preemptible"),
-    "unit": (
-        "unit of measure", "unit", "billing unit", "pricing unit", "price unit", "einheit", "abrechnung", "period",
-        "billing period",
-    ),
-    "vcpu": ("vcpu", "vcpus", "v cpus", "cpu cores", "cpus", "cpu"),
-    "ram_gib": ("ram gb", "ram gib", "memory gib", "memory gb", "ram", "arbeitsspeicher"),
-}  # fmt: skip
-# What a line must say where its column is there, to be the plain machine; else it is another product.
-PLAIN = {
-    "operating system": ("linux", "linux/unix", ""), "os": ("linux", "linux/unix", "ubuntu", ""),
-    "tenancy": ("shared", "default", ""), "capacity status": ("used", ""), "capacitystatus": ("used", ""),
-    "pre installed s w": ("na", ""), "product family": ("compute instance", ""),
-}  # fmt: skip
 OF_WINDOWS = ("product name", "meter name", "sku name", "name", "price description")  # may name another product
 _HOURS_OF = {  # what a price is for, and the words that say so
     1.0: "hour hours hr hrs h hourly stunde stunden std stündlich stundenpreis heure dph",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from sheetgen.catalog.prices.known_columns import Format
 from sheetgen.catalog.prices.list_files import ListFile, read_list
 from sheetgen.catalog.prices.list_tables import Fault, Lines, Table, read_table
 from sheetgen.catalog.prices.list_titles import titles_of, with_titles
-from sheetgen.catalog.prices.offers import Format, Offer, misspelt, most_like, read_offers
+from sheetgen.catalog.prices.offers import Offer, misspelt, most_like, read_offers
 from sheetgen.catalog.prices.own_columns import OwnColumns, own_columns
 from sheetgen.catalog.prices.own_list import Stated, read_own
 from sheetgen.errors import CatalogError, shown, shown_key

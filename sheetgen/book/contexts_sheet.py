@@ -1,4 +1,4 @@
-"""Speed: every GPU beside the others at a load of the reader's choice; behind it, what each model has to do."""
+"""Contexts: what each model has to do for a workload, and the batches that are tried."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.answer.sheet_facts import STRIDE
-from sheetgen.answer.solution import Solution
-from sheetgen.book.lookups import ONE, ZERO, position_in
-from sheetgen.book.sheets import Cell, Ref, Sheet, Validation, derived, lookup, worked_out
-from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, profile_columns, titled
+from sheetgen.book.sheets import Ref, Sheet, derived, lookup, worked_out
+from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
 from sheetgen.formula import Quantity, formula, is_number, where
-from sheetgen.program.quantities import PACE, TOKENS
-from sheetgen.question.inputs import ASKS, BY_NAME
+from sheetgen.program.quantities import TOKENS
+from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import BY_DAY
-from sheetgen.report import sentences
 from sheetgen.sizing import parallelism, people, rates, speed
-from sheetgen.units import FACTOR, PERCENT, PLAIN, PLAIN_LAYOUTS, TEXT, WHOLE
+from sheetgen.units import FACTOR, PERCENT, PLAIN, TEXT, WHOLE
 
-COMPARED = (
-    "batch_requests", "untouched_fraction", "tpot_seconds", "service_ttft_seconds", "ttft_seconds",
-    "output_tokens_per_second", "prefill_fraction", "bound_by",
-)  # fmt: skip
-# What a step on a profile is made of. Profiles works it out within what it counts with it; it stands here, and on
-# Workings for what was chosen.
+# What a step on a profile is made of. Profiles works it out within what it counts with it; it stands on Workings for
+# what was chosen.
 PARTS = (
     speed.context_read_bytes,
     speed.dense_seconds,
@@ -108,9 +101,6 @@ def build_latency(
     else:
         table.picked("cached_fraction", speed.cached_fraction.label, lists["cached"], "workload_row", PERCENT)
         table.computed(people.target_turn_seconds)
-        if "stated_requests_per_second" in wiring.inputs:
-            put_rate(table)
-            table.columns["requests_per_second"] = table.columns["peak_requests_per_second"]
     if at_even_chance:
         asked = [int(is_even) for is_even in at_even_chance]
         table.given("is_even", "At an even chance, as built", asked, PLAIN, role="fixed", width=14)
@@ -121,10 +111,7 @@ def build_latency(
     table.computed(speed.prompt_attention_flops, width=20)
     for one in (*TOKENS, parallelism.within_limit):
         table.computed(one, {"max_model_len": table.columns["context_tokens"]})
-    table.computed(sentences.pace_words, width=34)
     _tried(table)
-    if not wiring.prefix:
-        wiring.names["list_pace"] = table.range("pace_words")
     return sheet
 
 
@@ -184,61 +171,3 @@ def _tried(latency: Table) -> None:
             wiring.tried[name].append([tried.range(column) for column in columns])
     n_alike = len(models["expert_miss_fraction"]) // len(missed)
     wiring.tried = {name: ranges * n_alike for name, ranges in wiring.tried.items()}
-
-
-def build_comparison(solved: Solution, wiring: Wiring) -> Sheet:
-    """Speed: every GPU and tensor-parallel size at one load, a row each."""
-    latency, question = wiring.tables["contexts"], solved.question
-    sheet = titled(
-        "Speed",
-        "Speed",
-        "Every GPU beside the others at the load in the yellow cells. Times in seconds, "
-        "as if memory held the requests: where it holds fewer, the others wait.",
-        landscape=False,
-        freeze=(HEAD_ROWS + 5, 2),
-    )
-    top = HEAD_ROWS
-    w, t = question.headline
-    cell = next(c for c in question.loads if (c.model, c.workload, c.tier) == (0, w, t))
-    known = latency.range("pace_words").value
-    usual = known[question.pace(cell)]
-    words = str(question.overrides.input("speed_pace", usual)).lower()
-    words = next((one for one in known if one.lower() == words), usual)
-    load = Validation("Load", "A model and workload of this workbook.", source="list_pace")
-    chosen = sheet.put(top, 1, Cell(words, "input", TEXT, validation=load), "in_speed_pace", label="Model and workload")
-    check = Validation("Requests", "A whole number from 1.", kind=BY_NAME["speed_requests"].kind)
-    count = Cell(question.overrides.input("speed_requests", max(1, cell.requests)), "input", WHOLE, validation=check)
-    requests = sheet.put(top + 1, 1, count, "in_speed_requests", label="Requests of a replica")
-    wiring.names |= {"in_speed_pace": chosen, "in_speed_requests": requests}
-    row = sheet.link(
-        top + 2, 1, position_in(latency.range("pace_words"), chosen), PLAIN, "computed", label="Its row on Contexts"
-    )
-    model = sheet.link(
-        top + 3, 1, lookup(latency.range("model_row"), row), PLAIN, "computed", label="Its model's row on Models"
-    )
-    n = len(profile_columns(question))
-    of_load = {"models": model, "contexts": row}
-    # To the right what the times are made of.
-    parts = Table(wiring, sheet, n, top=top + 4, left=5 + len(COMPARED), places=of_load)
-    parts.given("profile", "Column on Profiles", list(range(1, n + 1)), PLAIN, role="fixed", width=13)
-    table = Table(wiring, sheet, n, top=top + 4, places=of_load, columns={"profile": parts.columns["profile"]})
-    given: dict[str, Read] = {
-        "concurrent_requests": requests,
-        "running_requests": requests,
-        "queue_seconds": wiring.inputs["no_queue_seconds"],
-        "pipeline_parallel_size": ONE,
-        **dict.fromkeys(("token_hop_seconds", "stage_hop_seconds"), ZERO),
-    }
-    for one in (speed.busy_ranks, *PARTS, speed.fixed_step_seconds, speed.request_step_seconds):
-        parts.computed(one, given, width=13)
-        given[one.name] = parts.columns[one.name]
-    table.looked_up("gpu_name", "GPU", table.at("gpu_name"), TEXT, width=26)
-    table.looked_up("tensor_parallel_size", "TP", table.at("tensor_parallel_size"), PLAIN, width=38)
-    if len(wiring.lists["dp"].refs) > len(PLAIN_LAYOUTS):
-        table.looked_up("n_ranks", "DP", table.at("data_parallel_size"), PLAIN, width=8)
-    for one in PACE:
-        if one.name in COMPARED:
-            table.computed(one, given, width=13)
-    table.bring("sequences", label="Requests that memory holds", width=13)
-    table.bring("batch_limit", label="Most requests within the targets", width=13)
-    return sheet

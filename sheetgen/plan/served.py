@@ -1,0 +1,105 @@
+"""What can be served within a limit: a quarter's budget, or a quota of machines.
+
+Services are served in the order of their priority, those of the same in the plan's. Each has all of its demand as long
+as that is within the limit; the first that is not has as much of it as is; those behind it wait. What the next step of
+its demand costs stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.tables import Z, buy, work_out
+from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
+from sheetgen.sizing.cost import contingency_usd
+
+STEPS = 20  # of a service's demand
+AT_ONCE = 500  # plans that are worked out together
+
+BUDGET, QUOTA = "budget", "quota"
+
+
+@dataclass(frozen=True)
+class Served:
+    """The share of a service's demand that a quarter's limit leaves, at the quantile that is bought."""
+
+    service: int
+    quarter: int
+    limit: str
+    share: float
+    next_usd: float | None  # of the first that has not all of it, what the next step costs more in the quarter
+
+
+def in_order_of_priority(plan: Plan) -> list[int]:
+    """The services by position, those that are served first first."""
+    priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
+    return sorted(range(len(priorities)), key=lambda s: priorities[s])
+
+
+def served(answer: Answer) -> Iterator[Served]:
+    """By quarter whose budget or quota does not hold, what each service has of its demand."""
+    limits = [*_limits(answer)]
+    if not limits:
+        return
+    order = in_order_of_priority(answer.plan)
+    shares, at_once = _ladder(len(order)), max(1, AT_ONCE // answer.plan.week.over_peak.shape[-1])
+    parts = [_worked_out(answer, order, shares[:, i : i + at_once]) for i in range(0, shares.shape[1], at_once)]
+    spend, rented = (numpy.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+    for q, limit in limits:
+        holds = _within(answer, q, limit, spend, rented)
+        last = max(0, int(numpy.argmin(holds)) - 1)  # one at least does not: all of the demand
+        for place, s in enumerate(order):
+            if (s, q) in answer.hardware.placed:
+                is_next = place == last // STEPS
+                more = float(spend[q, last + 1] - spend[q, last]) if is_next else None
+                yield Served(s, q, limit, float(shares[place, last]) if holds[0] else 0.0, more)
+
+
+def _ladder(n: int) -> Any:
+    """Shares of the demand by service, in their order, and step: the first rises to all of its own, then the second."""
+    return numpy.clip((numpy.arange(n * STEPS + 1) - STEPS * numpy.arange(n)[:, None]) / STEPS, 0, 1)
+
+
+def _limits(answer: Answer) -> Iterator[tuple[int, str]]:
+    """The quarters with a limit that does not hold."""
+    left = answer.money["budget_left_usd"][:, answer.case]
+    rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
+    for q in range(len(answer.plan.quarters)):
+        if left[q] < 0:
+            yield q, BUDGET
+        if any(counts > most for counts, most in _of_quotas(answer, q, rented)):
+            yield q, QUOTA
+
+
+def _of_quotas(answer: Answer, q: int, rented: Any) -> Iterator[tuple[Any, float]]:
+    """What is rented of each type with a quota in a quarter, and the quota. rented: by type, quarter and case."""
+    for quota in answer.plan.supply.quota:
+        t = answer.place.get(answer.plan.machine(quota.type))
+        if t is not None:
+            yield rented[t, q], float(quota.limit)
+
+
+def _within(answer: Answer, q: int, limit: str, spend: Any, rented: Any) -> Any:
+    """By step whether it is within a limit of a quarter."""
+    if limit == QUOTA:
+        return numpy.logical_and.reduce([counts <= most for counts, most in _of_quotas(answer, q, rented)])
+    reserve = contingency_usd(spend[q], answer.plan.prices.contingency_fraction)
+    return spend[q] + reserve <= answer.plan.budget[answer.plan.quarters[q]]
+
+
+def _worked_out(answer: Answer, order: list[int], shares: Any) -> tuple[Any, Any]:
+    """What each quarter costs, and what is rented, with these shares of the services' demands."""
+    grid = answer.grid.again({}, case=shares.shape[1])
+    live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares[numpy.argsort(order)][:, None, :]
+    grid.put(("case",), {"z": numpy.full(shares.shape[1], Z[answer.plan.policy.plan_at])})
+    grid.put(("service", "quarter", "case"), {"share_live": live})
+    work_out(grid, "loads")
+    buy(grid, answer.plan, answer.types)
+    work_out(grid, "money")
+    return grid.spread("spend_usd", OF_MONEY), grid.spread("gap", OF_TYPE) + grid.spread("committed_instances", OF_TYPE)

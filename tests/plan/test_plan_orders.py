@@ -1,0 +1,204 @@
+"""Orders by hand: what a term binds, what is late and who waits for it, and what must be signed now."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import random
+from typing import Any
+
+import numpy
+import pytest
+from test_plan_arithmetic import ways
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.plan.findings import findings
+from sheetgen.plan.orders import Buying, bought, shed
+from sheetgen.plan.pages import plan_page
+from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve_plan import solved_plan
+
+CATALOG = Catalog()
+NC40 = "azure/Standard_NC40ads_H100_v5"  # of which one serves 145 of the requests below
+ON_DEMAND, ONE_YEAR, THREE_YEARS = (usd * 730 * 3 for usd in (6.98, 5.8067, 4.306))  # a quarter of one
+SERVICE = {"id": "one", "demand": {"in_flight": 400}, "model": "8b"}  # three machines
+
+
+def solved(services: list[dict[str, Any]], quarters: int = 3, **more: Any) -> dict[str, Any]:
+    supply = {"allowed": {"instances": [NC40]}, **more.pop("supply", {})}
+    head = {"start": "2027-Q1", "quarters": quarters, "as_of": more.pop("as_of", "2026-11-26")}
+    data = {"plan": head, "services": services, "supply": supply, **more}
+    return record_of(findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG))))
+
+
+def of_all(found: dict[str, Any], name: str, rows: str = "money") -> list[Any]:
+    return [one[name] for one in found[rows]]
+
+
+def test_a_term_is_paid_to_its_end_when_nothing_needs_it() -> None:
+    """Three machines of three years are needed for a quarter, and one from then on. Two were given back at no cost."""
+    falling = SERVICE | {"growth": {"steps": {"2027-Q2": 0.3}}}
+    found = solved([falling], policy={"buy": "reserved-3yr"})
+    assert of_all(found, "needed", "supply") == [3, 1, 1] and of_all(found, "gap", "supply") == [3, 3, 3]
+    assert of_all(found, "idle", "supply") == [0, 2, 2]
+    assert of_all(found, "p50_usd") == pytest.approx([3 * THREE_YEARS] * 3)
+    assert of_all(found, "bound_usd") == pytest.approx([3 * THREE_YEARS * 12, 0, 0])
+    (order,) = found["decisions"]  # and nothing is released
+    assert (order["what"], order["n_instances"]) == ("order", 3)
+    assert order["usd"] == pytest.approx(9 * THREE_YEARS) and order["binds_usd"] == pytest.approx(36 * THREE_YEARS)
+    assert found["totals"]["bound_usd"] == pytest.approx(36 * THREE_YEARS)
+    assert found["totals"]["bound_after_plan_usd"] == pytest.approx(27 * THREE_YEARS)
+    elastic = solved([falling])
+    assert of_all(elastic, "p50_usd") == pytest.approx([n * ON_DEMAND for n in (3, 1, 1)])
+    assert of_all(elastic, "bound_usd") == [0, 0, 0]
+
+
+def test_signed_prices_stay_and_a_term_that_ends_is_ordered_anew() -> None:
+    """A year of three machines, one more from the second quarter, prices that fall by a fifth a year."""
+    found = solved(
+        [SERVICE | {"growth": {"steps": {"2027-Q2": 1.2, "2028-Q1": 0.5}}}],
+        6,
+        policy={"buy": "reserved-1yr"},
+        prices={"expected_change_per_year": -0.2},
+    )
+    assert of_all(found, "needed", "supply") == [3, 4, 4, 4, 2, 2]
+    # Of the fourth machine's year a quarter is left in 2028-Q1, when the three end: one is ordered then, and one after.
+    assert of_all(found, "gap", "supply") == [3, 4, 4, 4, 2, 2]
+    first, second, fifth, sixth = (ONE_YEAR * 0.8 ** (q / 4) for q in (0, 1, 4, 5))
+    paid = [3 * first, *[3 * first + second] * 3, second + fifth, fifth + sixth]
+    assert of_all(found, "p50_usd") == pytest.approx(paid)
+    orders = [(one["n_instances"], one["needed_from"], one["about"]) for one in found["decisions"]]
+    assert orders == [
+        (3, "2027-01-01", None),
+        (1, "2027-04-01", None),
+        (1, "2028-01-01", "as the term of 3 from 2027-Q1 ends"),
+        (1, "2028-04-01", "as the term of 1 from 2027-Q2 ends"),
+    ]
+    assert of_all(found, "bound_usd") == pytest.approx([12 * first, 4 * second, 0, 0, 4 * fifth, 4 * sixth])
+
+
+PAIR = [SERVICE | {"id": "batch", "demand": {"in_flight": 200}, "priority": 2}, SERVICE | {"id": "chat", "tier": 1}]
+LATE = {"lead_time_days": {"on-demand": 60}}
+
+
+def committed(count: int) -> dict[str, Any]:
+    one = {"id": "c", "type": NC40, "count": count, "until": "2028-12-31", "usd_per_hour": 5}
+    return {"committed": [one], **LATE}
+
+
+@pytest.mark.parametrize(("there", "lost"), [(0, {"batch": 1, "chat": 1}), (3, {"batch": 1}), (4, {"batch": 0.5})])
+def test_a_late_order_leaves_a_gap(there: int, lost: dict[str, float]) -> None:
+    """Five machines from 1 January; what is asked for on 26 November is there on 15 February, after 21 days of
+    approval and 60 of lead time: 45 of 90 days without it. All 90 days were paid."""
+    supply = committed(there) if there else LATE
+    found = solved(PAIR, supply=supply, policy={"approval_days": 21})
+    (order,) = [one for one in found["decisions"] if one["what"] == "order"]
+    assert (order["late"], order["kind"], order["order_by"]) == (True, "now", "2026-10-12")
+    assert (order["there_on"], order["cover"]) == ("2027-02-15", None)
+    assert {one["service"]: one["share"] for one in order["shed"]} == pytest.approx(lost)
+    assert {(one["from"], one["until"]) for one in order["shed"]} == {("2027-01-01", "2027-02-14")}
+    assert found["unserved"] == order["shed"]
+    paid = there * 5 * 730 * 3
+    assert of_all(found, "p50_usd") == pytest.approx(
+        [paid + (5 - there) * ON_DEMAND * share for share in (0.5, 1, 1)], rel=1e-12
+    )
+    (check,) = [one for one in found["checks"] if one["check"] == "every service is served"]
+    assert len(check["found"]) == len(lost)
+
+
+def test_on_demand_covers_from_the_day_on_which_it_can_be_there() -> None:
+    """A year is there on 15 February, on demand on 16 January: 15 days without any, 30 covered."""
+    lead = {"lead_time_days": {"reserved-1yr": 60, "on-demand": 30}}
+    found = solved([SERVICE], supply=lead, policy={"approval_days": 21, "buy": "reserved-1yr"})
+    (order,) = found["decisions"]
+    assert order["cover"] == {"purchase": "on-demand", "monthly_usd": 6.98 * 730, "there_on": "2027-01-16"}
+    (lost,) = found["unserved"]
+    assert (lost["from"], lost["until"], lost["share"]) == ("2027-01-01", "2027-01-15", 1)
+    first = 3 * (ONE_YEAR * 45 / 90 + ON_DEMAND * 30 / 90)
+    assert of_all(found, "p50_usd") == pytest.approx([first, *[3 * ONE_YEAR] * 2])
+    assert found["money"][0]["late_usd"] == pytest.approx(3 * ON_DEMAND * 30 / 90)
+    assert of_all(found, "bound_usd") == pytest.approx([3 * ONE_YEAR * 4, 0, 0])
+
+
+def test_nobody_orders_for_days_before_an_order_can_be_there() -> None:
+    """Five machines for a quarter in which none can be there, two afterwards: two are ordered."""
+    falling = SERVICE | {"demand": {"in_flight": 700}, "growth": {"steps": {"2027-Q2": 0.4}}}
+    found = solved([falling], supply={"lead_time_days": {"on-demand": 126}})  # there on 1 April
+    orders = [(one["n_instances"], one["needed_from"]) for one in found["decisions"] if one["what"] == "order"]
+    assert orders == [(2, "2027-01-01")] and {one["what"] for one in found["decisions"]} == {"order"}
+    assert of_all(found, "p50_usd") == pytest.approx([0, 2 * ON_DEMAND, 2 * ON_DEMAND])
+    assert [(one["quarter"], one["share"]) for one in found["unserved"]] == [("2027-Q1", 1)]
+
+
+def test_a_quarter_that_runs_is_ordered_for_today() -> None:
+    found = solved([SERVICE], as_of="2027-02-15")
+    (order,) = [one for one in found["decisions"] if one["what"] == "order"]
+    assert (order["order_by"], order["needed_from"], order["late"]) == ("2027-02-15", "2027-02-15", False)
+    late = solved([SERVICE], as_of="2027-02-15", policy={"approval_days": 30})
+    assert [(one["from"], one["until"]) for one in late["unserved"]] == [("2027-02-15", "2027-03-16")]
+    assert late["money"][0]["p50_usd"] == pytest.approx(3 * ON_DEMAND * (90 - 30) / 90)
+
+
+def test_a_decision_is_due_before_the_next_plan_or_a_forecast() -> None:
+    growing = SERVICE | {"growth": 0.5}
+    found = solved([growing], 4, policy={"approval_days": 30})
+    due = [(one["order_by"], one["kind"]) for one in found["decisions"]]
+    assert due[:3] == [("2026-12-02", "now"), ("2027-03-02", "forecast"), ("2027-06-01", "forecast")]
+    assert all((day < "2027-02-26") == (kind == "now") for day, kind in due)
+
+
+def test_the_reply_is_due_when_the_first_decision_is() -> None:
+    """A quota is late already, and its reply is due before that of the order: the page named the order's day."""
+    quota = {"quota": [{"type": NC40, "limit": 1, "request_lead_days": 21}]}
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"},
+        "services": [SERVICE],
+        "supply": {"allowed": {"instances": [NC40]}, **quota},
+        "policy": {"approval_days": 30},
+    }
+    found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
+    first = found.decisions[0]
+    assert (first.what, first.late, first.order_by) == ("raise quota", True, datetime.date(2026, 11, 11))
+    assert plan_page(found).brief.approve_by == "2026-12-11"
+
+
+def test_of_a_saving_it_is_said_what_lies_after_the_plan() -> None:
+    """Three machines at once and always: a year of each saves a quarter's difference four times, of which the plan has
+    three."""
+    found = solved([SERVICE], 3, supply={"allowed": {"instances": [NC40], "exclude": ["reserved-3yr", "spot"]}})
+    (order,) = found["decisions"]
+    _, commit = ways(order)
+    saved = 3 * (ON_DEMAND - ONE_YEAR)
+    assert (commit["what"], commit["n_instances"], commit["order_by"]) == ("commit", 3, order["order_by"])
+    assert commit["expected_saving_usd"] == pytest.approx(4 * saved)
+    assert commit["saving_after_plan_usd"] == pytest.approx(saved)
+    assert commit["binds_usd"] == pytest.approx(12 * ONE_YEAR) and commit["usd"] == pytest.approx(9 * ONE_YEAR)
+
+
+def test_more_demand_is_never_for_less_in_a_term() -> None:
+    """Of machines with a fixed term, at prices that do not rise: whatever is needed when."""
+    dice = random.Random(8)
+    for _ in range(200):
+        n = dice.randint(1, 9)
+        missing = tuple([1.0] * (late := dice.randint(0, min(2, n - 1))) + [dice.choice((0.0, 0.4))] + [0.0] * n)[:n]
+        one = Buying(dice.choice(("reserved-1yr", "capacity-block")), datetime.date.max, missing, (None,) * n)
+        less = numpy.array([[float(dice.randint(0, 5))] for _ in range(n)])
+        more = less + numpy.array([[float(dice.choice((0, 0, 1, 3)))] for _ in range(n)])
+        prices = numpy.array(sorted((dice.uniform(1, 2) for _ in range(n)), reverse=True))[:, None, None]
+        few, many = (bought(one, short, short) for short in (less, more))
+        usd = [float((each.machine_months * prices).sum()) for each in (few, many)]
+        assert usd[0] <= usd[1] + 1e-9, (one, less, more)
+        for q in range(late, n):  # what is short is there
+            assert few.gap[q] >= less[q] and many.gap[q] >= more[q]
+
+
+def test_services_of_the_lowest_priority_wait() -> None:
+    filled = {0: 2.0, 1: 1.0, 2: 0.5, 3: 0.5}
+    priorities = [1, 2, 3, 3]
+    lost = {available: shed(filled, priorities, available) for available in (4, 3.5, 3, 1, 0)}
+    assert lost[4] == {} and lost[3.5] == {2: 0.5, 3: 0.5} and lost[3] == {2: 1, 3: 1}
+    assert lost[1] == {0: 0.5, 1: 1, 2: 1, 3: 1} and {*lost[0].values()} == {1}
+    shares = [sum(share * filled[s] for s, share in one.items()) for one in lost.values()]
+    assert all(less <= more for less, more in itertools.pairwise(shares))

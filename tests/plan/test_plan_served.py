@@ -1,0 +1,71 @@
+"""What can be served within a budget or a quota: by priority, and what the next step costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Document
+from sheetgen.plan.findings import findings
+from sheetgen.plan.read_plan import plan_of
+from sheetgen.plan.record import record_of
+from sheetgen.plan.solve_plan import solved_plan
+
+KIND = "azure/Standard_NC40ads_H100_v5"
+SERVICES: list[dict[str, Any]] = [
+    {"id": "late", "priority": 3, "demand": {"in_flight": 400}, "model": "8b"},
+    {"id": "first", "priority": 1, "demand": {"in_flight": 400}, "model": "8b"},
+    {"id": "none", "demand": {"in_flight": 400}, "model": "8b"},
+    {"id": "second", "priority": 2, "demand": {"in_flight": 800}, "model": "8b"},
+]
+
+
+def record(services: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-26"},
+        "services": services,
+        "supply": {"allowed": {"instances": [KIND]}},
+    }
+    supply = data["supply"] | more.pop("supply", {})  # type: ignore[operator]
+    return record_of(
+        findings(solved_plan(plan_of(Document("plan.yaml", {**data, **more, "supply": supply}, {}), Catalog())))
+    )
+
+
+def usd(services: list[dict[str, Any]]) -> float:
+    return float(record(services)["money"][0]["p90_usd"])
+
+
+def at(share: float, one: dict[str, Any]) -> dict[str, Any]:
+    return {**one, "demand": {"in_flight": share * one["demand"]["in_flight"]}}
+
+
+def test_a_budget_serves_by_priority() -> None:
+    _, first, _, second = SERVICES
+    budget = (usd([first]) + usd([first, second])) / 2
+    found = record(SERVICES, budget={"2027-Q1": budget})
+    assert [one["service"] for one in found["served"]] == ["first", "second", "late", "none"]
+    assert {one["limit"] for one in found["served"]} == {"budget"}
+    shares = [one["share"] for one in found["served"]]
+    assert shares[0] == 1 and 0 < shares[1] < 1 and shares[2:] == [0, 0]
+    # As much as the budget pays for, and the next twentieth is beyond it.
+    now, more = (usd([first, at(share, second)]) for share in (shares[1], shares[1] + 0.05))
+    assert now <= budget < more
+    assert found["served"][1]["next_usd"] == pytest.approx(more - now)
+    assert [one["next_usd"] for one in found["served"] if one["service"] != "second"] == [None] * 3
+
+
+def test_a_quota_serves_by_priority() -> None:
+    found = record(SERVICES, supply={"quota": [{"type": KIND, "limit": 3}]})
+    needed = found["supply"][0]["needed"]
+    assert needed > 3 and {one["limit"] for one in found["served"]} == {"quota"}
+    shares = {one["service"]: one["share"] for one in found["served"]}
+    kept = [at(shares[one["id"]], one) for one in SERVICES if shares[one["id"]]]
+    assert record(kept)["supply"][0]["needed"] <= 3
+    assert shares["none"] == 0 and shares["first"] > 0
+
+
+def test_limits_that_hold_say_nothing() -> None:
+    assert record(SERVICES, budget={"2027-Q1": 10**9})["served"] == []
