@@ -813,7 +813,9 @@ function waysToPayLess(record) {
   const rentalKey = ({ instance, n_instances, monthly_usd }) => `${instance} ${n_instances} ${monthly_usd.toFixed(2)}`;
   const ways = [],
     taken = new Set([rentalKey(record)]);
+  const { months } = FACTS.purchases[record.purchase];
   for (const way of everyWay(record)) {
+    if (months && FACTS.sold_as_answer.includes(way.kind)) way.commits_usd = months * way.monthly_usd;
     const least = FACTS.judged[way.kind === "less_sure" ? "least_saving_of_chance_fraction" : "least_saving_fraction"];
     const key = rentalKey(way);
     if (ways[0]?.kind === "less_sure" && way.kind === "fp8_weights" && key === rentalKey(ways[0])) ways[0] = way;

@@ -19,7 +19,7 @@ from sheetgen.answer.answer_record import OF_SEARCH
 from sheetgen.answer.confidences import ABOUT, MOST_MACHINES, MOST_OF_ASKED, MOST_OF_SURE
 from sheetgen.answer.hosts import SHOWN_HOSTS
 from sheetgen.answer.levers.changes import FP4, FP8
-from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR
+from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR, SOLD_AS_ANSWER
 from sheetgen.answer.people_loads import MOST_AT_ONCE
 from sheetgen.answer.recording import HOURS_OF_A_MEASUREMENT
 from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
@@ -205,6 +205,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "verdicts": {"slow": TOO_SLOW, "none": NOTHING_FITS},
         "beyond": list(BEYOND),
         "near": list(NEAR),
+        "sold_as_answer": list(SOLD_AS_ANSWER),
         "hosts_told": SHOWN_HOSTS,
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
