@@ -574,7 +574,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     """What the numbers rest on: the policy, prices, and how draws were made."""
     plan = found.answer.plan
     policy, change = plan.policy, plan.prices.expected_change_per_year
-    yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
+    how = "as a mix" if policy.buy == MIX else policy.buy
+    yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
     if policy.plan_at != "p50":
         back = "was not to be ordered" if policy.buy in QUARTERS_OF_TERM else "must be given back"
         yield (
@@ -650,9 +651,8 @@ def _hours(answer: Answer) -> Iterator[Text]:
         )
     if plan.rents_by_hour:
         yield words(
-            "Machines are rented for the hours that need them, each from {} minutes before: {} less than with the peak "
-            "held in all hours.",
-            cell(plan.start_minutes, FACTOR),
+            f"Machines are rented for the hours that need them, each from {plan.start_minutes:g} minutes before: "
+            "{} less than with the peak held in all hours.",
             usd(saved),
         )
     if plan.policy.buy == MIX:

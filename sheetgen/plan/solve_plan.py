@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy
 
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
-from sheetgen.plan.mix import bases, term_of
+from sheetgen.plan.mix import base_of
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.spending import price_factor
@@ -71,9 +71,8 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
 def _base(plan: Plan, hardware: Hardware, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
     """What a mix orders for a term, of every type, at the quantile that is bought."""
     for one, hours in zip(types, rented, strict=True):
-        term = term_of(plan, class_months(plan, hardware, one.instance))
-        if term is not None:
-            yield from bases(plan, one.instance, hours.shares(CASE[plan.policy.plan_at]), one.month_usd, term)
+        months = class_months(plan, hardware, one.instance)
+        yield from base_of(plan, one.instance, hours.shares(CASE[plan.policy.plan_at]), one.month_usd, months)
 
 
 def _months(plan: Plan) -> list[float]:
