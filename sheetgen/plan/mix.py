@@ -24,7 +24,7 @@ def base_of(plan: Plan, instance: str, shares: Any, month_usd: float, months: Ma
     ahead = range(n_quarters + max(QUARTERS_OF_TERM.values()))
     factors = [float(price_factor(change, q, QUARTERS_IN_A_YEAR)) for q in ahead]
     ways: list[tuple[Base, ...]] = [()]
-    for purchase in sorted(QUARTERS_OF_TERM.keys() & months.keys(), key=lambda one: QUARTERS_OF_TERM[one]):
+    for purchase in sorted(QUARTERS_OF_TERM.keys() & months.keys(), key=QUARTERS_OF_TERM.__getitem__):
         ways.append(tuple(_orders(plan, instance, shares, month_usd, purchase, months[purchase], factors)))
     return min(ways, key=lambda way: round(_usd(way, shares, month_usd, factors), 6))
 
@@ -40,7 +40,7 @@ def _orders(
 ) -> Iterator[Base]:
     """Those of one class, from the first quarter on in which they can be there."""
     term, day = QUARTERS_OF_TERM[purchase], there_on(plan, purchase)
-    first = next((q for q, one in enumerate(plan.quarters) if day <= plan.first_day(one)), len(plan.quarters))
+    first = next((q for q, quarter in enumerate(plan.quarters) if day <= plan.first_day(quarter)), len(plan.quarters))
     bought, of_term = (
         [factor * usd * MONTHS_IN_A_QUARTER for factor in factors] for usd in (month_usd, term_month_usd)
     )
@@ -53,8 +53,8 @@ def _usd(base: Sequence[Base], shares: Any, month_usd: float, factors: Sequence[
     """What a base and the hours above it cost in the plan, by the month."""
     n_quarters = len(shares)
     counts, usd = numpy.zeros(n_quarters, int), 0.0
-    for one in base:
-        runs = one.runs(n_quarters)
-        counts[runs] += one.count
-        usd += one.count * one.month_usd * len(runs)
+    for order in base:
+        runs = order.runs(n_quarters)
+        counts[runs] += order.count
+        usd += order.count * order.month_usd * len(runs)
     return usd + sum(float(shares[q, counts[q] :].sum()) * month_usd * factors[q] for q in range(n_quarters))

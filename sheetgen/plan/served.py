@@ -38,7 +38,7 @@ class Served:
 
 def in_order_of_priority(plan: Plan) -> list[int]:
     """The services by position, those that are served first first."""
-    priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
+    priorities = [math.inf if service.priority is None else service.priority for service in plan.services]
     return sorted(range(len(priorities)), key=lambda s: priorities[s])
 
 
