@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sheetgen.api import recommend
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
+from sheetgen.plan.bridge import Last, bridge
 from sheetgen.plan.findings import findings
 from sheetgen.plan.hours import base_orders, break_even_hours, missing_by_hour, needed_shares
 from sheetgen.plan.profile import SHARES
@@ -308,3 +310,14 @@ def test_the_workbook_recalculates(buy: str, tmp_path: Path) -> None:
     assert orders == pytest.approx(sum(one["p90_usd"] for one in known["money"]))
     parts = sum(usd for one in known["services"] if one["quantile"] == "p90" for usd in [3 * one["monthly_usd"]])
     assert parts == pytest.approx(orders)  # nothing is idle or spare
+
+
+def test_the_bridge_ends_at_a_plan_with_hours() -> None:
+    """A day is of the users, and a mix of the classes; together they are all that changed, to the cent."""
+    services = [service("chat", demand={"in_flight": 900}), service("night", demand={"in_flight": 300})]
+    days = [one | {"profile": "business" if one["id"] == "chat" else "night"} for one in services]
+    old, new = stated(services, 4, supply=ONLY), stated(days, 4, supply=ONLY, policy={"buy": "mix"})
+    now, last = (math.fsum(usd(solved_plan(plan, timed=False))) for plan in (new, old))
+    parts = bridge(Last(old, last, "old"), new, now).parts
+    assert {*parts} == {"users", "class mix"} and parts["users"] < 0
+    assert round(100 * math.fsum(parts.values())) == round(100 * now) - round(100 * last)
