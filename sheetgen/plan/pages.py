@@ -578,6 +578,12 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
     )
+    mean, peak = found.answer.in_use_of_all
+    yield words(
+        "Of the places on all machines that are there or bought {} are in use on average at p50, and {} at the peak.",
+        cell(mean, PERCENT),
+        cell(peak, PERCENT),
+    )
     yield from _growth(plan)
     if plan.region:
         yield f"Prices are of the region {plan.region}: {listed(_places(found.answer))}."
