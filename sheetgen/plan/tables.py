@@ -417,9 +417,15 @@ class Rented(NamedTuple):
     counts: Any
     weights: Any
 
-    def shares(self, case: int | slice = slice(None)) -> Any:
-        """By quarter (and case) and machine the share of the hours in which it is rented."""
+    def shares(self, case: int) -> Any:
+        """By quarter and machine the share of the hours in which it is rented, in a case."""
         return needed_shares(self.counts[:, case], self.weights, int(self.counts.max(initial=0)))
+
+    def of_all_cases(self) -> Any:
+        """The same, summed over the cases."""
+        n_quarters, n_cases = self.counts.shape[:2]
+        weights = numpy.tile(self.weights, n_cases)
+        return needed_shares(self.counts.reshape(n_quarters, -1), weights, int(self.counts.max(initial=0)))
 
 
 def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
