@@ -355,10 +355,28 @@ def _further(found: Findings) -> Iterator[Table]:
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
+    if answer.plan.rents_by_hour or answer.plan.base:
+        yield _by_hour(answer)
     if found.served:
         yield _served(found)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
+
+
+def _by_hour(answer: Answer) -> Table:
+    """What is rented by the hour, and a mix's base; against the peak held in all hours."""
+    hours, rows = answer.plan.prices.hours_per_month, list[tuple[Text, ...]]()
+    for q, quarter in enumerate(answer.plan.quarters):
+        for t, machine in enumerate(answer.types):
+            base, rented = (float(answer.supply[name][t, q, answer.case]) for name in ("base_instances", "gap"))
+            if base or rented:
+                amounts = (answer.held_usd[t, q], answer.saved_by_hour_usd[t, q])
+                counts = (base, rented, float(answer.rented_on_average[t, q]) * hours)
+                rows.append(
+                    (str(quarter), machine.instance, *(cell(count, WHOLE) for count in counts), *map(usd, amounts))
+                )
+    counted = ("Base", "Above it at the peak", "Machine-hours a month", "Held all month, $", "Saved, $")
+    return table("Rented by the hour", ("Quarter", "Machine", *map(number, counted)), rows)
 
 
 def _served(found: Findings) -> Table:
