@@ -534,11 +534,10 @@ def _supply(answer: Answer) -> Table:
 def _commitments(found: Findings) -> Table:
     numbers = ("Machines", "$ of the term", "Expected to save", "Worth it where needed")
     regrets = (f"Regret at {name}" for name in QUANTILES)
-    heads: Heads = ("Machine", "Class", "From", *map(number, (*numbers, *regrets)))
+    heads: Heads = ("Machine, class", "From", *map(number, (*numbers, *regrets)))
     rows: Rows = [
         (
-            one.instance,
-            one.purchase,
+            f"{one.instance}, {one.purchase}",
             str(found.answer.plan.quarters[one.first]),
             cell(one.n_instances, WHOLE),
             usd(one.term_usd),
@@ -578,6 +577,12 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         "Prices are those read until now, less {}, and change by {} a year ({} to {}).",
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
+    )
+    mean, peak = found.answer.in_use_of_all
+    yield words(
+        "Of the places on all machines that are there or bought {} are in use on average at p50, and {} at the peak.",
+        cell(mean, PERCENT),
+        cell(peak, PERCENT),
     )
     yield from _growth(plan)
     if plan.region:

@@ -205,7 +205,10 @@ def first_quarter(service: Service, plan: Plan) -> Quarter:
 
 
 def request_of(plan: Plan, service: Service) -> tuple[int, int]:
-    """Tokens of the prompt and of the answer of a service's mean request, as of its first model."""
+    """Tokens of the prompt and of the answer of a service's mean request, as of its first model; 0 where they make no
+    difference."""
+    if service.demand.tokens is None:
+        return 0, 0
     of = plan.question(plan.key(service, (service.model or ())[0])).workloads[0]
     return of.input_tokens, of.output_tokens
 

@@ -155,6 +155,10 @@ class _Search:
         has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
         self.is_there = (self.committed > 0).any(axis=1) | has_gpus
         self.home = {s: self._filled(mine) for s, mine in home.items()}
+        # By type, and last of none: whether a service is there at home, or it is there anyway.
+        self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
+        for s, one in self.home.items():
+            self.is_near[s][one.types] = True
         self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(one) for s, one in self.home.items()}
         self.elsewhere = {
             s: [self._filled(one) for one in _alternatives(supply, mine, places)] for s, mine in home.items()
@@ -204,9 +208,9 @@ class _Search:
 
     def _best(self, some: Iterable[int], now: Ways) -> Iterator[tuple[int, float, _Filled]]:
         """By service where it makes the plan cheapest while the others stay, and what that saves."""
-        machines, _ = _sum(now.values())
+        machines, some = _total([*now.values()]), [*some]
         tried, rests = list[tuple[int, _Filled]](), list[tuple[Any, Any]]()
-        largest = _without_each(now)
+        largest = _without_each(now, some)
         for s in some:
             rest = machines - now[s].machines, largest[s]
             known = (rest[0] > 1e-9).any(axis=(0, 1, 3)) | self.is_there
@@ -253,8 +257,7 @@ class _Search:
     def _besides_usd(self, s: int, there: _Filled) -> float:
         """What a service's moves cost; and a near tie of what it fills at home, where it is on machines that it has not
         there, and that are not there anyway."""
-        stays = numpy.isin(there.types, self.home[s].types) | self.is_there[there.types]
-        return there.moves_usd + (0 if stays.all() else self.near_usd[s])
+        return there.moves_usd + (0 if self.is_near[s][there.types].all() else self.near_usd[s])
 
     def _part_usd(self, one: _Filled) -> float:
         """What a service fills, at its price."""
@@ -308,14 +311,39 @@ def _by_earlier_quarter(counts: Any) -> Any:
     return numpy.moveaxis(counts, -1, 0)[..., None]
 
 
+def _spread(services: Sequence[_Filled], values: Any, into: Any, n_types: int) -> Any:
+    """Values of services by quarter, their last side, put together by type: added or the largest of them, as `into`
+    says."""
+    types = numpy.array([one.types for one in services])
+    which, quarters = numpy.nonzero(types >= 0)
+    found = numpy.zeros((*values.shape[1:-1], n_types, values.shape[-1]))
+    parts = numpy.moveaxis(numpy.array(values)[which, ..., quarters], 0, -1)
+    into.at(found, (..., types[which, quarters], quarters), parts)
+    return found
+
+
+def _total(services: Sequence[_Filled]) -> Any:
+    """What services fill together, by type."""
+    return _spread(services, numpy.array([one.fills for one in services]), numpy.add, services[0].n_types)
+
+
+def _largest(services: Sequence[_Filled], like: _Filled) -> Any:
+    """The largest of what services spare, by type; of none as one like them has it."""
+    if not services:
+        return numpy.zeros_like(like.spares)
+    return _spread(services, numpy.array([one.spares_of for one in services]), numpy.maximum, like.n_types)
+
+
 def _sum(services: Iterable[_Filled]) -> tuple[Any, Any]:
     """What services fill together, and the largest of what they spare."""
     every = [*services]
-    return sum(one.machines for one in every), numpy.max([one.spares for one in every], axis=0)
+    return _total(every), _largest(every, every[0])
 
 
-def _without_each(ways: Ways) -> dict[int, Any]:
-    """By service the largest of what the others spare."""
+def _without_each(ways: Ways, some: Iterable[int]) -> dict[int, Any]:
+    """By some of the services the largest of what the others spare."""
+    if len(few := [*some]) == 1:
+        return {few[0]: _largest([one for s, one in ways.items() if s != few[0]], ways[few[0]])}
     every = numpy.array([one.spares for one in ways.values()])
     order = numpy.argsort(every, axis=0)
     first = numpy.take_along_axis(every, order[-1:], axis=0)[0]

@@ -131,14 +131,26 @@ class Answer:
     def in_use(self) -> tuple[Any, Any]:
         """By type and quarter the share of the machines that are there whose places requests fill, on average and at
         the peak: at p50 of the demand, on what is bought."""
+        mean, peak, there = self._busy
+        return ratio(mean, there, math.nan), ratio(peak, there, math.nan)
+
+    @cached_property
+    def in_use_of_all(self) -> tuple[float, float]:
+        """The same of all types and quarters, by their GPUs."""
+        gpus = numpy.array([one.gpu_count for one in self.types])[:, None]
+        mean, peak, there = (float((counts * gpus).sum()) for counts in self._busy)
+        return ratio(mean, there), ratio(peak, there)
+
+    @cached_property
+    def _busy(self) -> tuple[Any, Any, Any]:
+        """By type and quarter the machines whose places requests fill, on average and at the peak, and those that are
+        there."""
         names = ("at_once", "paced_requests", "replicas_per_instance")
         busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
         of_supply = (self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap"))
-        there = sum(of_supply)
         is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
         means = numpy.array(self.mean_shares)[:, None]
-        mean, peak = (ratio((is_of * filled).sum(axis=1), there, math.nan) for filled in (busy * means, busy))
-        return mean, peak
+        return *((is_of * filled).sum(axis=1) for filled in (busy * means, busy)), sum(of_supply)
 
     @cached_property
     def of_owners(self) -> dict[str | None, Any]:
