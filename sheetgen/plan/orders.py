@@ -159,7 +159,7 @@ def allowed_prices(plan: Plan, hardware: Hardware, instance: str) -> dict[str, f
         price = candidate.class_price(purchase)  # type: ignore[union-attr]
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
-        if price is not None and (may or purchase == plan.policy.buy):
+        if price is not None and (may or purchase == plan.class_of(instance)):
             found[purchase] = price.usd_per_hour
     return found
 

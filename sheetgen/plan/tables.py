@@ -284,7 +284,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float) -> None:
         if name not in found:
-            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.buy))
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.class_of(name)))
 
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
