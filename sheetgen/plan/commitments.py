@@ -86,7 +86,7 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
     plan = answer.plan
     for t, one in enumerate(answer.types if plan.policy.buy not in QUARTERS_OF_TERM else ()):
         missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
-        months = class_months(plan, answer.hardware, one.instance) if missing else {}
+        months = class_months(plan, one.candidate) if missing else {}
         found = (
             _commitment(answer, draws, t, purchase, usd, q)
             for purchase, usd in months.items()

@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan import needs
+from sheetgen.plan.orders import buying
 from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.stated_plan import Plan
@@ -138,7 +139,7 @@ class _Search:
         places: Mapping[At, Mapping[str, Placed]],
         months: Sequence[float],
     ) -> None:
-        self.plan, self.months = plan, numpy.array(months)
+        self.plan, self.months, self.buying = plan, numpy.array(months), buying(plan, None, plan.policy.buy)
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
@@ -296,8 +297,12 @@ class _Search:
                 owned[..., place[i], :] = needs.owned_instances(free[gpu], count, kept[..., place[i], :], 0)
                 free[gpu] = free[gpu] - owned[..., place[i], :] * count
         committed = self.committed[used]
-        short = _by_earlier_quarter(needs.short_instances(needed, owned, committed))
-        missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
+        short = needs.short_instances(needed, owned, committed)
+        if self.buying.term:
+            missing = numpy.moveaxis(self.buying.paid_quarters(numpy.moveaxis(short, -1, 0)), 0, -1)
+        else:
+            short = _by_earlier_quarter(short)
+            missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
         return ((missing @ self.months) @ self.month_usd[used]).mean(axis=-1)
 
 
