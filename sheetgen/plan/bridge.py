@@ -44,7 +44,7 @@ OF_SERVICE = {
     CONTEXT: ("request",),
     MODEL: ("model",),
     ENGINE: ("engine", "targets"),
-    CLASS_MIX: ("allowed",),
+    CLASS_MIX: ("allowed", "buy"),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
 OF_USERS = ("demand", "growth", "stated_for")

@@ -162,6 +162,7 @@ def placed(
         at: (
             key,
             id(plan.listed),
+            plan.policy.buy,
             rates[at].tobytes(),
             at_once[at].tobytes(),
             plan.services[at[0]].floor_replicas,

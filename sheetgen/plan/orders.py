@@ -164,7 +164,7 @@ def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
         price = candidate.class_price(purchase)
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
-        if price is not None and (may or purchase == plan.policy.buy):
+        if price is not None and (may or purchase == plan.class_of(candidate.instance)):
             found[purchase] = price.usd_per_hour
     return found
 

@@ -52,7 +52,7 @@ class Plan:
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
-    priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+    priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
     @property
@@ -77,7 +77,8 @@ class Plan:
     @cached_property
     def _candidates(self) -> dict[tuple[str, str, int], str]:
         """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
-        return {one.shape: one.instance for found in self.questions.values() for one in found.candidates}
+        mine = (found for key, found in self.questions.items() if dict(key)["purchase"] == self.policy.buy)
+        return {one.shape: one.instance for found in mine for one in found.candidates}
 
     def machine(self, name: str) -> str:
         """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
@@ -104,14 +105,25 @@ class Plan:
         """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
         if key not in self.questions:
             self.questions[key] = ask(self.catalog, dict(key))
-        found = self.questions[key]
-        if self.listed is None:
+        found, purchase = self.questions[key], dict(key)["purchase"]
+        if self.listed is None and purchase == self.policy.buy:
             return found
-        at = key, id(self.listed)
+        at = key, self.policy.buy, id(self.listed)
         if at not in self.priced:
-            candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
+            candidates = (self._priced(one, purchase) for one in found.candidates)
             self.priced[at] = replace(found, candidates=tuple(candidates))
         return self.priced[at]
+
+    def _priced(self, one: Candidate, purchase: str) -> Candidate:
+        """A candidate at the prices of the plan, named with its class where that is not the plan's: machines of two
+        classes are two types."""
+        name, listed = in_class(one.instance, purchase, self.policy.buy), self.listed or {}
+        prices = {**listed.get(one.instance, {}), **listed.get(name, {})}
+        return replace(_at_prices(one, prices), instance=name)
+
+    def class_of(self, instance: str) -> str:
+        """The class in which a type of machine is bought."""
+        return class_in(instance) or self.policy.buy
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
@@ -126,6 +138,21 @@ class Plan:
         return tuple(
             sorted(options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served).items())
         )
+
+
+def in_class(instance: str, purchase: str, buy: str) -> str:
+    """A machine as a type of the plan, which buys in the class `buy`."""
+    return instance if purchase == buy else f"{instance} ({purchase})"
+
+
+def class_in(name: str) -> str:
+    """The class that a type's name has; "" where it is the plan's."""
+    return name.rpartition(" (")[2].removesuffix(")") if name.endswith(")") and " (" in name else ""
+
+
+def machine_in(name: str) -> str:
+    """The machine of a type's name."""
+    return name.rpartition(" (")[0] if class_in(name) else name
 
 
 def served_in(service: Service, quarter: Quarter) -> Served:
@@ -180,7 +207,7 @@ def options_of_service(
         "near_tie_fraction": policy.near_tie_fraction,
         "discount_fraction": prices.discount_fraction,
         "hours_per_month": prices.hours_per_month,
-        "purchase": policy.buy,
+        "purchase": service.buy or policy.buy,
         "max_wait_fraction": targets.max_wait_probability,
         "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,

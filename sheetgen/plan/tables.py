@@ -286,7 +286,7 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
 
     def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, of: Candidate | None = None) -> None:
         if name not in found:
-            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, of, plan.policy.buy), of)
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, of, plan.class_of(name)), of)
 
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
