@@ -143,7 +143,7 @@ class _Search:
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
-        self.bought_as = numpy.array([plan.policy.buy for _ in types])
+        self.bought_as = numpy.array([plan.class_of(name) for name in types])
         self.terms = {one: buying(plan, None, one) for one in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         none = numpy.zeros(len(months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
