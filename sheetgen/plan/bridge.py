@@ -44,7 +44,7 @@ OF_SERVICE = {
     CONTEXT: ("request",),
     MODEL: ("model",),
     ENGINE: ("engine", "targets"),
-    CLASS_MIX: ("allowed",),
+    CLASS_MIX: ("allowed", "buy"),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
 OF_USERS = ("demand", "profile", "working_days", "time_zone", "growth", "stated_for")
@@ -261,9 +261,10 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
     """Whether an order of a plan is late on its day, or on another."""
-    purchases = (plan.policy.purchase, *(QUARTERS_OF_TERM if plan.policy.buy == MIX else ()))
+    terms = QUARTERS_OF_TERM if plan.policy.buy == MIX else ()
+    ways = {plan.policy.purchase, *(service.buy for service in plan.services if service.buy), *terms}
     days = (replace(plan, as_of=as_of) for as_of in (plan.as_of, day))
-    return any(any(missing_of(on_day, purchase)) for on_day in days for purchase in purchases)
+    return any(any(missing_of(on_day, way)) for on_day, way in itertools.product(days, ways))
 
 
 def _stated_for(plan: Plan, one: Service, launch: Quarter | None) -> Quarter:

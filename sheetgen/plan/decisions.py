@@ -262,7 +262,7 @@ def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decis
     late, until = day < plan.as_of, one.buying.covers[q]
     in_time = [
         usd_of_month
-        for name, usd_of_month in class_months(plan, answer.hardware, one.instance).items()
+        for name, usd_of_month in class_months(plan, one.candidate).items()
         if name not in (purchase, *QUARTERS_OF_TERM) and there_on(plan, name) <= first
     ]
     waiting = None

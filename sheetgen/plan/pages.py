@@ -700,11 +700,7 @@ def _places(answer: Answer) -> list[str]:
     bought = answer.plan.policy.purchase
     places = []
     for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
-        prices = [
-            price
-            for purchase in allowed_prices(answer.plan, answer.hardware, one.instance)
-            if (price := one.class_price(purchase))
-        ]
+        prices = [price for purchase in allowed_prices(answer.plan, one) if (price := one.class_price(purchase))]
         others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
         places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
     return places

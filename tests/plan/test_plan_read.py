@@ -158,6 +158,10 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {usd_per_hour: {lambda/8x h100 sxm: 1}}\n", "is no candidate for any service"),
         ("  - {id: x, demand: {in_flight: -3}, like: chat}\n", "greater than 0"),
         ("  - {id: x, demand: {in_flight: true}, like: chat}\n", "must be a number, or a band"),
+        (
+            "  - {id: x, demand: {in_flight: 3}, like: chat, buy: reserved-1yr}\n",
+            "has a term, which is of the whole plan",
+        ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
