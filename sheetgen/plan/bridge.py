@@ -23,10 +23,10 @@ from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.hardware_by_quarter import Loads
-from sheetgen.plan.orders import missing_of
+from sheetgen.plan.orders import QUARTERS_OF_TERM, missing_of
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
-from sheetgen.plan.schema import Service
+from sheetgen.plan.schema import MIX, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE
@@ -44,7 +44,7 @@ OF_SERVICE = {
     CONTEXT: ("request",),
     MODEL: ("model",),
     ENGINE: ("engine", "targets"),
-    CLASS_MIX: ("allowed",),
+    CLASS_MIX: ("allowed", "buy"),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
 OF_USERS = ("demand", "profile", "working_days", "time_zone", "growth", "stated_for")
@@ -261,7 +261,10 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
     """Whether an order of a plan is late on its day, or on another."""
-    return any(any(missing_of(replace(plan, as_of=one), plan.policy.buy)) for one in (plan.as_of, day))
+    terms = QUARTERS_OF_TERM if plan.policy.buy == MIX else ()
+    ways = {plan.policy.purchase, *(service.buy for service in plan.services if service.buy), *terms}
+    days = (replace(plan, as_of=as_of) for as_of in (plan.as_of, day))
+    return any(any(missing_of(on_day, way)) for on_day, way in itertools.product(days, ways))
 
 
 def _stated_for(plan: Plan, one: Service, launch: Quarter | None) -> Quarter:

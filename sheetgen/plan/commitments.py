@@ -84,9 +84,11 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
     anything; of the quarters that leave time to order and in which something is missing. None where what is bought has
     a term itself, which nothing ends early, or is a mix, whose base has one."""
     plan = answer.plan
-    for t, one in enumerate(() if plan.policy.buy in (MIX, *QUARTERS_OF_TERM) else answer.types):
+    for t, one in enumerate(() if plan.policy.buy == MIX else answer.types):
+        if one.buying.term:
+            continue
         missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
-        months = class_months(plan, answer.hardware, one.instance) if missing else {}
+        months = class_months(plan, one.candidate) if missing else {}
         found = (
             _commitment(answer, draws, t, purchase, usd, q)
             for purchase, usd in months.items()

@@ -202,7 +202,9 @@ def orders(answer: Answer) -> Iterator[Decision]:
                     )
                     binds = more * MONTHS_IN_A_QUARTER * one.buying.term * float(months[t, q])
                     found = replace(found, binds_usd=binds, about=found.about or again)
-                yield replace(found, machine_months=tuple(paid))
+                by_hour = "by the hour" if plan.rents_by_hour else ""
+                about = ", ".join(filter(None, (found.about, by_hour)))
+                yield replace(found, about=about, machine_months=tuple(paid))
             elif more < 0 and not one.buying.term:
                 first = _needed_from(plan, q)
                 yield Decision("release", one.instance, -more, one.buying.purchase, first, first, 0.0, False, None)
@@ -260,7 +262,7 @@ def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decis
     late, until = day < plan.as_of, one.buying.covers[q]
     in_time = [
         usd_of_month
-        for name, usd_of_month in class_months(plan, answer.hardware, one.instance).items()
+        for name, usd_of_month in class_months(plan, one.candidate).items()
         if name not in (purchase, *QUARTERS_OF_TERM) and there_on(plan, name) <= first
     ]
     waiting = None

@@ -103,4 +103,4 @@ def _part(answer: Answer, z: Any, price_z: Any) -> tuple[Any, Any, list[Any]]:
     sizes = numpy.array([float(one.gpu_count) for one in answer.types])
     machines = grid.spread("needed_instances", OF_TYPE)
     n_gpus = (machines * sizes[:, None, None]).sum(axis=0).T
-    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [one.shares().sum(axis=1) for one in rented]
+    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [one.of_all_cases() for one in rented]

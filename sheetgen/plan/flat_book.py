@@ -354,7 +354,8 @@ class _Sheets:
             sheet.text(here, 0, instance, "label")
             usd = sheet.link(here, 1, self.cells[price_name(instance)], USD_CENTS, lock="column")
             price = worked_out(cost.discounted_usd_per_hour, {**inputs, "listed_usd_per_hour": usd})
-            env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs["bought_hours"]}
+            hours = "bought_hours" if plan.class_of(instance) == plan.policy.purchase else "hours_per_month"
+            env = {"price_usd_per_hour": price, "paid_hours_per_month": inputs[hours]}
             today = sheet.compute(here, 2, cost.instance_month_usd, env, lock="column")
             self.months[instance] = [
                 sheet.compute(

@@ -163,6 +163,7 @@ def placed(
         at: (
             key,
             id(plan.listed),
+            plan.policy.purchase,
             rates[at].tobytes(),
             at_once[at].tobytes(),
             plan.services[at[0]].floor_replicas,

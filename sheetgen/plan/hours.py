@@ -71,8 +71,8 @@ def base_orders(
     for q in range(first, n_quarters):
         if 2 * (n_quarters - q) < term:
             break
-        at = numpy.arange(q, q + term)
-        hours_usd = shares[numpy.minimum(at, n_quarters - 1)] * numpy.array(bought_usd)[at, None]
+        ahead = numpy.arange(q, q + term)
+        hours_usd = shares[numpy.minimum(ahead, n_quarters - 1)] * numpy.array(bought_usd)[ahead, None]
         pays = (hours_usd[0] > term_usd[q]) & (hours_usd.sum(axis=0) > term * term_usd[q])
         orders[q] = max(0, int(pays.sum()) - sum(orders[max(0, q - term + 1) : q]))
     return orders

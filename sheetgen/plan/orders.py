@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy
 
-from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.spending import arrives_day, missing_share, ordered_instances
 from sheetgen.plan.stated_plan import Plan
+from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
@@ -108,6 +108,13 @@ class Buying:
             orders[q] = ordered_instances(wanted[q], runs)
         return orders
 
+    def paid_quarters(self, short: Any) -> Any:
+        """Of a term, by the quarter at whose price, the first side, the quarters of machines that are paid for what is
+        short."""
+        flat = short.reshape(len(short), -1)
+        months = self.machine_months(flat, self.ordered(self.wanted(flat)))
+        return months.sum(axis=1).reshape(short.shape) / MONTHS_IN_A_QUARTER
+
     def _moved(self, ordered: Any) -> Any:
         """Of a term what is paid later than by whole quarters: an order in place of one that was there late begins, and
         ends, on the day of the year on which that did."""
@@ -157,25 +164,23 @@ def missing_of(plan: Plan, what: str) -> tuple[float, ...]:
     return tuple(float(missing_share(arrives, first, after, today)) for first, after in days)
 
 
-def allowed_prices(plan: Plan, hardware: Hardware, instance: str) -> dict[str, float]:
+def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
     """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
-    all but spot, which may be taken away. None of an instance that serves nothing."""
-    found = dict[str, float]()
-    candidate = next((one.candidate for one in hardware.placed.values() if one.instance == instance), None)
-    allowed = plan.supply.allowed
-    for purchase in PURCHASES if candidate else ():
-        price = candidate.class_price(purchase)  # type: ignore[union-attr]
+    all but spot, which may be taken away."""
+    found, allowed = dict[str, float](), plan.supply.allowed
+    for purchase in PURCHASES:
+        price = candidate.class_price(purchase)
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
-        if price is not None and (may or purchase == plan.policy.purchase):
+        if price is not None and (may or purchase == plan.class_of(candidate.instance)):
             found[purchase] = price.usd_per_hour
     return found
 
 
-def class_months(plan: Plan, hardware: Hardware, instance: str) -> dict[str, float]:
-    """By purchase class a month of one instance, less the discount."""
+def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
+    """By purchase class a month of one instance, less the discount; nothing of one that serves nothing."""
     found = {}
-    for purchase, listed in allowed_prices(plan, hardware, instance).items():
+    for purchase, listed in allowed_prices(plan, candidate).items() if candidate else ():
         hours = cost.paid_hours_per_month(
             plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
         )
@@ -184,13 +189,13 @@ def class_months(plan: Plan, hardware: Hardware, instance: str) -> dict[str, flo
     return found
 
 
-def buying(plan: Plan, hardware: Hardware, instance: str, purchase: str) -> Buying:
+def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
     """How machines of a type are bought in a class: an order that cannot be there in time is covered by the class that
     leaves the least of the quarter unserved, of several the cheapest, where one without a term is there sooner."""
     missing = missing_of(plan, purchase)
     covers: list[Cover | None] = [None] * len(missing)
     if any(missing):
-        months = class_months(plan, hardware, instance)
+        months = class_months(plan, candidate)
         others = {one: missing_of(plan, one) for one in months if one not in (purchase, *QUARTERS_OF_TERM)}
         for q, share in enumerate(missing):
             sooner = [(of[q], months[one], one) for one, of in others.items() if of[q] < share]

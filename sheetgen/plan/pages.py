@@ -355,10 +355,28 @@ def _further(found: Findings) -> Iterator[Table]:
     yield _supply(answer)
     if found.commitments:
         yield _commitments(found)
+    if answer.plan.rents_by_hour or answer.plan.base:
+        yield _by_hour(answer)
     if found.served:
         yield _served(found)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
+
+
+def _by_hour(answer: Answer) -> Table:
+    """What is rented by the hour, and a mix's base; against the peak held in all hours."""
+    hours, rows = answer.plan.prices.hours_per_month, list[tuple[Text, ...]]()
+    for q, quarter in enumerate(answer.plan.quarters):
+        for t, machine in enumerate(answer.types):
+            base, rented = (float(answer.supply[name][t, q, answer.case]) for name in ("base_instances", "gap"))
+            if base or rented:
+                amounts = (answer.held_usd[t, q], answer.saved_by_hour_usd[t, q])
+                counts = (base, rented, float(answer.rented_on_average[t, q]) * hours)
+                rows.append(
+                    (str(quarter), machine.instance, *(cell(count, WHOLE) for count in counts), *map(usd, amounts))
+                )
+    counted = ("Base", "Above it at the peak", "Machine-hours a month", "Held all month, $", "Saved, $")
+    return table("Rented by the hour", ("Quarter", "Machine", *map(number, counted)), rows)
 
 
 def _served(found: Findings) -> Table:
@@ -573,7 +591,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     """What the numbers rest on: the policy, prices, and how draws were made."""
     plan = found.answer.plan
     policy, change = plan.policy, plan.prices.expected_change_per_year
-    yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {policy.buy} where it is missing."
+    how = "as a mix" if policy.buy == MIX else policy.buy
+    yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
     if policy.plan_at != "p50":
         back = "was not to be ordered" if policy.buy in QUARTERS_OF_TERM else "must be given back"
         yield (
@@ -597,6 +616,12 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         "Prices are those read until now, less {}, and change by {} a year ({} to {}).",
         cell(plan.prices.discount_fraction, EXACT_PERCENT),
         *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
+    )
+    mean, peak = found.answer.in_use_of_all
+    yield words(
+        "Of the places on all machines that are there or bought {} are in use on average at p50, and {} at the peak.",
+        cell(mean, PERCENT),
+        cell(peak, PERCENT),
     )
     yield from _growth(plan)
     if plan.region:
@@ -649,9 +674,8 @@ def _hours(answer: Answer) -> Iterator[Text]:
         )
     if plan.rents_by_hour:
         yield words(
-            "Machines are rented for the hours that need them, each from {} minutes before: {} less than with the peak "
-            "held in all hours.",
-            cell(plan.start_minutes, FACTOR),
+            f"Machines are rented for the hours that need them, each from {plan.start_minutes:g} minutes before: "
+            "{} less than with the peak held in all hours.",
             usd(saved),
         )
     if plan.policy.buy == MIX:
@@ -676,11 +700,7 @@ def _places(answer: Answer) -> list[str]:
     bought = answer.plan.policy.purchase
     places = []
     for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
-        prices = [
-            price
-            for purchase in allowed_prices(answer.plan, answer.hardware, one.instance)
-            if (price := one.class_price(purchase))
-        ]
+        prices = [price for purchase in allowed_prices(answer.plan, one) if (price := one.class_price(purchase))]
         others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
         places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
     return places

@@ -34,12 +34,12 @@ from sheetgen.plan.schema import (
     Service,
     Supply,
 )
-from sheetgen.plan.stated_plan import Key, Plan, options_of_service, region_of
+from sheetgen.plan.stated_plan import Key, Plan, class_in, in_class, machine_in, options_of_service, region_of
 from sheetgen.plan.tables import Z, demand_grid
 from sheetgen.plan.week import at_its_peak, states_peak_hour
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
-from sheetgen.units import ON_DEMAND, listed
+from sheetgen.units import ON_DEMAND, PURCHASES, listed
 
 SECTIONS: dict[str, type[Entry]] = {"plan": Head, "policy": Policy, "supply": Supply, "prices": Prices}
 MOST_DEMAND = 1e12  # requests, a second or at once, as of one number in the file
@@ -111,6 +111,7 @@ class _Reading:
             supply = _of_currency(head, services.values(), supply)
         as_of = (head and head.as_of) or as_of_date(None)
         past = [*_past(head, as_of)]
+        self.problems += _classes(services, policy, supply)
         self.problems += past or _across(head, services, budget, self.data)
         resolved = _resolved(services)
         stated = self._sound_supply() if supply is None else supply
@@ -255,11 +256,12 @@ class _Reading:
         listed: dict[str, dict[str, float]] = {}
         for name, usd in prices.usd_per_hour.items():
             at: Loc = ("prices", "usd_per_hour", name)
-            instance = self._found(at, self.catalog.instance, name)
+            instance = self._found(at, self.catalog.instance, machine_in(name))
             if instance is not None and instance.id not in candidates:
                 self.problems.append((at, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
-                listed[instance.id] = {policy.purchase: usd}
+                purchase = class_in(name) or policy.purchase
+                listed[in_class(instance.id, purchase, policy.purchase)] = {purchase: usd}
         return listed
 
     def _asked(self, at: Loc, own: Mapping[str, Any], options: Mapping[str, Any]) -> Question | None:
@@ -398,6 +400,18 @@ def _past(head: Head | None, as_of: datetime.date) -> Iterator[Problem]:
         first = quarter_of(as_of, head.fiscal_year_starts)
         over = f"{past[0]} ended on {past[0].last_day(head.fiscal_year_starts)}, before the day of the plan, {as_of}"
         yield ("plan", "start"), f"{over}: nothing can be decided for it. Start with {first}."
+
+
+def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Supply | None) -> Iterator[Problem]:
+    """Classes of services that are left out, or have a term, which is of the whole plan."""
+    for i, one in services.items():
+        at: Loc = ("services", i, "buy")
+        if one.buy is None or (policy and one.buy == policy.purchase):
+            continue
+        if PURCHASES[one.buy].committed:
+            yield at, f"{one.buy} has a term, which is of the whole plan. Write it in policy.buy, or supply.committed."
+        elif supply and one.buy in supply.allowed.exclude:
+            yield at, f"{one.buy} is excluded in supply.allowed. Take it out there, or buy another class."
 
 
 def _span(head: Head) -> str:

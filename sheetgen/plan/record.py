@@ -112,6 +112,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
                     "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
                     "instance": one.instance,
+                    "purchase": plan.class_of(one.instance),
                     "region": one.candidate.region,
                     "n_instances": plain(table["own_instances"][s, q, z]),
                     "monthly_usd": plain(table["service_month_usd"][s, q, z]),

@@ -417,6 +417,7 @@ class Service(Entry):
     engine: EngineOf | None = None
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
+    buy: PurchaseId | None = None  # the same
     allowed: Places | None = None
 
 

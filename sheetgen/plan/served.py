@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
 
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import Z, buy, work_out
+from sheetgen.plan.tables import Z, buy, put_supply, work_out
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 from sheetgen.sizing.cost import contingency_usd
 
@@ -38,7 +38,7 @@ class Served:
 
 def in_order_of_priority(plan: Plan) -> list[int]:
     """The services by position, those that are served first first."""
-    priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
+    priorities = [math.inf if service.priority is None else service.priority for service in plan.services]
     return sorted(range(len(priorities)), key=lambda s: priorities[s])
 
 
@@ -49,8 +49,15 @@ def served(answer: Answer) -> Iterator[Served]:
         return
     order = in_order_of_priority(answer.plan)
     shares, at_once = _ladder(len(order)), max(1, AT_ONCE // answer.plan.week.over_peak.shape[-1])
-    parts = [_worked_out(answer, order, shares[:, i : i + at_once]) for i in range(0, shares.shape[1], at_once)]
-    spend, rented = (numpy.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+    ways = [answer.plan, *([replace(answer.plan, base=())] if answer.plan.base else [])]  # a smaller plan may have none
+    parts = [
+        [_worked_out(answer, plan, order, shares[:, i : i + at_once]) for i in range(0, shares.shape[1], at_once)]
+        for plan in ways
+    ]
+    spend, rented = (
+        numpy.minimum.reduce([numpy.concatenate(column, axis=-1) for column in columns])
+        for columns in zip(*(zip(*part, strict=True) for part in parts), strict=True)
+    )
     for q, limit in limits:
         holds = _within(answer, q, limit, spend, rented)
         last = max(0, int(numpy.argmin(holds)) - 1)  # one at least does not: all of the demand
@@ -93,13 +100,15 @@ def _within(answer: Answer, q: int, limit: str, spend: Any, rented: Any) -> Any:
     return spend[q] + reserve <= answer.plan.budget[answer.plan.quarters[q]]
 
 
-def _worked_out(answer: Answer, order: list[int], shares: Any) -> tuple[Any, Any]:
-    """What each quarter costs, and what is rented, with these shares of the services' demands."""
+def _worked_out(answer: Answer, plan: Plan, order: list[int], shares: Any) -> tuple[Any, Any]:
+    """What each quarter costs, and what is rented, with these shares of the services' demands. plan: that of the
+    answer, or with another base."""
     grid = answer.grid.again({}, case=shares.shape[1])
+    put_supply(grid, plan, answer.types)
     live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares[numpy.argsort(order)][:, None, :]
     grid.put(("case",), {"z": numpy.full(shares.shape[1], Z[answer.plan.policy.plan_at])})
     grid.put(("service", "quarter", "case"), {"share_live": live})
     work_out(grid, "loads")
-    buy(grid, answer.plan, answer.types)
+    buy(grid, plan, answer.types)
     work_out(grid, "money")
     return grid.spread("spend_usd", OF_MONEY), grid.spread("gap", OF_TYPE) + grid.spread("committed_instances", OF_TYPE)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sheetgen.plan.schema import DOLLARS
-from sheetgen.plan.stated_plan import served_in
+from sheetgen.plan.stated_plan import machine_in, served_in
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.question.sheet_question import ASKED
@@ -42,7 +42,7 @@ def alone(answer: Answer) -> Iterator[Alone]:
         here, by_itself = answer.hardware.placed[s, q].instance, answer.hardware.alone[s, q]
         shared = (*A_LOAD, *SURVIVAL) if _starts_elsewhere(answer, s, q) else A_LOAD
         others = {name: value for name, value in options.items() if name not in shared}
-        yield Alone(s, q, others | load | ({"instances": here} if here != by_itself else {}))
+        yield Alone(s, q, others | load | ({"instances": machine_in(here)} if here != by_itself else {}))
 
 
 def _starts_elsewhere(answer: Answer, s: int, q: int) -> bool:

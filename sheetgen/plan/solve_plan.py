@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy
 
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
-from sheetgen.plan.mix import bases, term_of
+from sheetgen.plan.mix import base_of
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
 from sheetgen.plan.spending import price_factor
@@ -59,7 +59,7 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
     if timed:
         put_times(grid, plan, hardware, CASE[plan.policy.plan_at])
     rented = buy(grid, plan, types)
-    if plan.policy.buy == MIX and (base := (*_base(plan, hardware, types, rented),)):
+    if plan.policy.buy == MIX and (base := (*_base(plan, types, rented),)):
         plan = replace(plan, base=base)
         put_supply(grid, plan, types)
         rented = buy(grid, plan, types)
@@ -68,12 +68,12 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
     return Answer(plan, hardware, types, grid, rented)
 
 
-def _base(plan: Plan, hardware: Hardware, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
-    """What a mix orders for a term, of every type, at the quantile that is bought."""
-    for one, hours in zip(types, rented, strict=True):
-        term = term_of(plan, class_months(plan, hardware, one.instance))
-        if term is not None:
-            yield from bases(plan, one.instance, hours.shares(CASE[plan.policy.plan_at]), one.month_usd, term)
+def _base(plan: Plan, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
+    """What a mix orders for a term, of every type that is bought in its class, at the quantile that is bought."""
+    for machine, hours in zip(types, rented, strict=True):
+        if machine.candidate is not None and machine.buying.purchase == plan.policy.purchase:
+            shares, months = hours.shares(CASE[plan.policy.plan_at]), class_months(plan, machine.candidate)
+            yield from base_of(plan, machine.instance, shares, machine.month_usd, months)
 
 
 def _months(plan: Plan) -> list[float]:

@@ -71,7 +71,7 @@ class Plan:
     catalog: Catalog = field(repr=False)
     questions: dict[Key, Question] = field(repr=False)  # that were asked
     listed: Mapping[str, Mapping[str, float]] | None = None  # $ an hour by instance and class, not the catalog's
-    priced: dict[tuple[Key, int], Question] = field(default_factory=dict, repr=False)  # questions at those
+    priced: dict[tuple[Key, str, int], Question] = field(default_factory=dict, repr=False)  # questions at those
     base: tuple[Base, ...] = ()  # of a mix, once it is worked out
     unread: tuple[Unusable, ...] = ()  # of the files that it was written with, what says nothing
 
@@ -97,7 +97,8 @@ class Plan:
     @cached_property
     def _candidates(self) -> dict[tuple[str, str, int], str]:
         """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
-        return {one.shape: one.instance for found in self.questions.values() for one in found.candidates}
+        mine = (found for key, found in self.questions.items() if dict(key)["purchase"] == self.policy.purchase)
+        return {one.shape: one.instance for found in mine for one in found.candidates}
 
     def machine(self, name: str) -> str:
         """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
@@ -124,12 +125,12 @@ class Plan:
         """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
         if key not in self.questions:
             self.questions[key] = ask(self.catalog, dict(key))
-        found = self.questions[key]
-        if self.listed is None:
+        found, purchase = self.questions[key], dict(key)["purchase"]
+        if self.listed is None and purchase == self.policy.purchase:
             return found
-        at = key, id(self.listed)
+        at = key, self.policy.purchase, id(self.listed)
         if at not in self.priced:
-            candidates = (_at_prices(one, self.listed.get(one.instance, {})) for one in found.candidates)
+            candidates = (self._priced(one, purchase) for one in found.candidates)
             self.priced[at] = replace(found, candidates=tuple(candidates))
         return self.priced[at]
 
@@ -142,14 +143,25 @@ class Plan:
     @property
     def rents_by_hour(self) -> bool:
         """True where machines are rented for the hours that need them."""
-        of = PURCHASES[self.policy.purchase]
-        return not self.week.is_flat and not of.committed and not of.prepaid
+        classes = (PURCHASES[service.buy or self.policy.purchase] for service in self.services)
+        return not self.week.is_flat and any(not way.committed and not way.prepaid for way in classes)
 
     @property
     def start_minutes(self) -> float:
         """How long before it is needed a machine of the hour is asked for."""
         stated = self.policy.start_minutes
         return number(assumptions(self.catalog), "start_minutes") if stated is None else stated
+
+    def _priced(self, one: Candidate, purchase: str) -> Candidate:
+        """A candidate at the prices of the plan, named with its class where that is not the plan's: machines of two
+        classes are two types."""
+        name, listed = in_class(one.instance, purchase, self.policy.purchase), self.listed or {}
+        prices = {**listed.get(one.instance, {}), **listed.get(name, {})}
+        return replace(_at_prices(one, prices), instance=name)
+
+    def class_of(self, instance: str) -> str:
+        """The class in which a type of machine is bought."""
+        return class_in(instance) or self.policy.purchase
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
@@ -164,6 +176,21 @@ class Plan:
         return tuple(
             sorted(options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served).items())
         )
+
+
+def in_class(instance: str, purchase: str, buy: str) -> str:
+    """A machine as a type of the plan, which buys in the class `buy`."""
+    return instance if purchase == buy else f"{instance} ({purchase})"
+
+
+def class_in(name: str) -> str:
+    """The class that a type's name has; "" where it is the plan's."""
+    return name.rpartition(" (")[2].removesuffix(")") if name.endswith(")") and " (" in name else ""
+
+
+def machine_in(name: str) -> str:
+    """The machine of a type's name."""
+    return name.rpartition(" (")[0] if class_in(name) else name
 
 
 def served_in(service: Service, quarter: Quarter) -> Served:
@@ -218,7 +245,7 @@ def options_of_service(
         "near_tie_fraction": policy.near_tie_fraction,
         "discount_fraction": prices.discount_fraction,
         "hours_per_month": prices.hours_per_month,
-        "purchase": policy.purchase,
+        "purchase": service.buy or policy.purchase,
         "max_wait_fraction": targets.max_wait_probability,
         "confidence": targets.confidence,
         "tpot_ms": targets.tpot_ms,

@@ -25,6 +25,7 @@ from sheetgen.plan.supplied import live, supplied
 from sheetgen.program.declared import Axes, Table
 from sheetgen.program.grid import Columns, Grid
 from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost, parallelism, rates
 from sheetgen.units import ON_DEMAND
 
@@ -100,6 +101,7 @@ class Type:
     gpu_count: int
     month_usd: float  # of one, at today's price of the class that is bought, less the discount; NaN where none is
     buying: Buying
+    candidate: Candidate | None  # None where nothing is served on it
 
 
 # What was written, as columns -------------------------------------------------------------------------------
@@ -284,20 +286,20 @@ def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     owned GPUs that no service uses are behind."""
     found: dict[str, Type] = {}
 
-    def add(name: str, gpu: str, gpu_count: int, month_usd: float) -> None:
+    def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, of: Candidate | None = None) -> None:
         if name not in found:
-            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, hardware, name, plan.policy.purchase))
+            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, of, plan.class_of(name)), of)
 
     for at in sorted(hardware.placed):
         one = hardware.placed[at]
-        add(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd)
+        add(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd, one.candidate)
     for each in plan.supply.committed:
         row = plan.types[each.type]
-        add(plan.machine(each.type), row.gpu, int(row.gpu_count), math.nan)
+        add(plan.machine(each.type), row.gpu, int(row.gpu_count))
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
         if all(each.gpu != gpu for each in found.values()):
-            add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count), math.nan)
+            add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count))
     return tuple(found.values())
 
 
@@ -417,9 +419,15 @@ class Rented(NamedTuple):
     counts: Any
     weights: Any
 
-    def shares(self, case: int | slice = slice(None)) -> Any:
-        """By quarter (and case) and machine the share of the hours in which it is rented."""
+    def shares(self, case: int) -> Any:
+        """By quarter and machine the share of the hours in which it is rented, in a case."""
         return needed_shares(self.counts[:, case], self.weights, int(self.counts.max(initial=0)))
+
+    def of_all_cases(self) -> Any:
+        """The same, summed over the cases."""
+        n_quarters, n_cases = self.counts.shape[:2]
+        weights = numpy.tile(self.weights, n_cases)
+        return needed_shares(self.counts.reshape(n_quarters, -1), weights, int(self.counts.max(initial=0)))
 
 
 def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:

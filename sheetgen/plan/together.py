@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan import needs
+from sheetgen.plan.orders import QUARTERS_OF_TERM, buying
 from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.stated_plan import Plan
@@ -159,6 +160,8 @@ class _Search:
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
+        self.bought_as = numpy.array([plan.class_of(name) for name in types])
+        self.terms = {one: buying(plan, None, one) for one in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         none = numpy.zeros(len(months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
         self.owned = supply.gpus
@@ -316,8 +319,12 @@ class _Search:
                 owned[..., place[i], :] = needs.owned_instances(free[gpu], count, kept[..., place[i], :], 0)
                 free[gpu] = free[gpu] - owned[..., place[i], :] * count
         committed = self.committed[used]
-        short = _by_earlier_quarter(needs.short_instances(needed, owned, committed))
-        missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
+        short = needs.short_instances(needed, owned, committed)
+        missing = needs.gap(_by_earlier_quarter(short), earlier, quarters, release, kept, owned, committed)
+        for purchase, one in self.terms.items():
+            mine = self.bought_as[used] == purchase
+            paid = one.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
+            missing[..., mine, :] = numpy.moveaxis(paid, 0, -1)
         return ((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used]
 
 

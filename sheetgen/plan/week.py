@@ -28,7 +28,7 @@ def profile_of(service: Service) -> Profile | None:
     weights = SHARES[named] if named else tuple(map(float, stated))
     whole = math.fsum(weights)
     days = service.working_days or WORKING_DAYS.get(named, DAYS)
-    return Profile(tuple(one / whole for one in weights), frozenset(days), zoneinfo.ZoneInfo(service.time_zone))
+    return Profile(tuple(weight / whole for weight in weights), frozenset(days), zoneinfo.ZoneInfo(service.time_zone))
 
 
 def at_its_peak(service: Service) -> Service:
@@ -38,19 +38,19 @@ def at_its_peak(service: Service) -> Service:
         return service
     demand, changed = service.demand, dict[str, Any]()
     for name in ("users", "requests", "tokens"):
-        of = getattr(demand, name)
-        if of is not None:
+        amount = getattr(demand, name)
+        if amount is not None:
             update = {"peak_hour_share": day.peak_hour_share}
-            if "days_per_month" not in of.model_fields_set:
-                update["days_per_month"] = of.days_per_month * day.days_of_week / len(DAYS)
-            changed[name] = of.model_copy(update=update)
+            if "days_per_month" not in amount.model_fields_set:
+                update["days_per_month"] = amount.days_per_month * day.days_of_week / len(DAYS)
+            changed[name] = amount.model_copy(update=update)
     return service.model_copy(update={"demand": demand.model_copy(update=changed)})
 
 
 def states_peak_hour(demand: Demand) -> bool:
     """True where a demand says itself what its busiest hour has."""
     every = (demand.users, demand.requests, demand.tokens)
-    return any(of is not None and "peak_hour_share" in of.model_fields_set for of in every)
+    return any(amount is not None and "peak_hour_share" in amount.model_fields_set for amount in every)
 
 
 WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 4, 1
@@ -122,7 +122,7 @@ class Week:
 
 def week_of(services: Sequence[Service], middles: Sequence[datetime.date]) -> Week:
     """The week of the services of a plan. middles: of its quarters, a day each."""
-    days = [profile_of(one) for one in services]
+    days = [profile_of(service) for service in services]
     offsets = [[day.offset_minutes(middle) if day else 0 for middle in middles] for day in days]
     if not any(days):
         return Week(numpy.ones((len(services), len(middles), 1)), numpy.zeros((len(middles), 1), int), MINUTES_OF_HOUR)

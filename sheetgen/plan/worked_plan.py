@@ -144,6 +144,20 @@ class Answer:
     def in_use(self) -> tuple[Any, Any]:
         """By type and quarter the share of the machines that are there whose places requests fill, on average and in
         the busiest hour of all its services: at p50 of the demand, on what is bought."""
+        (mean, there_on_average), (peak, there) = self._busy
+        return ratio(mean, there_on_average, math.nan), ratio(peak, there, math.nan)
+
+    @cached_property
+    def in_use_of_all(self) -> tuple[float, float]:
+        """The same of all types and quarters, by their GPUs."""
+        gpus = numpy.array([one.gpu_count for one in self.types])[:, None]
+        mean, peak = (ratio(float((busy * gpus).sum()), float((there * gpus).sum())) for busy, there in self._busy)
+        return mean, peak
+
+    @cached_property
+    def _busy(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """By type and quarter the machines whose places requests fill, and those that are there: on average, and at the
+        peak."""
         names = ("at_once", "paced_requests", "replicas_per_instance")
         busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
         owned, committed, gap = (
@@ -151,9 +165,8 @@ class Answer:
         )
         is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
         by_hour = (is_of[..., None] * (busy[..., None] * self.plan.week.over_peak)).sum(axis=1).max(axis=-1, initial=0)
-        there = owned + committed
-        mean = ratio((is_of * (busy * self.mean_shares)).sum(axis=1), there + self.rented_on_average, math.nan)
-        return mean, ratio(by_hour, there + gap, math.nan)
+        mean, there = (is_of * (busy * self.mean_shares)).sum(axis=1), owned + committed
+        return (mean, there + self.rented_on_average), (by_hour, there + gap)
 
     @cached_property
     def rented_on_average(self) -> Any:

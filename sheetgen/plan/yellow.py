@@ -113,7 +113,7 @@ def listed_prices_of(plan: Plan, record: Mapping[str, Any]) -> dict[str, float]:
     """By machine that serves a plan what an hour costs, in the class that is bought and before the discount. record:
     the plan as JSON."""
     machines = dict.fromkeys(row["instance"] for row in record["services"] if row["instance"])
-    return {name: float(record["prices"][name][plan.policy.purchase]) for name in machines}
+    return {name: float(record["prices"][name][plan.class_of(name)]) for name in machines}
 
 
 def of_currency(head: Head) -> tuple[Display, str]:

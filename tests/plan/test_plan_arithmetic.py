@@ -607,6 +607,32 @@ def test_chance_and_tokens_of_a_rate() -> None:
     assert (none["wait_fraction"], none["usd_per_million_tokens"]) == (None, None)
 
 
+def test_a_batch_is_bought_in_a_class_of_its_own() -> None:
+    """Which was read and not honoured: its machines are others than those on demand, at their price."""
+    chat = {"id": "chat", "demand": {"in_flight": 40}, "model": "8b"}
+    batch = {"id": "batch", "demand": {"in_flight": 300}, "model": "8b", "buy": "spot", "targets": {"ttft_ms": "off"}}
+    only = {"supply": {"allowed": {"instances": ["gcp/a3-highgpu-8g"]}}}
+    found = solved([chat, batch], 2, prices={"discount_fraction": 0.1}, **only)
+    chats, batches = rows(found)[0], rows(found)[2]
+    assert (chats["instance"], chats["purchase"]) == ("gcp/a3-highgpu-8g", "on-demand")
+    assert (batches["instance"], batches["purchase"]) == ("gcp/a3-highgpu-8g (spot)", "spot")
+    row = CATALOG.instance("gcp/a3-highgpu-8g")
+    usd = {name: 0.9 * row.price(name).usd_per_hour * 730 for name in ("on-demand", "spot")}  # type: ignore[union-attr]
+    for one in (chats, batches):
+        assert one["monthly_usd"] == pytest.approx(one["n_instances"] * usd[one["purchase"]])
+    gaps = {one["instance"]: one["gap"] for one in found["supply"]}
+    spend = 3 * sum(n * usd["spot" if "spot" in name else "on-demand"] for name, n in gaps.items())
+    assert found["money"][0]["p50_usd"] == pytest.approx(spend)
+    ordered = {(one["instance"], one["purchase"]) for one in found["decisions"] if one["what"] == "order"}
+    assert ordered == {("gcp/a3-highgpu-8g", "on-demand"), ("gcp/a3-highgpu-8g (spot)", "spot")}
+    # A price that was offered for them is theirs alone.
+    prices = {"usd_per_hour": {"gcp/a3-highgpu-8g (spot)": 10}}
+    offered = solved([chat, batch], 2, prices=prices, **only)
+    assert rows(offered)[2]["monthly_usd"] == pytest.approx(rows(offered)[2]["n_instances"] * 10 * 730)
+    alone = solved([batch | {"id": "one"}], 2, policy={"buy": "spot"}, **only)
+    assert rows(alone)[0]["instance"] == "gcp/a3-highgpu-8g"
+
+
 def test_a_service_has_its_own_redundancy() -> None:
     service = {"id": "one", "demand": {"in_flight": 2}, "model": "8b", "redundancy": {"survive": "replica"}}
     like = {"id": "two", "demand": {"in_flight": 2}, "like": "one"}

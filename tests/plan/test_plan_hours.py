@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import heapq
 import math
+import random
 import zoneinfo
 from copy import deepcopy
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.profile import DAYS, SHARES
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.tables import TABLES, work_out
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.writers.formats import templates_folder
 
@@ -175,8 +177,6 @@ def test_requests_wait_no_more_than_they_may(with_batch: Answer) -> None:
     grid = answer.grid.again({}, case=2)
     loads = numpy.array([1.0, 0.5])
     demand = answer.services["demand"][..., answer.case][..., None] * loads
-    from sheetgen.plan.tables import TABLES, work_out
-
     grid.put(("service", "quarter", "case"), {"demand": demand})
     grid.evaluate(TABLES["loads"].quantities[1:], ("service", "quarter", "case"))
     work_out(grid, "replicas")
@@ -214,3 +214,175 @@ def test_a_night_batch_adds_no_machine_to_the_peak(plain: Answer, with_batch: An
     assert usd[0] <= usd[1]
     held = with_batch.held_usd[t, Q] - with_batch.saved_by_hour_usd[t, Q]
     assert held == pytest.approx(float(with_batch.supply["bought_usd"][t, Q, with_batch.case]))
+
+
+# Money, reckoned again from the rules: quarter hour by quarter hour and machine by machine, in plain loops ------------
+
+SMALL, LARGE = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v5"
+ZONES = {"UTC": 0, "America/Phoenix": -7 * 4, "Asia/Kolkata": 22, "Asia/Tokyo": 9 * 4}  # quarter hours ahead
+PARTS = 7 * 24 * 4
+MONTHS, HOURS_OF_MONTH = 3, 730
+
+
+def random_plan(dice: random.Random) -> dict[str, Any]:
+    quarters = dice.randint(1, 6)
+    services = []
+    for name in ("a", "b", "c")[: dice.randint(1, 3)]:
+        low = dice.choice((20, 200, 900))
+        one: dict[str, Any] = {
+            "id": name,
+            "demand": {"in_flight": {"p10": low, "p50": low * 1.3, "p90": low * 2}},
+            "model": dice.choice(["8b", "gpt-oss-20b"]),
+            "growth": dice.choice((0, 0.2, -0.2)),
+            "floor_replicas": dice.randint(1, 3),
+        }
+        if dice.random() < 0.8:
+            own = [dice.choice((0, 1, 2, 5)) for _ in range(23)] + [3]
+            one |= {"profile": dice.choice(("business", "night", own)), "time_zone": dice.choice([*ZONES])}
+            if dice.random() < 0.5:
+                one["working_days"] = dice.sample(DAYS, dice.randint(1, 7))
+        services.append(one)
+    supply: dict[str, Any] = {"allowed": {"instances": [dice.choice((SMALL, LARGE))]}}
+    if dice.random() < 0.5:
+        supply["committed"] = [
+            {
+                "id": "c",
+                "type": supply["allowed"]["instances"][0],
+                "count": dice.randint(1, 4),
+                "until": dice.choice(("2027-03-31", "2027-12-31")),
+                "usd_per_hour": 4,
+            }
+        ]
+    return {
+        "plan": {"start": "2027-Q1", "quarters": quarters, "as_of": "2026-11-26"},
+        "policy": {
+            "buy": dice.choice(("mix", "mix", "on-demand", "reserved-1yr")),
+            "plan_at": dice.choice(("p50", "p90")),
+            "release_after_quarters": dice.choice((0, 0, 1)),
+            "start_minutes": dice.choice((0, 15, 60, 90)),
+        },
+        "prices": {"expected_change_per_year": dice.choice((0, -0.3))},
+        "services": services,
+        "supply": supply,
+    }
+
+
+def loads_of_week(one: dict[str, Any]) -> list[float]:
+    """By quarter hour of the week in UTC, from Monday on, the load of a service over that of its peak."""
+    profile = one.get("profile")
+    if profile is None:
+        return [1.0] * PARTS
+    shares = SHARES[profile] if isinstance(profile, str) else profile
+    days = one.get("working_days", DAYS[:5] if profile == "business" else DAYS)
+    loads = []
+    for part in range(PARTS):
+        there = (part + ZONES[one["time_zone"]]) % PARTS
+        share = shares[there // 4 % 24] if DAYS[there // 96] in days else min(shares)
+        loads.append(share / max(shares))
+    return loads
+
+
+def by_parts(data: dict[str, Any], answer: Answer, q: int, z: int) -> list[int]:
+    """Machines that are up in each quarter hour of the week; the services are on one type."""
+    filled = [0.0] * PARTS
+    for s, one in enumerate(data["services"]):
+        there, peak = answer.hardware.placed[s, q], float(answer.services["demand"][s, q, z])
+        for part, load in enumerate(loads_of_week(one)):
+            replicas = math.ceil(round(load * peak / there.paced_requests, 9))
+            replicas = max(replicas, one["floor_replicas"]) if load else 0
+            filled[part] += replicas / there.replicas_per_instance
+    needed = [math.ceil(round(count, 9)) for count in filled]
+    ahead = data["policy"]["start_minutes"] // 15
+    return [max(needed[(part + i) % PARTS] for i in range(ahead + 1)) for part in range(PARTS)]
+
+
+def based(
+    shares: list[list[float]], on_demand: float, of_term: float, factors: list[float], term: int
+) -> tuple[list[int], list[float]]:
+    """Machines of a base by quarter, and what they cost: each of which the hours on demand would cost more than the
+    term, in its first quarter and over all of it."""
+    n = len(shares)
+    base, usd = [0] * n, [0.0] * n
+    for q in range(n):
+        if n - q < term / 2:
+            break
+        worth = 0
+        for machine in range(max(map(len, shares))):
+            hours = [of[machine] if machine < len(of := shares[min(p, n - 1)]) else 0.0 for p in range(q, q + term)]
+            rented = [on_demand * factors[q + i] * share for i, share in enumerate(hours)]
+            a_quarter = of_term * factors[q]
+            worth += rented[0] > a_quarter and sum(rented) > term * a_quarter
+        more = max(0, worth - base[q])
+        for p in range(q, min(n, q + term)):
+            base[p] += more
+            usd[p] += more * of_term * factors[q] * MONTHS
+    return base, usd
+
+
+def reckoned(data: dict[str, Any], answer: Answer) -> list[list[float]]:
+    """By quantile and quarter what the plan costs."""
+    policy, n = data["policy"], data["plan"]["quarters"]
+    (name,) = data["supply"]["allowed"]["instances"]
+    factors = [(1 + data["prices"]["expected_change_per_year"]) ** (q / 4) for q in range(n + 12)]
+    month = {}
+    for purchase in ("on-demand", "reserved-1yr", "reserved-3yr"):
+        price = CATALOG.instance(name).price(purchase)
+        assert price is not None
+        month[purchase] = price.usd_per_hour * HOURS_OF_MONTH
+    there, usd = [0] * n, [0.0] * n
+    for part in data["supply"].get("committed", ()):
+        for q in range(1 if part["until"] == "2027-03-31" else min(n, 4)):
+            there[q] += part["count"]
+            usd[q] += part["count"] * part["usd_per_hour"] * HOURS_OF_MONTH * MONTHS
+    up = [[by_parts(data, answer, q, z) for q in range(n)] for z in range(3)]
+
+    def rented(z: int, q: int, part: int, there: list[int]) -> int:
+        """Kept as long as policy says, of what was short then, and beyond what is there now."""
+        before = range(max(0, q - policy["release_after_quarters"]), q + 1)
+        short = max(max(0, up[z][p][part] - there[p]) for p in before)
+        return min(short, max(0, max(up[z][p][part] for p in before) - there[q]))
+
+    base, of_base = [0] * n, [0.0] * n  # machines by quarter, and what they cost
+    if policy["buy"] == "mix":
+        z = ("p10", "p50", "p90").index(policy["plan_at"])
+        counts = [[rented(z, q, part, there) for part in range(PARTS)] for q in range(n)]
+        shares = [
+            [sum(count >= machine for count in of_quarter) / PARTS for machine in range(1, max(of_quarter) + 1)]
+            for of_quarter in counts
+        ]
+        least = sum(sum(shares[q]) * month["on-demand"] * factors[q] * MONTHS for q in range(n))
+        for purchase, term in (("reserved-1yr", 4), ("reserved-3yr", 12)):
+            machines, usd_of = based(shares, month["on-demand"], month[purchase], factors, term)
+            above = sum(sum(shares[q][machines[q] :]) * month["on-demand"] * factors[q] * MONTHS for q in range(n))
+            if sum(usd_of) + above < least - 1e-6:
+                base, of_base, least = machines, usd_of, sum(usd_of) + above
+    with_base = [a + b for a, b in zip(there, base, strict=True)]
+    found = []
+    for z in range(3):
+        of_quarters = []
+        running: list[tuple[int, int]] = []
+        for q in range(n):
+            counts_now = [rented(z, q, part, with_base) for part in range(PARTS)]
+            if policy["buy"] == "reserved-1yr":
+                short = max(0, max(up[z][q]) - there[q])
+                running.append((q, max(0, short - sum(m for p, m in running if q < p + 4))))
+                paid = sum(m * month["reserved-1yr"] * factors[p] for p, m in running if q < p + 4) * MONTHS
+            else:
+                paid = sum(counts_now) / PARTS * month["on-demand"] * factors[q] * MONTHS
+            of_quarters.append(usd[q] + of_base[q] + paid)
+        found.append(of_quarters)
+    return found
+
+
+def test_money_by_the_hour_is_reckoned_again() -> None:
+    dice, seen = random.Random(77), dict.fromkeys(("base", "hours", "half hours", "peak"), 0)
+    for _ in range(amount(40, 400)):
+        data = random_plan(dice)
+        answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
+        for z, of_quarters in enumerate(reckoned(data, answer)):
+            assert list(answer.money["spend_usd"][:, z]) == pytest.approx(of_quarters, abs=0.005), data
+        seen["base"] += bool(answer.plan.base)
+        seen["hours"] += answer.plan.rents_by_hour
+        seen["half hours"] += answer.plan.week.minutes == 30
+        seen["peak"] += data["policy"]["buy"] == "reserved-1yr" and not answer.plan.week.is_flat
+    assert min(seen.values()) > 3, seen

@@ -194,6 +194,39 @@ def test_more_demand_is_never_for_less_in_a_term() -> None:
             assert few.gap[q] >= less[q] and many.gap[q] >= more[q]
 
 
+def test_a_move_that_leaves_a_term_behind_saves_nothing() -> None:
+    """Two services whose demand falls, on machines of a year: against all ways of keeping each on one type. By the
+    price of each quarter alone they moved to smaller machines, and the plan cost $548,770."""
+    types = ("aws/g6e.12xlarge", "aws/p4d.24xlarge")
+    steps = {"2027-Q2": 0.5, "2027-Q3": 3}, {"2027-Q2": 0.5, "2027-Q3": 0.3}
+    services = [
+        {"id": model, "demand": {"in_flight": 40}, "model": model, "growth": {"steps": one}}
+        for model, one in zip(("gpt-oss-120b", "llama-3.1-70b"), steps, strict=True)
+    ]
+
+    def spend(services: list[dict[str, Any]]) -> float:
+        data = {
+            "plan": {"start": "2027-Q1", "quarters": 3, "as_of": "2026-11-26"},
+            "policy": {
+                "buy": "reserved-1yr",
+                "redundancy": {"survive": "machine", "hot_share": 1},
+                "near_tie_fraction": 0,
+                "moving_cost_usd": 0,
+            },
+            "supply": {"allowed": {"instances": list(types)}},
+            "services": services,
+        }
+        answer = solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG), timed=False)
+        return float("inf") if answer.hardware.nothing else float(answer.money["spend_usd"][:, 1].sum())
+
+    every = [
+        spend([one | {"allowed": {"instances": [name]}} for one, name in zip(services, names, strict=True)])
+        for names in itertools.product(types, repeat=2)
+    ]
+    assert spend(services) <= min(every) * (1 + 1e-12)
+    assert spend(services) == pytest.approx(467_184, abs=1)
+
+
 def test_services_of_the_lowest_priority_wait() -> None:
     filled = {0: 2.0, 1: 1.0, 2: 0.5, 3: 0.5}
     priorities = [1, 2, 3, 3]

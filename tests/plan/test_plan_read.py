@@ -158,6 +158,10 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("prices: {usd_per_hour: {lambda/8x h100 sxm: 1}}\n", "is no candidate for any service"),
         ("  - {id: x, demand: {in_flight: -3}, like: chat}\n", "greater than 0"),
         ("  - {id: x, demand: {in_flight: true}, like: chat}\n", "must be a number, or a band"),
+        (
+            "  - {id: x, demand: {in_flight: 3}, like: chat, buy: reserved-1yr}\n",
+            "has a term, which is of the whole plan",
+        ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
@@ -211,8 +215,9 @@ def test_one_mistake_is_one_error_on_its_line(right: str, wrong: str, tmp_path: 
     line = text[: text.index(right)].count("\n") + 1
     found = problems(text.replace(right, wrong, 1), tmp_path, catalog)
     assert len(found) == 1, found
-    where = 26 if wrong == "  quarters: 4" else line  # the budget has quarters that are no more of the plan
-    assert found[0].startswith(f"{where}: ")
+    if wrong == "  quarters: 4":  # the budget has quarters that are no more of the plan
+        line = text[: text.index("budget:")].count("\n") + 1
+    assert found[0].startswith(f"{line}: ")
 
 
 def test_quarters_that_are_over_are_refused(tmp_path: Path, catalog: Catalog) -> None:

@@ -69,3 +69,20 @@ def test_a_quota_serves_by_priority() -> None:
 
 def test_limits_that_hold_say_nothing() -> None:
     assert record(SERVICES, budget={"2027-Q1": 10**9})["served"] == []
+
+
+def test_a_smaller_plan_may_have_no_base() -> None:
+    """A budget below what the base of the whole plan binds is enough for some of it on demand."""
+    services = [one | {"profile": "business"} for one in SERVICES]
+    whole = record(services, policy={"buy": "mix"}, plan={"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"})
+    base = whole["supply"][0]["base"]
+    assert base
+    paid = sum(one["usd"] for one in whole["decisions"] if one["purchase"] == "reserved-1yr") / 4
+    found = record(
+        services,
+        policy={"buy": "mix"},
+        plan={"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"},
+        budget={"2027-Q1": 0.9 * paid},
+    )
+    shares = {one["service"]: one["share"] for one in found["served"]}
+    assert shares["first"] > 0 and shares["none"] == 0
