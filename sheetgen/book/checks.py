@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,11 +13,12 @@ from typing import Any
 from sheetgen.answer.solution import Solution
 from sheetgen.book.decision_choices import ANY
 from sheetgen.book.inputs_sheet import OUT_OF_RANGE
-from sheetgen.book.lookups import ZERO, call, count_filled, count_numbers, count_of, total, written
+from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, total, written
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, number_where, where
+from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
+from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
 from sheetgen.units import FACTOR, PLAIN, PLAIN_LAYOUTS, TEXT, USD_CENTS, Display
@@ -367,12 +368,11 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     sheet, wiring, row = page.sheet, page.wiring, page.below
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
-    stated = derived(lambda at_once: number_where(is_number(at_once), at_once), lookup(loads.range(asked), load))
-    rate = lookup(loads.range("requests_per_second"), load) if "requests_per_second" in loads.columns else ZERO
-    found = lookup(loads.range("workload_row"), load), stated, rate
-    w, at_once, per_second = (sheet.link(row, 1 + k, of, PLAIN, "computed") for k, of in enumerate(found))
-    sheet.text(row, 0, "Workload, requests at once and per second of the first sheet", "label")
-    everybody = sheet.text(row, 4, ANY)
+    stated = derived(_or_0, lookup(loads.range(asked), load))
+    found = lookup(loads.range("workload_row"), load), stated
+    w, at_once = (sheet.link(row, 1 + k, of, PLAIN, "computed") for k, of in enumerate(found))
+    sheet.text(row, 0, "Workload and requests at once of the first sheet", "label")
+    everybody = sheet.text(row, 3, ANY)
     of_workload = {
         name: lookup(wiring.lists[name], w) for name in ("contexts", "answers", "tpot_targets", "ttft_targets")
     }
@@ -388,8 +388,8 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
             ("Model", picked("model"), wiring.tables["models"].columns["model"][model]),
             ("Context", picked("context_tokens"), of_workload["contexts"]),
             ("Answer", picked("answer_tokens"), of_workload["answers"]),
-            ("Requests at once", wiring.ref("wi_own_requests"), at_once),
-            ("Requests per second", wiring.ref("wi_own_peak"), per_second),
+            ("Requests at once; 0: of people", derived(_or_0, wiring.ref("wi_own_requests")), at_once),
+            *_people(page, load, picked(ASKS)),
             ("Weights' precision", first_name(picked("weight_dtype")), first_name(inputs["asked_weight_dtype"])),
             ("KV cache precision", first_name(picked("kv_cache_dtype")), first_name(inputs["asked_kv_dtype"])),
             ("Purchase class", picked("purchase"), inputs["purchase"]),
@@ -417,6 +417,25 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     )
     page.below += 2
     return agrees
+
+
+def _or_0(amount: Any) -> Any:
+    """A number; 0 where there is none."""
+    return where(is_number(amount), amount, 0)
+
+
+def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Source, Source]]:
+    """The people of Decision and of the first sheet, where that may be of a rate, and how often each asks a day."""
+    loads = page.wiring.tables["loads"]
+    if "stated_users" not in loads.columns:
+        return
+    here, there = page.wiring.ref("wi_own_users"), lookup(loads.range("stated_users"), load)
+    yield "People", here, there
+
+    def asked(users: Any, each: Any) -> Any:
+        return where(users > 0, each, 0)
+
+    yield "Questions a day, each", derived(asked, here, asks), derived(asked, there, lookup(loads.range(ASKS), load))
 
 
 def _count_above_zero(refs: Expr, with_rates: bool) -> Any:

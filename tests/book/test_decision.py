@@ -200,6 +200,19 @@ def test_people_are_answered_as_recommend_answers_them(book: Path, users: int, c
             assert terms[label] == pytest.approx(term["monthly_usd"], rel=1e-9)
 
 
+def test_of_a_sheet_of_people_it_opens_with_them_and_has_the_first_sheets_cost(tmp_path: Path) -> None:
+    """The checks see that it asks the same: in every pair, people and how often they ask among them."""
+    given = {**OPTIONS, "models": "70b", "tiers": None, "users": 460}
+    built, _ = books.build(tmp_path, "people", given)
+    found = values(built)
+    assert found["in_decision_users"] == 460 and found["rec_decision_monthly_usd"] > 0
+    assert found["rec_decision_monthly_usd"] == found["rec_llama_3_1_70b_headline_monthly_usd"]
+    rows = {str(value): int(place[1][1:]) for place, value in found.items() if place[0] == "Sources and checks"}
+    asked = range(rows["Decision asks"] + 1, rows["Decision answers"] - 1)
+    assert len(asked) == 13
+    assert [found["Sources and checks", f"D{row}"] for row in asked] == [1] * len(asked)
+
+
 def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Path) -> None:
     """460 people at 32k on Llama 3.1 8B: on demand 80% sure, on nine smaller machines of a term 70%."""
     cell = recommend(model="8b", context="32k", users=460, instances=books.INSTANCES, as_of=books.AS_OF)
