@@ -261,7 +261,9 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
     """Whether an order of a plan is late on its day, or on another."""
-    return any(any(missing_of(replace(plan, as_of=one), plan.policy.buy)) for one in (plan.as_of, day))
+    ways = {plan.policy.buy, *(one.buy for one in plan.services if one.buy)}
+    days = (replace(plan, as_of=one) for one in (plan.as_of, day))
+    return any(any(missing_of(one, way)) for one, way in itertools.product(days, ways))
 
 
 def _stated_for(plan: Plan, one: Service, launch: Quarter | None) -> Quarter:

@@ -84,7 +84,9 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
     anything; of the quarters that leave time to order and in which something is missing. None where what is bought has
     a term itself, which nothing ends early."""
     plan = answer.plan
-    for t, one in enumerate(answer.types if plan.policy.buy not in QUARTERS_OF_TERM else ()):
+    for t, one in enumerate(answer.types):
+        if one.buying.term:
+            continue
         missing = [q for q in range(len(plan.quarters)) if answer.supply["gap"][t, q, answer.case] > 0]
         months = class_months(plan, one.candidate) if missing else {}
         found = (

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan import needs
-from sheetgen.plan.orders import buying
+from sheetgen.plan.orders import QUARTERS_OF_TERM, buying
 from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.stated_plan import Plan
@@ -139,10 +139,12 @@ class _Search:
         places: Mapping[At, Mapping[str, Placed]],
         months: Sequence[float],
     ) -> None:
-        self.plan, self.months, self.buying = plan, numpy.array(months), buying(plan, None, plan.policy.buy)
+        self.plan, self.months = plan, numpy.array(months)
         types = {name: one for of_it in places.values() for name, one in of_it.items()}
         self.place = {name: i for i, name in enumerate(types)}
         self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
+        self.bought_as = numpy.array([plan.class_of(name) for name in types])
+        self.terms = {one: buying(plan, None, one) for one in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         none = numpy.zeros(len(months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
         self.owned = supply.gpus
@@ -303,11 +305,11 @@ class _Search:
                 free[gpu] = free[gpu] - owned[..., place[i], :] * count
         committed = self.committed[used]
         short = needs.short_instances(needed, owned, committed)
-        if self.buying.term:
-            missing = numpy.moveaxis(self.buying.paid_quarters(numpy.moveaxis(short, -1, 0)), 0, -1)
-        else:
-            short = _by_earlier_quarter(short)
-            missing = needs.gap(short, earlier, quarters, release, kept, owned, committed)
+        missing = needs.gap(_by_earlier_quarter(short), earlier, quarters, release, kept, owned, committed)
+        for purchase, one in self.terms.items():
+            mine = self.bought_as[used] == purchase
+            paid = one.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
+            missing[..., mine, :] = numpy.moveaxis(paid, 0, -1)
         return ((missing @ self.months) @ self.month_usd[used]).mean(axis=-1)
 
 
