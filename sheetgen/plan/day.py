@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from sheetgen.formula import Quantity, formula
-from sheetgen.plan.orders import class_months
+from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months
 from sheetgen.plan.schema import HOURS
 from sheetgen.plan.tables import Z, pooled, work_out
 from sheetgen.plan.worked_plan import Answer
@@ -85,9 +85,11 @@ def mixes(answer: Answer) -> Iterator[Mix]:
 
 
 def _mix(answer: Answer, t: int, q: int, needed: Any, months: dict[str, float]) -> Mix:
-    """The cheapest base of a type in a quarter: of machines that are bound for a term, or owned, where that is less."""
+    """The cheapest base of a type in a quarter: bound for a term of which at least half is in the plan, where there is
+    such a class."""
     plan, most = answer.plan, int(needed.max())
-    bound = [name for name in months if PURCHASES[name].committed]
+    left = len(plan.quarters) - q
+    bound = [name for name in months if PURCHASES[name].committed and 2 * left >= QUARTERS_OF_TERM.get(name, 1)]
     purchase = min(bound, key=lambda name: months[name], default=ON_DEMAND)
     start_hours = plan.policy.start_minutes / MINUTES_OF_AN_HOUR
 

@@ -624,15 +624,15 @@ def test_a_batch_of_the_night_fills_the_valley() -> None:
 
 
 def test_the_base_and_the_hours_above_it_by_hand() -> None:
-    """Four machines from 8 to 18 and one at night; a base is bound for a year at 60 % of the price on demand."""
+    """A load four times as high from 8 to 18 as at night; a base is bound for a year, half of which is in the plan."""
     of_type = {"id": "one", "demand": {"in_flight": 4}, "model": "8b", "floor_replicas": 1}
     shares = [1.0] * 8 + [4.0] * 10 + [1.0] * 6
     only = {"supply": {"allowed": {"instances": ["gcp/a3-highgpu-8g"]}}}
     service = of_type | {"demand": {"in_flight": 4000}, "profile": shares}
-    (one,) = solved([service], 1, policy={"start_minutes": 30}, **only)["day"]
+    one, later = solved([service], 2, policy={"start_minutes": 30}, **only)["day"]
     row = CATALOG.instance("gcp/a3-highgpu-8g")
-    bound = {name: price.usd_per_hour for name in ("reserved-1yr", "reserved-3yr") if (price := row.price(name))}
-    hour, base = row.price("on-demand").usd_per_hour, min(bound.values())  # type: ignore[union-attr]
+    hour, base = (row.price(name).usd_per_hour for name in ("on-demand", "reserved-1yr"))  # type: ignore[union-attr]
+    assert (one["base_purchase"], later["base_purchase"]) == ("reserved-1yr", "on-demand")
     low, high = one["needed_by_hour_utc"][0], one["needed_by_hour_utc"][8]
     assert one["needed_by_hour_utc"] == [low] * 8 + [high] * 10 + [low] * 6
     # A machine above the base runs ten hours a day and half an hour to start.
