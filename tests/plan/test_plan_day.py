@@ -356,3 +356,18 @@ def test_the_bridge_ends_at_a_plan_with_hours() -> None:
     parts = bridge(Last(old, last, "old"), new, now).parts
     assert {*parts} == {"users", "class mix"} and parts["users"] < 0
     assert round(100 * math.fsum(parts.values())) == round(100 * now) - round(100 * last)
+
+
+def test_floors_of_the_day_and_of_the_night_share_machines() -> None:
+    """By day sixteen GPUs for the one, by night sixteen for the other: two machines of eight, not four. In Berlin's
+    hours, one ahead in winter, both run in one hour, and neither in another."""
+    chat = service("chat", demand={"in_flight": 4}, floor_replicas=16, profile=[0] * 8 + [1] * 16)
+    batch = chat | {"id": "batch", "profile": [1] * 8 + [0] * 16}
+    only = {"allowed": {"instances": ["aws/p5.48xlarge"]}}
+    both = worked([chat, batch], supply=only)
+    assert both.supply["needed_instances"][0, 0, 1] == 2
+    flat = worked([chat | {"profile": "flat"}, batch | {"profile": "flat"}], supply=only)
+    assert flat.supply["needed_instances"][0, 0, 1] == 4
+    halves = [chat | {"floor_replicas": 8}, batch | {"floor_replicas": 8, "time_zone": "Europe/Berlin"}]
+    rented = worked(halves, supply=only, policy={"start_minutes": 0}).rented[0]
+    assert rented.counts[0, 1].reshape(7, 24).tolist() == [[1] * 7 + [0] + [1] * 15 + [2]] * 7
