@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sheetgen.answer.solution import Solution
-from sheetgen.book.figures import pace_each, tier_key, together_usd
+from sheetgen.book.figures import hour_of_people, pace_each, tier_key, together_usd
 from sheetgen.book.lookups import (
     ZERO,
     call,
@@ -234,6 +234,7 @@ class SizingSheet:
             self.row += 1
         of_load: dict[str, Source] = {name: self._of(name, 0) for name in self.loads.columns}
         of_first = {**inputs, "stated_users": ZERO, **of_load}
+        of_first["per_hour"] = sheet.compute(self.row, self.hidden + 1, hour_of_people, of_first, role="off_page")
         sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="remark")
         sheet.heights[self.row] = 13
         self.row += 1

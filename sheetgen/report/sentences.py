@@ -105,7 +105,6 @@ people_in_numbers = template(
     "to spare, at {turn_seconds:whole} s each by the targets]",
     when=both(is_number(q.n_instances), is_number(q.users), q.users >= 1),
     otherwise=None,
-    per_hour=q.users * q.requests_per_user_per_day * q.peak_hour_share * q.burst_factor,
     typed=q.stated_users > 0,
     turn_seconds=q.target_turn_seconds,
 ).formula("people_in_numbers", "People in numbers")
