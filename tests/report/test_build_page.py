@@ -15,7 +15,6 @@ from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.question.overrides import BY_READER
 from sheetgen.report import notes, wording
 from sheetgen.report.page import Bar, Page, formatted
-from sheetgen.report.sentences import ttft_words
 
 STATUSES = {"fits", "none", "over"}
 
@@ -238,8 +237,6 @@ def test_the_same_answer_gives_the_same_page() -> None:
 def test_few_tokens_a_second_show_digits() -> None:
     """A load that asks for so few never reads 0; the workbook's words are rounded as the page's."""
     assert [str(wording.pace(rate)) for rate in (0.04, 0.31, 0.996, 1.0, 640.4)] == ["0.04", "0.31", "1.00", "1", "640"]
-    assert ttft_words(1, 2.04, 0.31) == "first token 2 s, indicative; 0.31 tokens/s in all"
-    assert ttft_words(1, 2.04, 640.4) == "first token 2 s, indicative; 640 tokens/s in all"
 
 
 @pytest.mark.parametrize("region", ["eu", "uk", "frankfurt"])
