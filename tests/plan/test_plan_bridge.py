@@ -110,7 +110,9 @@ def test_the_parts_sum_to_the_difference() -> None:
     seen: set[str] = set()
     for _ in range(N_PAIRS):
         old, new = map(plan, some_pair(dice))
+        asked = {*new.questions}
         found, said, now = since(old, new)
+        assert {*new.questions} == asked  # what others ask is none of its candidates
         for parts in (found.parts, found.of_services):
             cents = [round(usd * CENTS) for usd in parts.values()]
             assert [one / CENTS for one in cents] == [*parts.values()]
