@@ -48,7 +48,7 @@ OF_SERVICE = {
     CLASS_MIX: ("allowed", "buy"),
     HEADROOM: ("floor_replicas", "redundancy"),
 }
-OF_USERS = ("demand", "growth", "stated_for")
+OF_USERS = ("demand", "growth", "stated_for", "profile", "time_zone")
 OF_POLICY = {
     ENGINE: ("measured",),
     CLASS_MIX: ("buy",),

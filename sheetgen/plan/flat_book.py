@@ -372,7 +372,15 @@ class _Sheets:
         for here, part in enumerate(paid, row + 2):
             self._paid(here, part)
         row += (len(paid) + 3) if paid else 0
-        self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money", of_money=True)
+        self._tables(
+            sheet,
+            row,
+            "What changed since",
+            "What would cost less",
+            "By the hour",
+            "What moves the money",
+            of_money=True,
+        )
 
     def _paid(self, row: int, part: Committed | Owned) -> None:
         """A commitment's or a pool's cost by quarter."""

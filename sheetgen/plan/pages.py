@@ -13,6 +13,7 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
+from sheetgen.plan.day import Mix, mixes
 from sheetgen.plan.decisions import Decision, in_lines, kind, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, spans, spent
@@ -28,7 +29,7 @@ from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import own_version, sources_of
 from sheetgen.report.page import Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money
-from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
+from sheetgen.units import EXACT_PERCENT, FACTOR, ONE_DECIMAL, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
 LINES_ON_FIRST_PAGE = 33  # of money and decisions; further decisions follow on the next page
@@ -353,6 +354,8 @@ def _further(found: Findings) -> Iterator[Table]:
     yield owners_table(answer)
     yield _gpus(found)
     yield _supply(answer)
+    if by_hour := [*mixes(answer)]:
+        yield _day(answer, by_hour)
     if found.commitments:
         yield _commitments(found)
     rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
@@ -529,6 +532,23 @@ def _supply(answer: Answer) -> Table:
     counted = ("Needed", "Spare", "Owned", "Committed", "To buy", "Idle", "Mean use", "Peak")
     title = f"Supply at {answer.plan.policy.plan_at}; spare ones are of those needed; use is of places, at p50"
     return table(title, ("Quarter", "Machine", *map(number, counted)), rows)
+
+
+def _day(answer: Answer, by_hour: Sequence[Mix]) -> Table:
+    """Machines by the hour, and the cheapest base beside hours on demand."""
+    rows: Rows = []
+    for one in by_hour:
+        fewest, most = min(one.needed), max(one.needed)
+        counts = (cell(count, WHOLE) for count in (fewest, most))
+        mean = cell(sum(one.needed) / len(one.needed), ONE_DECIMAL)
+        base = words(f"{{}} {one.base_purchase}", cell(one.base, WHOLE))
+        amounts = (usd(amount) for amount in (one.peak_usd, one.mix_usd, one.peak_usd - one.mix_usd))
+        rows.append((str(answer.plan.quarters[one.quarter]), one.instance, *counts, mean, base, *amounts))
+    numbers = ("Fewest", "Most", "Mean")
+    months = ("$ a month, most on demand", "base and hours", "Saves")
+    heads: Heads = ("Quarter", "Machine", *map(number, numbers), "Base", *map(number, months))
+    title = f"By the hour of the day; above the base on demand, {answer.plan.policy.start_minutes:g} minutes to start"
+    return table(f"{title} (not in the money)", heads, rows)
 
 
 def _commitments(found: Findings) -> Table:

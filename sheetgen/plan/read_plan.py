@@ -31,10 +31,12 @@ from sheetgen.plan.schema import (
     Head,
     Policy,
     Prices,
+    Requests,
     Service,
     Supply,
+    Users,
 )
-from sheetgen.plan.stated_plan import Key, Plan, class_in, in_class, machine_in, options_of_service, region_of
+from sheetgen.plan.stated_plan import Key, Plan, class_in, in_class, machine_in, options_of_service, region_of, shape_of
 from sheetgen.plan.tables import Z, demand_grid
 from sheetgen.question.parse import as_of_date
 from sheetgen.question.sheet_question import Question, ask
@@ -353,7 +355,22 @@ def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
         missing = {name: getattr(taken, name) for name in OF_LIKE if getattr(one, name) is None}
         return one.model_copy(update=missing)
 
-    return {i: whole(one) for i, one in services.items()}
+    return {i: _with_peak(whole(one)) for i, one in services.items()}
+
+
+def _a_day(one: Service) -> tuple[str, Users | Requests] | None:
+    """What of a service's demand speaks of a day, by its name."""
+    parts = ((name, getattr(one.demand, name)) for name in ("users", "requests", "tokens"))
+    return next(((name, part) for name, part in parts if part is not None), None)
+
+
+def _with_peak(one: Service) -> Service:
+    """A service whose busiest hour has the share that its profile says."""
+    if one.profile is None or (of_it := _a_day(one)) is None:
+        return one
+    (name, part), shape = of_it, shape_of(one)
+    peaked = part.model_copy(update={"peak_hour_share": max(shape) / sum(shape)})
+    return one.model_copy(update={"demand": one.demand.model_copy(update={name: peaked})})
 
 
 def _across(
@@ -463,6 +480,9 @@ def _of_service(one: Service, at: Loc, head: Head | None) -> Iterator[Problem]:
             yield (*at, "model", j, "from"), f"{quarter} is given twice. Keep one model for each quarter."
         elif quarter is not None and any(earlier and earlier > quarter for earlier in starts[:j]):
             yield (*at, "model", j, "from"), f"{quarter} stands below a later quarter. Write models in order."
+    of_it = _a_day(one)
+    if one.profile is not None and of_it and "peak_hour_share" in of_it[1].model_fields_set:
+        yield (*at, "profile"), "profile and peak_hour_share are both given. Keep one."
     if one.ramp and one.launch is None:
         yield (*at, "ramp"), "ramp is of a launch, and there is none. Give launch, or leave it out."
     if one.launch and one.retire and one.launch >= one.retire:

@@ -10,6 +10,7 @@ from typing import Any
 from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
+from sheetgen.plan.day import mixes
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import Draws, quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
@@ -50,6 +51,7 @@ def record_of(found: Findings) -> Record:
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(answer, found.draws),
         "commitments": [_commitment(answer, one) for one in found.commitments],
+        "day": list(_day(answer)),
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
         "prices": listed_prices(plan),
@@ -267,6 +269,20 @@ def _totals(answer: Answer, draws: Draws) -> Record:
             for q, quarter in enumerate(answer.plan.quarters)
         ],
     }
+
+
+def _day(answer: Answer) -> Iterator[Record]:
+    """By the hour of the day, where services have profiles, and the cheapest base beside hours on demand."""
+    for one in mixes(answer):
+        yield {
+            "quarter": str(answer.plan.quarters[one.quarter]),
+            "instance": one.instance,
+            "needed_by_hour_utc": list(one.needed),
+            "base": one.base,
+            "base_purchase": one.base_purchase,
+            "peak_month_usd": one.peak_usd,
+            "mix_month_usd": one.mix_usd,
+        }
 
 
 def _since(whole: Findings) -> Record:

@@ -5,6 +5,8 @@ A band is {p10, p50, p90}, or one number, which has no band.
 
 from __future__ import annotations
 
+import math
+import zoneinfo
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -180,6 +182,7 @@ class Policy(Entry):
     redundancy: Redundancy = Redundancy()
     release_after_quarters: Annotated[int, Field(ge=0, le=8)] = 0
     approval_days: Annotated[int, Field(ge=0, le=730)] = 0
+    start_minutes: Annotated[float, Field(ge=0, le=1440)] = 10  # until a machine serves that is had for some hours
     correlation: Share = 0.5
     moving_cost_usd: Amount | None = None  # else that of the replicas, which run twice for move_days
     move_days: LeadDays = 30
@@ -347,6 +350,35 @@ class Allowed(Places):
     exclude: Many[PurchaseId] = ()
 
 
+HOURS = 24  # of a day
+# By the hour of the day from midnight, over the largest hour.
+SHAPES = {
+    "flat": (1.0,) * HOURS,
+    "business": (0.1,) * 7 + (0.4, 0.7, 1, 1, 1, 0.9, 1, 1, 1, 1, 0.8, 0.5, 0.3, 0.3, 0.3, 0.15, 0.15),
+    "night": (1.0,) * 6 + (0.0,) * 16 + (1.0,) * 2,
+}
+OF_PROFILE = f"must be one of {', '.join(SHAPES)}, or {HOURS} shares, from midnight on"
+Profile = str | tuple[float, ...]
+
+
+def _profile(value: Any) -> Profile:
+    """Raises ValueError for what is no load by the hour of a day."""
+    if isinstance(value, str) and value in SHAPES:
+        return value
+    shares = list(value) if isinstance(value, list | tuple) else []
+    if len(shares) == HOURS and all(_is_number(one) and one >= 0 for one in shares) and 0 < sum(shares) < math.inf:
+        return tuple(float(one) for one in shares)
+    raise ValueError(OF_PROFILE)
+
+
+def _zone(value: Any) -> str:
+    """Raises ValueError for what is no time zone."""
+    try:
+        return str(zoneinfo.ZoneInfo(value).key)
+    except (ValueError, TypeError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("is no time zone. Write one such as Europe/Berlin") from None
+
+
 def _models(value: Any) -> Any:
     if isinstance(value, str):
         return [{"id": value}]
@@ -384,6 +416,8 @@ class Service(Entry):
     floor_replicas: AboveZero | None = None
     redundancy: Redundancy | None = None  # in place of the policy's
     buy: PurchaseId | None = None  # the same
+    profile: Annotated[Profile, PlainValidator(_profile)] | None = None  # of the day, in the hours of time_zone
+    time_zone: Annotated[str, PlainValidator(_zone)] = "UTC"
     allowed: Places | None = None
 
 

@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy
 
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
 from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.schema import (
+    HOURS,
     OF_ENGINE,
+    SHAPES,
     Allowed,
     EngineOf,
     Head,
@@ -86,6 +91,22 @@ class Plan:
         row = self.types[name]
         return self._candidates.get((row.provider, row.gpu, int(row.gpu_count)), row.id)
 
+    @cached_property
+    def shapes(self) -> Any:
+        """By service, quarter and hour of the day, in UTC, the load over that of the service's largest hour."""
+        days = [self.first_day(quarter) for quarter in self.quarters]
+        return numpy.array([[by_hour(one, day) for day in days] for one in self.services])
+
+    @cached_property
+    def hours(self) -> list[Any]:
+        """The hours of the day of which one may take most machines, each by service and quarter: no other hour has as
+        much of every service. None where no service has a profile."""
+        if all(one.profile is None for one in self.services):
+            return []
+        every = numpy.unique(self.shapes.reshape(-1, HOURS), axis=1).T
+        kept = [one for i, one in enumerate(every) if not any((one <= o).all() for k, o in enumerate(every) if k != i)]
+        return [one.reshape(self.shapes.shape[:2]) for one in kept]
+
     @property
     def region(self) -> str:
         """The region of all machines; empty where none is named."""
@@ -138,6 +159,20 @@ class Plan:
         return tuple(
             sorted(options_of_service(self.policy, self.prices, self.supply, self.as_of, service, served).items())
         )
+
+
+def shape_of(service: Service) -> tuple[float, ...]:
+    """A service's load by its own hours, over that of the largest one; the same in all without a profile."""
+    if isinstance(service.profile, str) or service.profile is None:
+        return SHAPES[service.profile or "flat"]
+    return tuple(share / max(service.profile) for share in service.profile)
+
+
+def by_hour(service: Service, day: datetime.date) -> Any:
+    """A service's load by the hour in UTC on a day, over that of its largest hour."""
+    noon = datetime.datetime.combine(day, datetime.time(12), ZoneInfo(service.time_zone))
+    offset = noon.utcoffset() or datetime.timedelta()
+    return numpy.roll(shape_of(service), -round(offset / datetime.timedelta(hours=1)))
 
 
 def in_class(instance: str, purchase: str, buy: str) -> str:

@@ -88,6 +88,7 @@ _TABLES = (
     Table("money", ("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
 )
 TABLES = {table.name: table for table in _TABLES}
+OF_POOLS = TABLES["pools"].axes
 
 
 @dataclass(frozen=True)
@@ -409,30 +410,56 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """From the loads on: replicas, the machines of each type, supply, gaps and what they cost, for every case."""
     for table in ("replicas", "prices"):
         work_out(grid, table)
-    pooled = _put_pools(grid, types)
+    filled = _put_pools(grid, types)
     axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
     needed, kept = TABLES["pools"].quantities
+    grid.put(axes, {"peaks_of_all": filled})
     short, gap, *others = TABLES["gaps"].quantities
     buyings = [one.buying for one in types]
-    grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
+    grid.put(("earlier",), {"position": numpy.arange(float(filled.shape[1]))})
     grid.evaluate((needed,), axes)
+    if plan.hours:
+        grid.put(axes, _of_the_day(grid, plan, types))
     grid.put(earlier, {"needed": grid.spread("needed_instances", axes)})
     grid.evaluate((kept,), axes, rows="earlier")
     _owned(grid, plan, types)
     grid.evaluate((short,), axes)
     shorts = grid.spread("short_instances", axes)
     wanted = [one.wanted(of_it) for one, of_it in zip(buyings, shorts, strict=True)]
-    grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
+    grid.put(earlier, {"short": numpy.array(wanted).reshape(filled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
     of_types = [*map(bought, buyings, shorts, grid.spread("gap", axes))]
     for name, column in (("gap", "gap"), ("ordered_instances", "ordered"), ("late_instances", "late")):
-        grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(pooled.shape)})
+        grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(filled.shape)})
     grid.evaluate(others, axes)
     months = grid.spread("quarter_instance_month_usd", axes)
     usd = [(one.machine_months * month[:, None]).sum(axis=0) for one, month in zip(of_types, months, strict=True)]
-    grid.put(axes, {"bought_usd": numpy.array(usd).reshape(pooled.shape)})
+    grid.put(axes, {"bought_usd": numpy.array(usd).reshape(filled.shape)})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
         grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
+
+
+def _of_the_day(grid: Grid, plan: Plan, types: Sequence[Type]) -> Columns:
+    """What services that have their peaks in other hours fill together, and the machines needed, in the hour of the day
+    that takes most."""
+    loads: Axes = ("service", "quarter", "case")
+    most: Columns = {}
+    for hour in plan.hours:
+        there = grid.again({})
+        names = ("requests_per_second", "concurrent_requests")
+        there.put(loads, {name: grid.spread(name, loads) * hour[..., None] for name in names})
+        needed = {"needed_instances": pooled(there, types)}
+        for name, column in (*needed.items(), ("machines_of_all", there.spread("machines_of_all", OF_POOLS))):
+            most[name] = numpy.maximum(column, most.get(name, 0))
+    return most
+
+
+def pooled(grid: Grid, types: Sequence[Type]) -> Any:
+    """From the loads on the machines of each type that services need together, for every case."""
+    work_out(grid, "replicas")
+    _put_pools(grid, types)
+    grid.evaluate((needs.needed_instances,), OF_POOLS)
+    return grid.spread("needed_instances", OF_POOLS)
 
 
 def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
@@ -474,12 +501,12 @@ def share(grid: Grid, case: int) -> None:
         return
     of_type = {
         name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
-        for name in ("machines_of_all", "quarter_instance_month_usd")
+        for name in ("machines_of_all", "peaks_of_all", "quarter_instance_month_usd")
     }
     axes = TABLES["shares"].axes
     planned = {
         "planned_machines": grid.spread("machines", axes)[..., case],
-        "planned_machines_of_all": of_type["machines_of_all"][..., case],
+        "planned_machines_of_all": of_type["peaks_of_all"][..., case],
     }
     shared = grid.again({})
     shared.put(axes, of_type)

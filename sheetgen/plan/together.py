@@ -84,7 +84,7 @@ def _alternatives(
 class _Filled:
     """A service's machines by quarter, on one type each."""
 
-    # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x quarters.
+    # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair and hour x quarters.
     fills: Any
     spares_of: Any  # (machines of its largest replica, its share of zones) x quarters
     types: Any  # by position; -1 where it has none
@@ -263,20 +263,24 @@ class _Search:
 
     def _part_usd(self, one: _Filled) -> float:
         """What a service fills, at its price."""
-        return float((one.fills[0].mean(axis=0) * self.months) @ self.month_usd[one.types])
+        at_peak = one.fills[0].reshape(2, -1, len(self.months)).max(axis=1)
+        return float((at_peak.mean(axis=0) * self.months) @ self.month_usd[one.types])
 
     def _filled(self, places: Mapping[At, Placed]) -> _Filled:
         redundancy = self.plan.redundancy(next(iter(places))[0])
         lost = SURVIVES[redundancy.survive]
         zone_share = 1 / (redundancy.zones - 1) if lost == ZONE else 0
         n_quarters = len(self.months)
-        fills, spares = numpy.zeros((len(SURVIVES) + 1, 2, n_quarters)), numpy.zeros((2, n_quarters))
+        hours = self.plan.hours or [numpy.ones(self.plan.shapes.shape[:2])]
+        fills = numpy.zeros((len(SURVIVES) + 1, 2 * len(hours), n_quarters))
+        spares = numpy.zeros((2, n_quarters))
         types, enters = numpy.full(n_quarters, -1), numpy.zeros(n_quarters)
-        for (_, q), one in places.items():
+        for (s, q), one in places.items():
             types[q] = self.place[one.instance]
-            fills[0, :, q] = one.machines
-            fills[1 : 1 + lost, :, q] = one.safe_machines
-            fills[-1, :, q] = one.half_machines
+            shares = [hour[s, q] for hour in hours]
+            fills[0, :, q] = numpy.outer(one.machines, shares).flatten()
+            fills[1 : 1 + lost, :, q] = numpy.outer(one.safe_machines, shares).flatten()
+            fills[-1, :, q] = numpy.outer(one.half_machines, shares).flatten()
             if lost:
                 spares[:, q] = 1 / one.replicas_per_instance, zone_share
             enters[q] = moving_usd(self.plan, one, self.months[q])
@@ -291,6 +295,7 @@ class _Search:
         filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
         largest = numpy.moveaxis(spares[..., used, :], -3, 0)[..., None, :, :]
         needed = needs.needed_instances(*filled, *largest)
+        needed = needed.reshape(*needed.shape[:-3], 2, -1, *needed.shape[-2:]).max(axis=-3)  # of all hours
         release, earlier = self.plan.policy.release_after_quarters, quarters.reshape(-1, *[1] * needed.ndim)
         kept = needs.kept_instances(_by_earlier_quarter(needed), earlier, quarters, release)
         owned, free = numpy.zeros(kept.shape), dict(self.owned)

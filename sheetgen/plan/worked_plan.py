@@ -14,9 +14,9 @@ from sheetgen.formula import ratio
 from sheetgen.plan import needs
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, bought
-from sheetgen.plan.schema import QUANTILES
+from sheetgen.plan.schema import QUANTILES, Service
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Plan, shape_of
 from sheetgen.plan.tables import CONSTANTS, Type
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
@@ -120,12 +120,13 @@ class Answer:
     @cached_property
     def mean_shares(self) -> list[float]:
         """By service its mean load over that of its peak, which is held where requests at once were stated."""
-        rates = [one.demand.users or one.demand.requests or one.demand.tokens for one in self.plan.services]
-        at_once = [one.demand.at_once for one in self.plan.services]
-        return [
-            1.0 if of is None or stated else mean_over_peak(of.peak_hour_share, of.burst_factor)
-            for of, stated in zip(rates, at_once, strict=True)
-        ]
+        return [self._mean_share(one) for one in self.plan.services]
+
+    def _mean_share(self, one: Service) -> float:
+        of = one.demand.users or one.demand.requests or one.demand.tokens
+        if of is None or one.demand.at_once:
+            return sum(shape := shape_of(one)) / len(shape)
+        return mean_over_peak(of.peak_hour_share, of.burst_factor)
 
     @cached_property
     def in_use(self) -> tuple[Any, Any]:
@@ -150,7 +151,10 @@ class Answer:
         of_supply = (self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap"))
         is_of = self.grid.spread("type", ("service", "quarter")) == numpy.arange(len(self.types))[:, None, None]
         means = numpy.array(self.mean_shares)[:, None]
-        return *((is_of * filled).sum(axis=1) for filled in (busy * means, busy)), sum(of_supply)
+        mean, *hours = (
+            (is_of * busy * share).sum(axis=1) for share in (means, *(self.plan.hours or [numpy.ones(busy.shape)]))
+        )
+        return mean, numpy.max(hours, axis=0), sum(of_supply)
 
     @cached_property
     def of_owners(self) -> dict[str | None, Any]:

@@ -211,6 +211,8 @@ def _of_service(plan: Plan, s: int) -> Iterator[Yellow]:
         place = of_demand if key == "in_flight" else (*of_demand, name)
         yield _band(section, label, f"{stem}{name}", place, band, kind, display, unit=unit)
     for name, value in numbers_of(stated).items():
+        if name == "peak_hour_share" and service.profile is not None:
+            continue  # which the profile says
         label, unit, kind, display = OF_DEMAND[name]
         yield Yellow(section, label, f"{stem}{name}", (*of_demand, name), value, kind, display, unit)
     for name, growing in growth_bands(service.growth).items():

@@ -607,6 +607,47 @@ def test_chance_and_tokens_of_a_rate() -> None:
     assert (none["wait_fraction"], none["usd_per_million_tokens"]) == (None, None)
 
 
+def test_a_batch_of_the_night_fills_the_valley() -> None:
+    """By day sixteen GPUs for the one, by night sixteen for the other: two machines, not four."""
+    day = {"id": "chat", "demand": {"in_flight": 4}, "model": "8b", "floor_replicas": 16, "profile": [0] * 8 + [1] * 16}
+    night = day | {"id": "batch", "profile": [1] * 8 + [0] * 16}
+    alone = [one | {"profile": "flat"} for one in (day, night)]
+    both = solved([day, night], 2, **ONE_TYPE)
+    assert [one["needed"] for one in both["supply"]] == [2, 2]
+    assert [one["needed"] for one in solved(alone, 2, **ONE_TYPE)["supply"]] == [4, 4]
+    assert [one["n_instances"] for one in rows(both)] == pytest.approx([1] * 4)
+    assert {tuple(one["needed_by_hour_utc"]) for one in both["day"]} == {(2,) * 24}
+    # In Berlin's hours it begins an hour earlier in winter, and both run in that hour: three machines of one more.
+    berlin = night | {"time_zone": "Europe/Berlin", "floor_replicas": 8}
+    hours = solved([day | {"floor_replicas": 8}, berlin], 1, **ONE_TYPE)["day"][0]["needed_by_hour_utc"]
+    assert hours == [1] * 7 + [0] + [1] * 15 + [2]
+
+
+def test_the_base_and_the_hours_above_it_by_hand() -> None:
+    """A load four times as high from 8 to 18 as at night; a base is bound for a year, half of which is in the plan."""
+    of_type = {"id": "one", "demand": {"in_flight": 4}, "model": "8b", "floor_replicas": 1}
+    shares = [1.0] * 8 + [4.0] * 10 + [1.0] * 6
+    only = {"supply": {"allowed": {"instances": ["gcp/a3-highgpu-8g"]}}}
+    service = of_type | {"demand": {"in_flight": 4000}, "profile": shares}
+    one, later = solved([service], 2, policy={"start_minutes": 30}, **only)["day"]
+    row = CATALOG.instance("gcp/a3-highgpu-8g")
+    hour, base = (row.price(name).usd_per_hour for name in ("on-demand", "reserved-1yr"))  # type: ignore[union-attr]
+    assert (one["base_purchase"], later["base_purchase"]) == ("reserved-1yr", "on-demand")
+    low, high = one["needed_by_hour_utc"][0], one["needed_by_hour_utc"][8]
+    assert one["needed_by_hour_utc"] == [low] * 8 + [high] * 10 + [low] * 6
+    # A machine above the base runs ten hours a day and half an hour to start.
+    ways = {n: n * base * 730 + (high - n) * (10.5 * hour) * 730 / 24 for n in range(low, high + 1)}
+    assert one["mix_month_usd"] == pytest.approx(min(ways.values()))
+    assert one["base"] == min(ways, key=lambda n: ways[n])
+    assert one["peak_month_usd"] == pytest.approx(high * hour * 730)
+
+
+def test_a_profile_says_the_share_of_the_busiest_hour() -> None:
+    service = {"id": "one", "demand": {"requests": {"per_day": 86400}}, "model": "8b", "profile": "night"}
+    rate = rows(solved([service], 1, **ONE_TYPE))[0]["requests_per_second"]
+    assert rate == pytest.approx(3 * 1.3)  # in eight hours what a day has
+
+
 def test_a_batch_is_bought_in_a_class_of_its_own() -> None:
     """Which was read and not honoured: its machines are others than those on demand, at their price."""
     chat = {"id": "chat", "demand": {"in_flight": 40}, "model": "8b"}

@@ -16,6 +16,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.formula import Expr, Formula
 from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.commitments import critical_share, term_usd
+from sheetgen.plan.day import mix_month_usd
 from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.tables import TABLES
@@ -201,6 +202,17 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                 {"cover_month_usd": cover, "planned_month_usd": 7.0, "n_instances": 3.0, "months_in_a_quarter": 3.0},
             )
             for cover in (5.0, 9.0)
+        ),
+        (
+            mix_month_usd,
+            {
+                "base_instances": 3.0,
+                "needed_above": 40.0,
+                "started_above": 4.0,
+                "base_month_usd": 900.0,
+                "hour_month_usd": 60.0,
+                "start_hours": 0.25,
+            },
         ),
         (critical_share, {"committed_term_usd": 830.0, "bought_term_usd": 1000.0}),
         *(

@@ -162,6 +162,12 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
             "  - {id: x, demand: {in_flight: 3}, like: chat, buy: reserved-1yr}\n",
             "has a term, which is of the whole plan",
         ),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, profile: evening}\n", "must be one of flat, business, night"),
+        ("  - {id: x, demand: {in_flight: 3}, like: chat, time_zone: Mars}\n", "is no time zone"),
+        (
+            "  - {id: x, demand: {requests: {per_day: 3, peak_hour_share: 0.2}}, like: chat, profile: night}\n",
+            "Keep one",
+        ),
         ("  - {id: x, demand: {tokens: 900}, like: chat}\n", "must say which tokens are counted"),
         ("  - {id: x, demand: {tokens: {per_day: 900}}, like: chat}\n", "of"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, allowed: {purchase: [spot]}}\n", "unknown field purchase"),
