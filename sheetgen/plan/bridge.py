@@ -28,8 +28,9 @@ from sheetgen.plan.quarters import Quarter
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import MIX, Service
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.stated_plan import Plan
+from sheetgen.plan.stated_plan import Key, Plan
 from sheetgen.plan.worked_plan import CASE
+from sheetgen.question.sheet_question import Question
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"
@@ -146,13 +147,14 @@ def bridge(last: Last, plan: Plan, said: float) -> Bridge:
     changed = {name: one for name in IN_TURN if (one := changes(name, old, plan)).is_any}
     ids: tuple[str | None, ...] = (*dict.fromkeys(one.id for one in (*plan.services, *old.services)), None)
     kept: Loads = {}
+    asked = {**old.questions, **plan.questions}
     common: frozenset[str] | None = None
 
     def spend(taken: frozenset[str]) -> Any:
         nonlocal common
         if common != (common := taken - OF_SOME):
             kept.clear()  # no load is the same any more
-        of_services = spend_by_service(mixed(old, plan, taken), kept)
+        of_services = spend_by_service(mixed(old, plan, taken, asked), kept)
         return numpy.array([of_services.get(name, 0.0) for name in ids])
 
     found, before, after = shapley([*changed], spend)
@@ -286,8 +288,9 @@ def listed_prices(plan: Plan) -> dict[str, dict[str, float]]:
     return found
 
 
-def mixed(old: Plan, new: Plan, taken: frozenset[str]) -> Plan:
-    """The old plan with some factors as in the new one."""
+def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question] | None = None) -> Plan:
+    """The old plan with some factors as in the new one. asked: questions of plans that were mixed before, to which its
+    own are added."""
 
     def of(factor: str) -> Plan:
         return new if factor in taken else old
@@ -305,8 +308,8 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str]) -> Plan:
         fields["stated_for"] = _stated_for(users, one, fields["launch"])
         services.append(one.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
-    prices = of(PRICE)
-    return replace(
+    prices, every = of(PRICE), {} if asked is None else asked
+    plan = replace(
         new,
         head=calendar.head,
         policy=new.policy.model_copy(update=policy),
@@ -318,4 +321,10 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str]) -> Plan:
         listed=prices.listed,
         as_of=calendar.as_of,
         budget={},
+        questions=every,
+        priced={},
     )
+    mine = [plan.key(one, served) for one in services for served in one.model or ()]
+    for key in mine:
+        plan.question(key)
+    return replace(plan, questions={key: every[key] for key in mine})

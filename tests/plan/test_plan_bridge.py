@@ -110,7 +110,9 @@ def test_the_parts_sum_to_the_difference() -> None:
     seen: set[str] = set()
     for _ in range(N_PAIRS):
         old, new = map(plan, some_pair(dice))
+        asked = {*new.questions}
         found, said, now = since(old, new)
+        assert {*new.questions} == asked  # what others ask is none of its candidates
         for parts in (found.parts, found.of_services):
             cents = [round(usd * CENTS) for usd in parts.values()]
             assert [one / CENTS for one in cents] == [*parts.values()]
@@ -200,7 +202,10 @@ def test_every_field_of_a_plan_is_of_a_factor_or_of_none() -> None:
     """A field that is of no factor would be a part that nothing explains."""
     of_money = {*OF_USERS, *(name for names in OF_SERVICE.values() for name in names)}
     assert {*Service.model_fields} - of_money == {"id", "priority", "owner", "like"}
-    assert {*Policy.model_fields} - {name for names in OF_POLICY.values() for name in names} == {"correlation"}
+    assert {*Policy.model_fields} - {name for names in OF_POLICY.values() for name in names} == {
+        "correlation",
+        "start_minutes",
+    }
 
 
 def test_shapley_of_a_known_game() -> None:
