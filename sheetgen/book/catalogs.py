@@ -285,7 +285,7 @@ def derive_models(table: Table) -> None:
         )
         rows = (position_in(lists["dtypes_dtype"], at) for at in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
-        table.picked(f"{words}_words", f"{short} in words", lists["dtypes_words"], f"{which}_row", TEXT)
+        table.picked(f"{words}_words", f"{short} in words", lists["words_of_dtypes"], f"{which}_row", TEXT)
     table.computed(weights_in_words, {"dtype_words": columns["weights_words"]}, name="weights_words", width=24)
     for key, label, which in (
         ("linear_bytes", "Bytes, quantized weight", "weight_dtype"),

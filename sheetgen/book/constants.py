@@ -276,7 +276,7 @@ def _precisions(page: InputsSheet) -> None:
         page.words(d.name, "")
         said.append(page.sheet.put(page.row, VALUE, Cell(d.name.upper(), "label", TEXT)))
         page.row += 1
-    page.wiring.lists["dtypes_words"] = Range(tuple(said))
+    page.wiring.lists["words_of_dtypes"] = Range(tuple(said))
     aliases, meant = [], []
     for alias, name in DTYPE_ALIASES.items():
         aliases.append(page.sheet.put(page.row, LABEL, Cell(alias, "label", TEXT)))
