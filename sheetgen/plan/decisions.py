@@ -151,7 +151,8 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
 
 
 def unserved(answer: Answer) -> Iterator[Unserved]:
-    """What is not served until an order or its cover is there, by quarter and type; the lowest priority first."""
+    """What is not served until an order or its cover is there, by quarter and type, in the hour that lacks most; the
+    lowest priority first."""
     plan, case = answer.plan, answer.case
     priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
     for t, one in enumerate(answer.types):
@@ -167,8 +168,11 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
             cover = one.buying.covers[q]
             there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
             available = float(answer.supply["needed_instances"][t, q, case]) - late
-            for s, share in shed(filled, priorities, available).items():
-                yield Unserved(s, q, one.instance, _needed_from(plan, q), there - _DAY, share)
+            hours = [{s: n * float(hour[s, q]) for s, n in filled.items()} for hour in plan.hours] or [filled]
+            lost = [shed(hour, priorities, available) for hour in hours]
+            for s in filled:
+                if share := max(one.get(s, 0.0) for one in lost):
+                    yield Unserved(s, q, one.instance, _needed_from(plan, q), there - _DAY, share)
 
 
 def orders(answer: Answer) -> Iterator[Decision]:

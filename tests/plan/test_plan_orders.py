@@ -108,6 +108,16 @@ def test_a_late_order_leaves_a_gap(there: int, lost: dict[str, float]) -> None:
     assert len(check["found"]) == len(lost)
 
 
+def test_a_batch_of_the_night_waits_in_no_hour_that_it_has_for_itself() -> None:
+    """Three machines, of which two are there: the day lacks one, the night's batch fills two and lacks none."""
+    night = [0.0 if 8 <= hour < 20 else 1.0 for hour in range(24)]
+    day = [1.0 - share for share in night]
+    services = [one | {"profile": shares} for one, shares in zip(PAIR, (night, day), strict=True)]
+    found = solved(services, supply=committed(2), policy={"approval_days": 21})
+    assert of_all(found, "needed", "supply") == [3, 3, 3]
+    assert {one["service"]: one["share"] for one in found["unserved"]} == {"chat": pytest.approx(1 / 3)}
+
+
 def test_on_demand_covers_from_the_day_on_which_it_can_be_there() -> None:
     """A year is there on 15 February, on demand on 16 January: 15 days without any, 30 covered."""
     lead = {"lead_time_days": {"reserved-1yr": 60, "on-demand": 30}}
