@@ -175,7 +175,8 @@ def _add_chance(loads: Table) -> None:
         env = dict(wiring.inputs)
         one = rates.next_z if step else rates.first_z
         wiring.inputs["z"] = sheet.compute(top + step, column, one, env)
-    wiring.inputs["wait_z"] = wiring.inputs.pop("z")
+    wiring.names["calc_wait_z"] = wiring.inputs.pop("z")
+    wiring.inputs["wait_z"] = wiring.ref("calc_wait_z")._replace(name="calc_wait_z")
     loads.rows_below = rates.Z_STEPS + 3
 
 
