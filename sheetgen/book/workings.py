@@ -118,7 +118,11 @@ def build_loads(
     table.picked(
         "max_context_tokens", LABELS["max_context_tokens"], models.range("max_context_tokens"), "model_row", width=14
     )
-    table.computed(sentences.rate_or_load_words if is_rate else sentences.load_words, name="load_words", width=30)
+    if wiring.prefix:  # whose rows are called as they differ
+        table.columns["load_words"] = table.columns["workload"]
+    else:
+        words = sentences.rate_or_load_words if is_rate else sentences.load_words
+        table.computed(words, name="load_words", width=30)
     longest = {"max_model_len": table.columns["context_tokens"]}
     table.computed(kv_cache.charged_tokens, longest)
     if is_rate:  # of which requests follow
@@ -175,7 +179,8 @@ def _add_chance(loads: Table) -> None:
         env = dict(wiring.inputs)
         one = rates.next_z if step else rates.first_z
         wiring.inputs["z"] = sheet.compute(top + step, column, one, env)
-    wiring.inputs["wait_z"] = wiring.inputs.pop("z")
+    wiring.names["calc_wait_z"] = wiring.inputs.pop("z")
+    wiring.inputs["wait_z"] = wiring.ref("calc_wait_z")._replace(name="calc_wait_z")
     loads.rows_below = rates.Z_STEPS + 3
 
 
