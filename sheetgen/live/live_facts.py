@@ -29,7 +29,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import SCALE_BLOCK, Model
-from sheetgen.catalog.stacks import Launcher, StackFile
+from sheetgen.catalog.stacks import Launcher, LeverFile, StackFile
 from sheetgen.errors import ScenarioError
 from sheetgen.live.packed import as_text
 from sheetgen.program.declared import Axes
@@ -51,7 +51,7 @@ from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
 from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named, one_workload
 from sheetgen.question.stated_load import A_LOAD, mean_over_peak
 from sheetgen.report.fingerprints import fingerprints_with
-from sheetgen.report.live_words import PARTS
+from sheetgen.report.live_words import AREAS, PARTS, SAME_AREAS
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
@@ -210,6 +210,9 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,
+        "areas": AREAS,
+        "same_areas": SAME_AREAS,
+        "tried_targets": _tried_targets(catalog),
         "chance_step": CHANCE_STEP,
         "reserved_above": reference.assumption("reservation_above_instances"),
         "most_at_once": MOST_AT_ONCE,
@@ -237,6 +240,12 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
             for one in workloads
         ],
     }
+
+
+def _tried_targets(catalog: Catalog) -> Json:
+    """The looser targets that are tried where nothing serves those in force, in milliseconds."""
+    tried = catalog.file(LeverFile).tried_targets
+    return {"tpot": list(tried.tpot_ms), "ttft": list(tried.ttft_ms)}
 
 
 def _limits(name: str) -> Json:

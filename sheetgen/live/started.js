@@ -50,10 +50,22 @@ function startCommand(record) {
   });
 }
 
-// Which pool is derived, beside the one that a replica's log says.
+// The pool of a replica's log beside the one that is counted on, and what is kept back between them.
 function poolWords(record) {
-  const log = logOf(record);
-  return say("derived_pool", { pool: log ? fixed(log.kv_pool_bytes_per_gpu / FACTS.gib, 2) : "" });
+  const log = logOf(record),
+    of = (name) => readChosen(record.chosenGrid, name),
+    gib = (bytes) => fixed(bytes / FACTS.gib, 2);
+  const [derived, counted] = ["kv_budget_bytes_per_gpu", "counted_kv_budget_bytes"].map(of);
+  const isMore = log && log.kv_pool_bytes_per_gpu > derived;
+  return say("pool_kept", {
+    pool: isMore ? gib(log.kv_pool_bytes_per_gpu) : "",
+    flags: isMore ? gib(log.kv_pool_bytes_per_gpu - derived) : "",
+    default_seqs: of("max_num_seqs"),
+    doubt: derived > counted ? gib(derived - counted) : "",
+    confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
+    counted: gib(counted),
+    held: record.memory_holds,
+  });
 }
 
 // For engineers in words: texts by the names of their places.
@@ -65,9 +77,11 @@ function engineerWords(record) {
     replicas: say("replicas", {
       n: record.n_replicas,
       gpus: `${record.gpus_per_replica} \u00d7 ${record.gpu_name}`,
-      seqs: count(record.requests_per_replica),
+      at_once: atOnceWords(record),
+      held: record.memory_holds,
     }),
     start: command,
+    why_seqs: command ? say("why_seqs", { seqs: seqsOfRank(record), dp: record.data_parallel_size }) : "",
     start_note: command ? "" : say("no_command", {}),
     log: log
       ? say("log", {
@@ -75,6 +89,7 @@ function engineerWords(record) {
           tokens: count(log.kv_tokens),
           context: count(record.question.workload.max_model_len),
           concurrency: fixed(log.max_concurrency, 2),
+          kept: poolWords(record),
         })
       : "",
   };

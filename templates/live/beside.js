@@ -19,7 +19,7 @@ function showSteps(record) {
   const amountText = (x) => amountWords(kind, x);
   $("steps_words").textContent = say("steps", {
     month: dollars(record.monthly_usd),
-    sure: sureWords(record.is_even ? FACTS.levels.even : record.question.confidence),
+    confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
     up_to: upTo === null ? "" : amountText(upTo),
     most: amountText(points.at(-1).amount),
     unit,
@@ -90,7 +90,7 @@ function curveOf(month, amount, points, unit, amountText) {
 
 function showEngineers({ record, words }) {
   const told = engineerWords(record);
-  for (const place of ["replicas", "start", "start_note", "log"]) $(place).textContent = told[place];
+  for (const place of ["replicas", "start", "why_seqs", "start_note", "log"]) $(place).textContent = told[place];
   $("start").hidden = $("copy_start").hidden = !told.start;
   $("parts_words").textContent = words.memory.map((part) => part.words).join("; ");
   $("loads_words").textContent = say("loads", { model: record.question.model.name });
@@ -219,17 +219,50 @@ function showCompared({ record, compared, texts }) {
 // Beside the answer one more model; beside the field why not.
 function addCompared() {
   const field = $("compare_model"),
-    wrong = new Problems();
-  let model = oneModel(field.value);
-  wrong.attempt(() => (model ??= modelOf(field.value)));
-  field.setAttribute("aria-invalid", String(!model));
-  $("compare_problem").textContent = wrong.errors.map(({ message }) => message).join(" ");
+    weights = $("compare_weights");
+  const model = comparedModel();
   if (!model) return;
-  const entries = [...comparedIn(form.elements.compare.value), `${model.id}:${$("compare_weights").value}`];
-  form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
+  const entries = comparedIn(form.elements.compare.value),
+    own = shown && { entry: "", model: shown.record.model, weights: shown.record.weight_dtype };
+  const asDeployed = (id, dtype) => (dtype === "published" ? modelOf(id).weights : dtype === "recommended" ? deployedOf(id) : dtype);
+  const used = [own, ...entries.map((entry) => ({ model: entry.split(":")[0], weights: entry.split(":")[1] }))].filter(Boolean);
+  const isThere = used.some((one) => modelCalled(one.model) === model && asDeployed(model.id, one.weights ?? "recommended") === asDeployed(model.id, weights.value));
+  const problem = isThere
+    ? say("compared_twice", { model: model.name, weights: weightsName(model, asDeployed(model.id, weights.value)) })
+    : entries.length >= MOST_COMPARED
+      ? say("compared_full", { most: String(MOST_COMPARED) })
+      : "";
+  tellCompared(problem);
+  if (problem) return;
+  form.elements.compare.value = [...entries, `${model.id}:${weights.value}`].join(",");
   field.value = "";
+  weights.selectedIndex = 0;
   changed();
 }
+
+// The weights that are recommended for a model, as the answer's question would have them.
+function deployedOf(id) {
+  const { question } = shown.record;
+  return weightsOf({ ...question, model: modelOf(id), weight_dtype: "recommended" }, offersIn(question, question.purchase));
+}
+
+function tellCompared(problem) {
+  $("compare_model").setAttribute("aria-invalid", String(problem !== ""));
+  $("compare_problem").textContent = problem;
+}
+
+// The model in the field of what is compared; beside it why it is none.
+function comparedModel() {
+  const { value } = $("compare_model"),
+    wrong = new Problems();
+  let model = value.trim() ? oneModel(value) : null;
+  wrong.attempt(() => (model ??= value.trim() ? modelOf(value) : refuse("type_first", {})));
+  tellCompared(wrong.errors.map(({ message }) => message).join(" "));
+  return model;
+}
+
+// Enter in the field goes on to the weights, which are chosen before anything is added.
+const weightsNext = () => comparedModel() && $("compare_weights").focus();
 
 function showBeside(now) {
   now.compared = comparedWith(now.texts);
@@ -305,6 +338,11 @@ whenPressed("csv", () => {
 });
 whenPressed("print", () => print());
 whenPressed("compare_add", addCompared);
+$("compare_model").addEventListener("input", () => tellCompared(""));
+whenPressed("take_target", () => {
+  for (const [name, ms] of Object.entries(shown.words.targets)) form.elements[`${name}_ms`].value = String(ms);
+  changed();
+});
 addEventListener("beforeprint", () => {
   if (!shown?.record.chosen) return;
   showRequest(shown);
