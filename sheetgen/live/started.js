@@ -20,7 +20,38 @@ function logOf(record) {
     kv_pool_bytes_per_gpu: read("kv_pool_bytes_per_gpu"),
     kv_tokens: read("kv_tokens"),
     max_concurrency: read("max_concurrency"),
+    sampler_bytes: read("sampler_bytes"),
   };
+}
+
+// What can run out, with the numbers of one GPU of the answer as it is started: rows of words by what they are.
+function deathsOf(record) {
+  const log = logOf(record),
+    of = (name) => readChosen(record.chosenGrid, name),
+    gib = (bytes) => fixed(bytes / FACTS.gib, 2);
+  if (!log) return FACTS.deaths.map(({ words }) => [...words, ""]);
+  const seqs = seqsOfRank(record) * record.data_parallel_size,
+    batched = of("max_num_batched_tokens"),
+    context = count(record.question.workload.max_model_len);
+  const held = say("here_held", { held: Math.floor(record.memory_holds / record.n_replicas), context, seqs });
+  const step = say("here_step", { batched, activation: gib(of("activation_bytes_per_gpu")) });
+  const here = {
+    long_completion: held,
+    concurrency_spike: held,
+    prefill_long_prompt: step,
+    "startup_workspace_or_cuda_graph profile": step,
+    startup_weights_do_not_fit: say("here_weights", { weights: gib(of("loaded_weights_bytes_per_gpu")), limit: gib(of("memory_budget_bytes")) }),
+    startup_kv_pool_too_small: say("here_request", { context, charge: gib(of("steady_bytes")), pool: gib(log.kv_pool_bytes_per_gpu) }),
+    startup_workspace_or_cuda_graph: say("here_graphs", { graphs: gib(of("cuda_graph_bytes_per_gpu")) }),
+    sampler_logits_peak: say("here_sampler", { seqs: seqsOfRank(record), sampler: gib(log.sampler_bytes) }),
+  };
+  // A limit that the start command is below is nothing to lower it to.
+  const inUse = { max_num_seqs: seqsOfRank(record), max_num_batched_tokens: batched };
+  const isHelp = (fix) => {
+    const [name, , value] = fix.split(" ");
+    return !(value && inUse[name] <= Number(value));
+  };
+  return FACTS.deaths.map(({ of: kind, words: [where, bill, looks, change] }) => [where, bill, looks, change.split(" \u00b7 ").filter(isHelp).join(" \u00b7 "), here[kind] ?? ""]);
 }
 
 const BITS_16 = ["bf16", "fp16"];

@@ -22,6 +22,14 @@ AREAS = {
     "af": "Africa", "ap": "Asia Pacific", "ca": "Canada", "eu": "Europe", "me": "Middle East", "mx": "Mexico",
     "sa": "South America", "uk": "United Kingdom", "us": "US", "us-gov": "US government",
 }  # fmt: skip
+PARTS_OF_TIME = {
+    "overhead": "overhead", "steps": "running steps", "prompt": "its own prompt", "behind": "behind other prompts",
+    "queue": "waiting for memory",
+}  # fmt: skip
+BASES = {
+    "measured": "measured here", "fitted": "fitted to runs on this GPU", "assumed": "assumed as on other GPUs",
+    "engine": "fitted for the engine", "worked_out": "worked out",
+}  # fmt: skip
 SAME_AREAS = {"europe": "eu"}  # another name of an area
 SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
@@ -160,6 +168,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "no_command": template(
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
+    "here_held": template("memory holds {held:grouped} of {context} tokens, {seqs:grouped} are admitted"),
+    "here_step": template("{batched:grouped} tokens a step: {activation} GiB a GPU"),
+    "here_weights": template("{weights} of {limit} GiB a GPU"),
+    "here_request": template("{context} tokens: {charge} of {pool} GiB a GPU"),
+    "here_graphs": template("{graphs} GiB a GPU"),
+    "here_sampler": template("{seqs:grouped} requests: {sampler} GiB a GPU"),
+    "part_of_time": template("{part}, {seconds} s: {basis}"),
     "for_approval": template("For approval, {day}. {asked}"),
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),

@@ -100,6 +100,8 @@ function showEngineers({ record, words }) {
     return item;
   });
   $("sources").replaceChildren(...itemsOf([priceWords(record), FACTS.sources_of_models[record.question.model.source]]), ...sources);
+  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
+  $("deaths").replaceChildren(...deathsOf(record).map((cells) => rowOf(cells, heads)));
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
 }
@@ -159,10 +161,18 @@ function derivedStep(name, valueOf) {
     return box;
   }
   box.append(element("p", `${step.label}: ${step.summary}`));
-  for (const text of [step.text && `${name} = ${step.text}`, step.text && `= ${step.withValues}`, `= ${step.measured}`].filter(Boolean)) {
-    const line = element("p");
-    line.append(element("code", text));
-    box.append(line);
+  if (name === "ttft_seconds") box.append(...partsOfTime(firstByParts(valueOf)));
+  const share = valueOf(name),
+    lineOf = (text) => {
+      const line = element("p");
+      line.append(element("code", text));
+      return line;
+    };
+  box.append(lineOf(`= ${name.endsWith("chance") ? say("said_as", { share, said: sureWords(share).replace(/ sure$/, "") }) : step.measured}`));
+  if (step.text) {
+    const formula = element("details");
+    formula.append(element("summary", "The formula"), lineOf(`${name} = ${step.text}`), lineOf(`= ${step.withValues}`));
+    box.append(formula);
   }
   if (step.source) box.append(element("p", step.source, { class: "soft" }));
   if (name === "kv_budget_bytes_per_gpu") box.append(element("p", poolWords(shown.record)));
@@ -180,6 +190,21 @@ function derivedStep(name, valueOf) {
   }
   if (step.inputs.length) box.append(buttons);
   return box;
+}
+
+// A bar of a time by its parts, and what each is known by.
+function partsOfTime(parts) {
+  const bar = element("div", "", { class: "bar", "aria-hidden": "true" }),
+    keys = element("ul", "", { class: "keys" }),
+    all = parts.reduce((sum, { seconds }) => sum + seconds, 0);
+  for (const { part, seconds, basis } of parts) {
+    const piece = element("i", "", { class: part });
+    piece.style.width = `${(100 * seconds) / all}%`;
+    bar.append(piece);
+    const words = say("part_of_time", { part: FACTS.parts_of_time[part], seconds: fixed(seconds, 3), basis: FACTS.bases[basis] });
+    keys.append(element("li", words, { class: part }));
+  }
+  return [bar, keys];
 }
 
 const MOST_COMPARED = 8;

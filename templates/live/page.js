@@ -104,8 +104,6 @@ function setUp() {
   }
   fill($("compare_weights"), [...form.elements.weight_dtype.options].map(({ value, textContent }) => [value, textContent]));
   fill($("derived"), DERIVED_ROOTS.map((name) => [name, EXPLAINED[name][0]]));
-  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
-  $("deaths").replaceChildren(...FACTS.deaths.map((cells) => rowOf(cells, heads)));
 }
 
 // A row of a table under these heads, which stand before its cells where the screen is narrow.

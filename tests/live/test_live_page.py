@@ -623,7 +623,7 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Browser, address: str) -> Non
     assert len(widths) == 5 and all(shown >= inside for shown, inside in widths)
     last = "document.querySelector('#deaths td:last-child').getBoundingClientRect().right"
     assert page.evaluate(last) <= 390
-    assert page.evaluate("document.querySelector('#deaths td:last-child').dataset.head") == "Change first"
+    assert page.evaluate("document.querySelector('#deaths td:last-child').dataset.head") == "In this answer"
     page.look(1280, "light")
 
 
