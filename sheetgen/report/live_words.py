@@ -96,7 +96,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
     ),
-    "least_sure": template("Least sure: {limit}[full? at full load]", full=q.is_full == 1),
+    "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
     "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template(
         "Memory of [several?each of the {n_gpus:grouped} GPUs|the GPU]: {free} of {limit} GiB are free at the "
