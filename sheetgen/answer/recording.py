@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.answer_record import (
@@ -59,6 +60,8 @@ from sheetgen.question.measurements import with_measured
 from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 from sheetgen.units import EVEN, ON_DEMAND, SPOT, SURE
+
+Sure = TypeVar("Sure", AtConfidence, MeasuredHardware)  # what is rented, with how sure it is
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
@@ -194,6 +197,8 @@ def _cell(
     load, workload = question.loads[row], question.workload_of(row)
     model, units = question.models[load.model], ways_to_pay.unit_costs(solved, row)
     confidences = tuple(level and _as_sure_as(level, cheaper) for level in confidences)
+    if with_runs is not None:
+        with_runs = reduce(_as_sure_as, filter(None, confidences), with_runs)
     cell = CellRecord(
         model=model.model.id,
         workload=workload.id,
@@ -264,10 +269,10 @@ def _cell(
     return replace(cell, pay_less=ways, other_terms=other_terms(cell, ways, judged))
 
 
-def _as_sure_as(level: AtConfidence, surer: AtConfidence | None) -> AtConfidence:
-    """A level's answer with the chance of the same machines in a surer layout, where one was looked for."""
-    is_same = surer is not None and (surer.instance, surer.n_instances) == (level.instance, level.n_instances)
-    return replace(level, chance=max(level.chance, surer.chance)) if surer is not None and is_same else level
+def _as_sure_as(rental: Sure, surer: AtConfidence | None) -> Sure:
+    """What is rented with the chance of the same machines in a surer layout, where one was looked for."""
+    is_same = surer is not None and (surer.instance, surer.n_instances) == (rental.instance, rental.n_instances)
+    return replace(rental, chance=max(rental.chance, surer.chance)) if surer is not None and is_same else rental
 
 
 def _seconds(milliseconds: float | None) -> float | None:

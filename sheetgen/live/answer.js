@@ -521,7 +521,7 @@ function lessSure({ solved: { question, grid }, by_confidence, monthly_usd }) {
   return even;
 }
 
-// A level's answer with the chance of the same machines in a surer layout, where one was looked for.
+// What is rented with the chance of the same machines in a surer layout, where one was looked for.
 function asSureAs(level, surer) {
   const isSame = surer?.instance === level.instance && surer.n_instances === level.n_instances;
   return isSame ? { ...level, chance: Math.max(level.chance, surer.chance) } : level;
@@ -630,7 +630,9 @@ function answer(asked) {
 // Ways to pay less --------------------------------------------------------------------------------------------------
 
 // What would be rented for the published weights; null where these are in use.
-function asPublished({ solved }) {
+const asPublished = (record) => (record.published === undefined ? (record.published = inPublished(record)) : record.published);
+
+function inPublished({ solved }) {
   const { question } = solved,
     dtype = question.model.weights;
   if (question.weights === dtype) return null;
@@ -767,7 +769,7 @@ function* everyWay(record) {
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen,
     { chance } = record;
-  const classes = byPurchase(solved),
+  const classes = (record.classes = byPurchase(solved)),
     isUsual = purchase === ON_DEMAND;
   const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd, chance } : classes[ON_DEMAND];
   if (usual)
@@ -827,13 +829,119 @@ function waysToPayLess(record) {
   return ways;
 }
 
+// Beside the best term the other ones, and spot, where they save as a way to pay less does.
+function otherClasses(record, ways) {
+  const { purchases, judged } = FACTS,
+    most = (1 - judged.least_saving_fraction) * record.monthly_usd,
+    usual = record.purchase === ON_DEMAND ? record : record.classes[ON_DEMAND];
+  const best = ways.find(({ kind }) => kind === "term");
+  return Object.entries(record.classes)
+    .filter(([name, rental]) => rental && name !== record.purchase && name !== best?.detail && rental.monthly_usd <= most)
+    .filter(([name]) => name === SPOT || (purchases[name].months && best))
+    .map(([name, rental]) => {
+      const { months } = purchases[name],
+        commits_usd = months * rental.monthly_usd;
+      const term = { commits_usd, pays_after_months: commits_usd / (usual ?? record).monthly_usd };
+      return { kind: name === SPOT ? SPOT : "term", ...rental, ...(months ? term : {}), detail: name };
+    });
+}
+
+// Every way to pay less as a table has them: the other terms beside the best one, spot behind them.
+function rowsOfWays(record, ways) {
+  const others = otherClasses(record, ways),
+    place = ways.findIndex(({ kind }) => !["less_sure", "fp8_weights", "kv_fp8", "four_bits", "hours", "term"].includes(kind));
+  return place < 0 ? [...ways, ...others] : ways.toSpliced(place, 0, ...others);
+}
+
+// What a way commits to, in words.
+function commitsWords({ kind, commits_usd, detail }, { purchase }) {
+  const months = FACTS.purchases[kind === "term" ? detail : purchase].months,
+    isTerm = kind === "term" || FACTS.sold_as_answer.includes(kind);
+  return say("commits", { usd: commits_usd ? dollars(commits_usd) : "", months: isTerm ? months : 0 });
+}
+
+// What is tried first of looser targets, as `recommend` tries them: those of the token, of the first word, of both.
+const LOOSER = [["slower_tokens", ["tpot"]], ["later_first", ["ttft"]], ["slower_and_later", ["tpot", "ttft"]]];
+
+// A time as somebody would promise it: 7,144 ms is 7,200.
+function toTwoFigures(ms) {
+  const unit = Math.max(1, 10 ** (Math.floor(Math.log10(ms)) - 1));
+  return Math.ceil(ms / unit - 1e-12) * unit;
+}
+
+// Where nothing serves the targets, the tightest ones that anything serves: the first kind that is any help, and what
+// is rented then; null where no looser target helps.
+function fastestOf({ question, chosen }) {
+  if (chosen) return null;
+  const { tried_targets: tried } = FACTS,
+    now = { tpot: question.workload.tpot_target_ms, ttft: question.workload.ttft_target_ms };
+  const served = (targets) => {
+    const asked = { ...question, model: question.model.id };
+    for (const [name, ms] of Object.entries(targets)) asked[`${name}_ms`] = ms;
+    const solved = solve(completed(asked));
+    return solved.best && { solved, targets, best: solved.best };
+  };
+  for (const [lever, [first, second]] of LOOSER) {
+    if (!(now[first] && (!second || now[second]))) continue;
+    const withOther = (ms) => (second ? { [second]: tried[second].find((one) => one * now[first] >= now[second] * ms) } : {});
+    const steps = tried[first].map((ms) => ({ [first]: ms, ...withOther(ms) })).filter((one) => one[first] > now[first] && (!second || one[second]));
+    if (!steps.length || !served(steps.at(-1))) continue;
+    let found = null;
+    for (const step of steps) if ((found = served(step))) break;
+    const before = Math.max(now[first], ...tried[first].filter((ms) => ms < found.targets[first]));
+    const finer = [];
+    for (let ms = toTwoFigures(before * (1 + 1e-9)); ms <= found.targets[first]; ms = toTwoFigures(ms * (1 + 1e-9)))
+      finer.push({ [first]: ms, ...(second ? { [second]: toTwoFigures((now[second] * ms) / now[first]) } : {}) });
+    if (!second) finer.pop();
+    finer.push(found.targets);
+    let [low, high] = [0, finer.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1,
+        one = served(finer[middle]);
+      if (one && !isLess(found.best, one.best)) [high, found] = [middle, one];
+      else low = middle + 1;
+    }
+    const { solved, best, targets } = found;
+    return { lever, targets, now, ...surelyRented(solved.grid, best) };
+  }
+  return null;
+}
+
+// Whether a choice costs less than another, and the very cheapest does, too.
+const isLess = (one, other) => [[one, other], [one.cheapest, other.cheapest]].every(([x, y]) => y.monthly_usd - x.monthly_usd > CENT / 2);
+const CENT = 0.01;
+
+// The tightest targets that anything serves in words: what is taken, and what is rented then.
+function fastestWords(fastest) {
+  if (!fastest) return null;
+  const { lever, targets, now } = fastest;
+  const time = (ms) => (ms === undefined ? "" : ms < 1000 ? `${fixed(ms, 0)} ms` : `${secondsWords(ms / 1000)} s`);
+  const changed = say(lever, {
+    pace: String(targets.tpot ?? ""),
+    pace_now: String(now.tpot),
+    first: time(targets.ttft),
+    first_now: time(now.ttft),
+  });
+  return {
+    fastest: say("fastest", {
+      changed,
+      rent: rentWords(fastest),
+      provider: providerOf(fastest.instance),
+      month: dollars(fastest.monthly_usd),
+      sure: sureWords(fastest.chance),
+    }),
+    take_target: say("take_target", { changed }),
+    targets,
+  };
+}
+
 // Whether the speed of the answer's hardware was measured; and of what was not the cheapest that was, null where none is.
-function measuredHardware({ solved: { grid }, chosen }) {
+function measuredHardware({ solved: { grid }, chosen, by_confidence }) {
   const hasRuns = grid.values("measured_scope", ["load", "offer"]).map((scope) => scope === FACTS.own_runs);
   const measured = hasRuns[chosen.position] || readChosen(along(grid, chosen.position), "measured_tpot_factor") > 0;
   const other = measured ? null : pick(grid, hasRuns.map(Number))?.cheapest;
   const isOther = other && !(other.instance === chosen.instance && other.n_instances === chosen.n_instances);
-  return { measured, other: isOther ? surelyRented(grid, other) : null };
+  return { measured, other: isOther ? by_confidence.filter(Boolean).reduce(asSureAs, surelyRented(grid, other)) : null };
 }
 
 // Why one should measure before renting, by the names of the sentences that say so.
@@ -946,6 +1054,7 @@ const hostedWords = (record) =>
   say("hosted", {
     gives_up: hostsTold(record).length ? say("gives_up_hosted", {}) : "",
     origin: FACTS.hosted_origin,
+    day: hostsTold(record)[0]?.read_on ?? "",
     people: record.users >= 1 ? count(record.users) : "",
   });
 
@@ -980,12 +1089,12 @@ function answerWords(record) {
         month: record.declined.monthly_usd ? dollars(record.declined.monthly_usd) : "",
       })
     : "";
-  if (!isShown) return { month: record.verdict, a_month: "", rent: "", year: declined };
+  if (!isShown) return { month: record.verdict, a_month: "", rent: "", year: declined, ...fastestWords(fastestOf(record)) };
   const months = FACTS.purchases[purchase].months,
-    { memory } = record,
     gib = (bytes) => fixed(bytes / FACTS.gib, 1);
   const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
-  const free = Math.max(0, memory.limit_bytes - memory.weights_bytes - memory.kv_bytes - memory.overhead_bytes);
+  const gpu = FACTS.gpus.find(({ id }) => id === record.gpu),
+    parts = partsOfGpu(record, gpu);
   return {
     month: dollars(record.monthly_usd),
     a_month: "a month",
@@ -997,38 +1106,30 @@ function answerWords(record) {
         binds: dollars(months * record.monthly_usd),
         is_on_demand: Number(purchase === ON_DEMAND),
       }) + (declined && ` ${declined}`),
+    quality: qualityWords(record),
+    spare: [...spareWords(record)].join(" "),
     load_words: say("load", {
       per_hour: question.isRate ? count(Math.round(record.requests_per_hour)) : "",
-      at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
+      at_once: atOnceWords(record),
       people: record.users >= 1 && !question.users ? count(record.users) : "",
       times: String(question.workload.requests_per_user_per_day),
     }),
     certainty: sureWords(record.chance),
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
     measure: measureWords(record),
-    margin: say("margin", {
-      month: sure ? dollars(sure.monthly_usd) : "",
-      rent: sure ? rentWords(sure) : "",
-      sure: sureWords(FACTS.levels.sure),
-      is_sure: Number(record.chance >= FACTS.levels.sure),
-      sure_of: say("sure_of", {}),
-    }),
+    margin: say("sure_of", {}),
     wait: question.workload.output_tokens > 1 ? say("wait", waitValues(record)) : "",
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
     }),
     never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
-    memory_words: say("memory", { free: gib(free), limit: gib(memory.limit_bytes), n_gpus: record.n_gpus }),
-    memory: [
-      ["weights", memory.weights_bytes],
-      ["kv", memory.kv_bytes],
-      ["other", memory.overhead_bytes],
-      ["free", free],
-    ].map(([part, bytes]) => ({
+    scale: scaleWords(record, sure),
+    memory_words: say("memory", { free: gib(parts.free), limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
+    memory: Object.entries(parts).map(([part, bytes]) => ({
       part,
-      share: bytes / memory.limit_bytes,
-      words: say("part", { part: FACTS.parts[part], gib: gib(bytes) }),
+      share: bytes / gpu.memory_bytes,
+      words: say("part", { part: FACTS.parts[part], gib: gib(bytes), percent: part === "outside" ? 1 - CONSTANTS.gpu_memory_utilization : 0 }),
     })),
     hardware: say("hardware", {
       hardware: say("hardware_words", {
@@ -1046,7 +1147,59 @@ function answerWords(record) {
       age: record.price_as_of ? String(daysOld(record.price_as_of)) : "",
     }),
     chance: record.chance,
+    asked: question.confidence,
   };
+}
+
+// The memory of one GPU by its parts, in bytes: the mean of all, with what the engine may not take.
+function partsOfGpu({ memory, n_gpus }, { memory_bytes }) {
+  const [weights, kv, other, limit] = ["weights", "kv", "overhead", "limit"].map((part) => memory[`${part}_bytes`] / n_gpus);
+  return { weights, kv, other, free: Math.max(0, limit - weights - kv - other), outside: Math.max(0, memory_bytes - limit) };
+}
+
+// The requests that all replicas serve at once within the targets.
+const servedPlaces = ({ chosenGrid, n_replicas }) => n_replicas * readChosen(chosenGrid, "paced_requests");
+
+// How many run at once: of a rate on average, and the places that it is sized for.
+const atOnceWords = (record) =>
+  say("at_once", {
+    n: record.question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
+    places: servedPlaces(record),
+    is_average: Number(record.question.isRate),
+  });
+
+// What was asked for, what was found, and what is surer costs, on one scale.
+function scaleWords({ question, chance }, sure) {
+  const shown = sureWords(chance).replace(/ sure$/, ""),
+    isOther = `${Math.round(chance * 100)}%` !== shown;
+  return say("scale", {
+    asked: question.confidence,
+    found: chance,
+    shown: isOther ? shown : "",
+    level: chance < FACTS.levels.sure ? sureWords(FACTS.levels.sure) : "",
+    month: sure ? dollars(sure.monthly_usd) : "",
+    rent: sure ? rentWords(sure) : "",
+  });
+}
+
+// Of weights below the published ones that their answers are to be compared, and what those cost.
+function qualityWords(record) {
+  const published = asPublished(record);
+  if (!published) return "";
+  const { model } = record.question,
+    isHeld = published.monthly_usd !== null;
+  return say("paid_quality", {
+    dtype: weightsName(model, record.weight_dtype),
+    published: weightsName(model, published.weight_dtype),
+    month: isHeld ? dollars(published.monthly_usd) : "",
+    rent: isHeld ? rentWords(published) : "",
+  });
+}
+
+// What a failed machine does, with the price of a spare; and the price a person.
+function* spareWords(record) {
+  if (!CONSTANTS.survive) yield failsWords(record);
+  yield* perPersonWords(record);
 }
 
 const DAY = 86_400_000; // milliseconds
@@ -1083,17 +1236,6 @@ function askedWords({ question, weight_dtype, declined }) {
     region: question.region,
     providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
     purchase: FACTS.purchases[declined?.purchase ?? question.purchase].words,
-    sure: sureWords(question.confidence),
-  });
-}
-
-// The answer for the published weights in words; nothing where these are in use.
-function publishedWords(published, model) {
-  if (!published) return "";
-  const { weight_dtype, monthly_usd } = published;
-  return say("published", {
-    dtype: weightsName(model, weight_dtype),
-    month: monthly_usd === null ? "" : dollars(monthly_usd),
-    rent: monthly_usd === null ? "" : rentWords(published),
+    confidence: question.confidence,
   });
 }

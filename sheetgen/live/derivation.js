@@ -25,6 +25,30 @@ function measuredWords(name, value) {
   return [valueWords(value), value === 1 ? unit.replace(/^([A-Za-z]+)s\b/, "$1") : unit].filter(Boolean).join(" ") + gib;
 }
 
+// The time to the first word by its parts, in seconds, each with what it is known by: the formula with the other parts
+// left out.
+function firstByParts(valueOf) {
+  const [, , , text] = EXPLAINED.service_ttft_seconds,
+    inputs = [...new Set(text.match(NAME))].filter((name) => valueOf(name) !== undefined);
+  const given = Object.fromEntries(inputs.map((name) => [name, valueOf(name)]));
+  const without = (...names) => {
+    const none = Object.fromEntries(names.map((name) => [name, 0]));
+    return workOutCase(PROGRAMS.first, { ...given, ...none })("service_ttft_seconds");
+  };
+  const waits = ["wait_factor", "closed_loop"],
+    prompts = [...waits, "prefill_seconds", "shared_prefill_seconds"],
+    steps = ["fixed_step_seconds", "running_step_seconds", "expert_seconds"];
+  const [all, unwaited, promptless, overhead] = [without(), without(...waits), without(...prompts), without(...prompts, ...steps)];
+  const ofGpu = valueOf("measured_ttft_factor") > 0 ? "measured" : valueOf("measured_scope") === FACTS.own_runs ? "fitted" : "assumed";
+  return [
+    { part: "prompt", seconds: unwaited - promptless, basis: ofGpu },
+    { part: "behind", seconds: all - unwaited, basis: "engine" },
+    { part: "steps", seconds: promptless - overhead, basis: ofGpu },
+    { part: "overhead", seconds: overhead, basis: "engine" },
+    { part: "queue", seconds: valueOf("queue_seconds"), basis: "worked_out" },
+  ].filter(({ seconds }) => seconds > 0);
+}
+
 // One step: its name and value, formula with names and with values, meaning, source, and what it reads.
 function stepOf(name, valueOf) {
   const [label, summary, source, text] = EXPLAINED[name] ?? ["", "", "", ""];

@@ -29,7 +29,7 @@ from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import SCALE_BLOCK, Model
-from sheetgen.catalog.stacks import Launcher, StackFile
+from sheetgen.catalog.stacks import Launcher, LeverFile, StackFile
 from sheetgen.errors import ScenarioError
 from sheetgen.live.packed import as_text
 from sheetgen.program.declared import Axes
@@ -51,7 +51,7 @@ from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
 from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named, one_workload
 from sheetgen.question.stated_load import A_LOAD, mean_over_peak
 from sheetgen.report.fingerprints import fingerprints_with
-from sheetgen.report.live_words import PARTS
+from sheetgen.report.live_words import AREAS, BASES, PARTS, PARTS_OF_TIME, SAME_AREAS
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS, board_of
@@ -210,6 +210,11 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "terms": TERMS,
         "vendors": {gpu.vendor: vendor_name(gpu.vendor) for gpu in gpus},
         "parts": PARTS,
+        "parts_of_time": PARTS_OF_TIME,
+        "bases": BASES,
+        "areas": AREAS,
+        "same_areas": SAME_AREAS,
+        "tried_targets": _tried_targets(catalog),
         "chance_step": CHANCE_STEP,
         "reserved_above": reference.assumption("reservation_above_instances"),
         "most_at_once": MOST_AT_ONCE,
@@ -218,7 +223,13 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "starts": _starts(catalog, plain),
         "scale_block": SCALE_BLOCK,
         "started_unless": ["mla_fp8_entry_bytes"],
-        "deaths": [[one.where, one.bill, one.looks_like, one.change] for one in fingerprints_with({}, plain)],
+        "deaths": [
+            {
+                "of": " ".join(filter(None, (one.label, one.case))),
+                "words": [one.where, one.bill, one.looks_like, one.change],
+            }
+            for one in fingerprints_with({}, plain)
+        ],
         "sources": [[one.text, one.web_url] for one in sources_of((), (), [plain.engine])],
         "measured_hours": HOURS_OF_A_MEASUREMENT,
         "tiers": [one.requests for one in catalog.tiers()] if is_own else [one for one in plain.tiers if one],
@@ -237,6 +248,12 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
             for one in workloads
         ],
     }
+
+
+def _tried_targets(catalog: Catalog) -> Json:
+    """The looser targets that are tried where nothing serves those in force, in milliseconds."""
+    tried = catalog.file(LeverFile).tried_targets
+    return {"tpot": list(tried.tpot_ms), "ttft": list(tried.ttft_ms)}
 
 
 def _limits(name: str) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +22,16 @@ from sheetgen.sizing import certainty, cost, people, rates, speed, targets
 LONGEST = 1500  # characters of a formula's text that a reader still follows
 PARTS = ("answer", "other_loads", "started", "derivation", "request_words")
 ANSWER = tuple(Path(__file__).with_name(f"{name}.js") for name in PARTS)
+FILES = {
+    "INTERFACE": "the rules of this calculation",
+    "docs/speed.md": "the page on speed",
+    "docs/fidelity.md": "the page on memory",
+    "catalogs/speed.yaml": "the catalog of speed",
+    "catalogs/engines": "the catalog of engines",
+    "catalogs/instances": "the catalog of machines",
+    "reference models.md": "the notes on models",
+    "reference engine_rules.md": "the notes on engines",
+}  # by name what they are
 CASE = ("case",)  # the axis of what holds for one load alone
 
 
@@ -30,6 +41,12 @@ def _program(*tables: Table) -> Program:
 
 def _of_case(name: str, *formulas: Formula) -> Program:
     return _program(Table(name, CASE, formulas))
+
+
+def _of_chosen(name: str) -> Formula:
+    """A formula as it reads what was chosen."""
+    tables = (one for one in CHOSEN.tables if isinstance(one, Table))
+    return next(formula for table in tables for quantity, formula in by_name(table.quantities) if quantity == name)
 
 
 PROGRAMS: Mapping[str, Program] = {
@@ -42,6 +59,7 @@ PROGRAMS: Mapping[str, Program] = {
     "targets": _of_case("targets", speed.cached_fraction, *targets.DEFAULTS),
     "rate": _of_case("rate", people.day_requests, rates.peak_requests_per_second),
     "units": _of_case("units", *UNIT_COSTS),
+    "first": _of_case("first", _of_chosen(speed.service_ttft_seconds.name)),
     "level": _of_case("level", certainty.confidence_z),
     "owning": _of_case("owning", *OF_OWNING),
     "hostedTokens": _of_case("hosted_tokens", *HOSTED_TOKENS),
@@ -65,9 +83,21 @@ def _print_explained(programs: Mapping[str, Program]) -> str:
         for table in (one for one in program.tables if isinstance(one, Table)):
             for name, formula in by_name(table.quantities):
                 text = spaced(formula.text_of_names(formula.inputs))
-                explained[name] = [formula.label, formula.summary, formula.source, text if len(text) <= LONGEST else ""]
+                source = plain_source(formula.source)
+                explained[name] = [formula.label, formula.summary, source, text if len(text) <= LONGEST else ""]
                 units |= {quantity: unit for quantity in (name, *formula.inputs) if (unit := unit_of(quantity))}
+    for entry in explained.values():  # "as tpot_residual."
+        if like := re.match(r"as (\w+)\.", entry[2]):
+            label = explained.get(like[1], [like[1].replace("_", " ")])[0]
+            entry[2] = f"as {label.lower()}{entry[2][like.end() - 1 :]}"
     return f"const EXPLAINED={_json(explained)};\nconst UNIT_OF={_json(units)};\n"
+
+
+def plain_source(source: str) -> str:
+    """Where a formula is from, for a reader who has the page alone: files by what they are."""
+    for file, words in FILES.items():
+        source = source.replace(file, words)
+    return source
 
 
 def _json(value: object) -> str:

@@ -108,10 +108,16 @@ function* servedOf(record) {
   };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
   if (question.workload.output_tokens > 1) yield say("request_speed", waitValues(record));
-  if (values.users >= 1) {
-    const { prefix, rate } = FACTS.currency, each = (record.monthly_usd * rate) / values.users;
-    yield say("request_per_person", { usd: prefix + fixed(each, each < 100 ? 2 : 0) });
-  }
+  yield* perPersonWords(record);
+}
+
+// $ a person, where there are people.
+function* perPersonWords({ question, users, monthly_usd }) {
+  const people = question.users || users;
+  if (people < 1) return;
+  const { prefix, rate } = FACTS.currency,
+    each = (monthly_usd * rate) / people;
+  yield say("request_per_person", { usd: prefix + fixed(each, each < 100 ? 2 : 0) });
 }
 
 // What a failed machine does, and what a spare costs.
@@ -238,9 +244,12 @@ function aboutWords(record, ways) {
   });
 }
 
+const CSV_DIGITS = 12; // of a number: more are the traces of arithmetic
+
 // What a spreadsheet reads as a formula is text to it behind an apostrophe.
 const csvField = (value) => {
-  const text = value === null || value === undefined || value !== value ? "" : String(value);
+  const isNumber = typeof value === "number",
+    text = value === null || value === undefined || value !== value ? "" : String(isNumber ? Number(value.toPrecision(CSV_DIGITS)) : value);
   const safe = typeof value === "string" && /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };

@@ -20,7 +20,38 @@ function logOf(record) {
     kv_pool_bytes_per_gpu: read("kv_pool_bytes_per_gpu"),
     kv_tokens: read("kv_tokens"),
     max_concurrency: read("max_concurrency"),
+    sampler_bytes: read("sampler_bytes"),
   };
+}
+
+// What can run out, with the numbers of one GPU of the answer as it is started: rows of words by what they are.
+function deathsOf(record) {
+  const log = logOf(record),
+    of = (name) => readChosen(record.chosenGrid, name),
+    gib = (bytes) => fixed(bytes / FACTS.gib, 2);
+  if (!log) return FACTS.deaths.map(({ words }) => [...words, ""]);
+  const seqs = seqsOfRank(record) * record.data_parallel_size,
+    batched = of("max_num_batched_tokens"),
+    context = count(record.question.workload.max_model_len);
+  const held = say("here_held", { held: Math.floor(record.memory_holds / record.n_replicas), context, seqs });
+  const step = say("here_step", { batched, activation: gib(of("activation_bytes_per_gpu")) });
+  const here = {
+    long_completion: held,
+    concurrency_spike: held,
+    prefill_long_prompt: step,
+    "startup_workspace_or_cuda_graph profile": step,
+    startup_weights_do_not_fit: say("here_weights", { weights: gib(of("loaded_weights_bytes_per_gpu")), limit: gib(of("memory_budget_bytes")) }),
+    startup_kv_pool_too_small: say("here_request", { context, charge: gib(of("steady_bytes")), pool: gib(log.kv_pool_bytes_per_gpu) }),
+    startup_workspace_or_cuda_graph: say("here_graphs", { graphs: gib(of("cuda_graph_bytes_per_gpu")) }),
+    sampler_logits_peak: say("here_sampler", { seqs: seqsOfRank(record), sampler: gib(log.sampler_bytes) }),
+  };
+  // A limit that the start command is below is nothing to lower it to.
+  const inUse = { max_num_seqs: seqsOfRank(record), max_num_batched_tokens: batched };
+  const isHelp = (fix) => {
+    const [name, , value] = fix.split(" ");
+    return !(value && inUse[name] <= Number(value));
+  };
+  return FACTS.deaths.map(({ of: kind, words: [where, bill, looks, change] }) => [where, bill, looks, change.split(" \u00b7 ").filter(isHelp).join(" \u00b7 "), here[kind] ?? ""]);
 }
 
 const BITS_16 = ["bf16", "fp16"];
@@ -50,10 +81,22 @@ function startCommand(record) {
   });
 }
 
-// Which pool is derived, beside the one that a replica's log says.
+// The pool of a replica's log beside the one that is counted on, and what is kept back between them.
 function poolWords(record) {
-  const log = logOf(record);
-  return say("derived_pool", { pool: log ? fixed(log.kv_pool_bytes_per_gpu / FACTS.gib, 2) : "" });
+  const log = logOf(record),
+    of = (name) => readChosen(record.chosenGrid, name),
+    gib = (bytes) => fixed(bytes / FACTS.gib, 2);
+  const [derived, counted] = ["kv_budget_bytes_per_gpu", "counted_kv_budget_bytes"].map(of);
+  const isMore = log && log.kv_pool_bytes_per_gpu > derived;
+  return say("pool_kept", {
+    pool: isMore ? gib(log.kv_pool_bytes_per_gpu) : "",
+    flags: isMore ? gib(log.kv_pool_bytes_per_gpu - derived) : "",
+    default_seqs: of("max_num_seqs"),
+    doubt: derived > counted ? gib(derived - counted) : "",
+    confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
+    counted: gib(counted),
+    held: record.memory_holds,
+  });
 }
 
 // For engineers in words: texts by the names of their places.
@@ -65,9 +108,11 @@ function engineerWords(record) {
     replicas: say("replicas", {
       n: record.n_replicas,
       gpus: `${record.gpus_per_replica} \u00d7 ${record.gpu_name}`,
-      seqs: count(record.requests_per_replica),
+      at_once: atOnceWords(record),
+      held: record.memory_holds,
     }),
     start: command,
+    why_seqs: command ? say("why_seqs", { seqs: seqsOfRank(record), dp: record.data_parallel_size }) : "",
     start_note: command ? "" : say("no_command", {}),
     log: log
       ? say("log", {
@@ -75,6 +120,7 @@ function engineerWords(record) {
           tokens: count(log.kv_tokens),
           context: count(record.question.workload.max_model_len),
           concurrency: fixed(log.max_concurrency, 2),
+          kept: poolWords(record),
         })
       : "",
   };

@@ -56,8 +56,8 @@ _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} proves enough, else {month}[rises? or {higher}] a month|{month} a month proves enough, "
-    "else [rises?{higher}|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper} is enough; if not, {month}[rises? or {higher}] a month|{month} a month is enough; if not, "
+    "[rises?{higher}|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
@@ -101,8 +101,8 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "We never measured [started?the speed of ]this hardware: [other?the cheapest measured is {usd} a month[named?, "
-    "{rent}]|a day of it costs {usd}].",
+    "No measurements [started?of speed ]on this GPU: [other?the cheapest with them is {usd} a month[named?, {rent}]|a "
+    "day of it costs {usd}].",
     started=q.is_started == 1,
     other=q.is_other == 1,
     named=is_text(q.rent),

@@ -11,7 +11,26 @@ from sheetgen.report.pay_less_words import WAYS
 from sheetgen.report.templates import Template, first_of, q, template
 
 DECLINED_REASONS = tuple(sentences.DECLINED_REASONS.items())
-PARTS = {"weights": "weights", "kv": "KV cache", "other": "other", "free": "free"}  # of memory
+PARTS = {
+    "weights": "weights",
+    "kv": "KV cache",
+    "other": "other",
+    "free": "free",
+    "outside": "not the engine's",
+}  # of memory
+AREAS = {
+    "af": "Africa", "ap": "Asia Pacific", "ca": "Canada", "eu": "Europe", "me": "Middle East", "mx": "Mexico",
+    "sa": "South America", "uk": "United Kingdom", "us": "US", "us-gov": "US government",
+}  # fmt: skip
+PARTS_OF_TIME = {
+    "overhead": "overhead", "steps": "running steps", "prompt": "its own prompt", "behind": "behind other prompts",
+    "queue": "waiting for memory",
+}  # fmt: skip
+BASES = {
+    "measured": "measured here", "fitted": "fitted to runs on this GPU", "assumed": "assumed as on other GPUs",
+    "engine": "fitted for the engine", "worked_out": "worked out",
+}  # fmt: skip
+SAME_AREAS = {"europe": "eu"}  # another name of an area
 SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
     "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
@@ -33,17 +52,42 @@ SENTENCES: Mapping[str, Template | Formula] = {
         otherwise=f"{sentences.DECLINED}{DECLINED_REASONS[-1][1]}.",
     ),
     "load": template(
-        "[arriving?{per_hour} requests an hour at the peak: ]{at_once} at once"
+        "[arriving?{per_hour} requests an hour at the peak: ]{at_once}"
         "[many?, enough for at least {people} people who ask {times} times a day]",
         arriving=is_text(q.per_hour),
         many=is_text(q.people),
     ),
-    "fast_enough": template("{sure} to be fast enough"),
-    "margin": template(
-        "[as_sure?|[held?{sure}: {month} a month on {rent}. |Nothing is {sure}. ]]{sure_of}",
-        held=is_text(q.month),
-        as_sure=q.is_sure == 1,
+    "at_once": template(
+        "{n} at once[average? on average; sized for {places:grouped} {places:place|places}, for bursts]",
+        average=q.is_average == 1,
     ),
+    "fast_enough": template("{sure} to be fast enough"),
+    "scale": template(
+        "Asked {asked:percent}, the mark; found {found:percent}[shown?, said as {shown}][more?; "
+        "[held?{level} costs {month} a month on {rent}|nothing is {level}]].",
+        shown=is_text(q.shown),
+        more=is_text(q.level),
+        held=is_text(q.month),
+    ),
+    "said_as": template("{share:percent}, said as {said}"),
+    "paid_quality": template(
+        "{dtype}, compressed: compare its answers with the published; as published, in {published}, "
+        "[held?{month} a month on {rent}|nothing serves it within the targets].",
+        held=is_text(q.month),
+    ),
+    "fastest": template("Fastest: {changed}: {rent}, {provider}, {month} a month, {sure}."),
+    "slower_tokens": template("{pace} ms a token, not {pace_now}"),
+    "later_first": template("first word in {first}, not {first_now}"),
+    "slower_and_later": template("{pace} ms a token, the first word in {first}"),
+    "take_target": template("Answer with {changed}"),
+    "commits": template(
+        "[bound?{usd}[months? over {months} months]|nothing]", bound=is_text(q.usd), months=q.months > 0
+    ),
+    "way_spot": template("spot machines"),
+    "gives_up_spot": template("keeping them: they may be taken away at any time"),
+    "type_first": template("Type a model first."),
+    "compared_twice": template("{model} in {weights} is in the comparison."),
+    "compared_full": template("At most {most} are compared: remove one first."),
     "sure_of": template(f"{SURE_OF.format('')}."),
     "measure": template(
         "[advised?Measure first|Or measure first][impossible?, as nothing is {confidence:percent} sure to serve this]"
@@ -52,32 +96,32 @@ SENTENCES: Mapping[str, Template | Formula] = {
         impossible=q.is_impossible == 1,
         one_each=q.is_one_each == 1,
     ),
-    "least_sure": template("Least sure: {limit}[full? at full load].", full=q.is_full == 1),
+    "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
     "wait": template("First word {wait}", wait=sentences.wait),
     "memory": template(
-        "Memory of the [several?{n_gpus:grouped} GPUs|GPU]: {free} of {limit} GiB are free", several=q.n_gpus > 1
+        "Memory of [several?each of the {n_gpus:grouped} GPUs|the GPU]: {free} of {limit} GiB are free at the "
+        "average load",
+        several=q.n_gpus > 1,
     ),
-    "part": template("{part}, {gib} GiB"),
+    "part": template("{part}, {gib} GiB[shared? ({percent:percent})]", shared=q.percent > 0),
     "hardware": template(
         "{hardware}, {weights} weights[placed?, {region}][dated?, price of {day}, {age} days old].",
         placed=is_text(q.region),
         dated=is_text(q.day),
     ),
-    "published": template(
-        "[held?In {dtype}: {month} a month on {rent}.|In {dtype}: nothing serves it within the targets.]",
-        held=is_text(q.month),
-    ),
     "no_ways": template("None that saves more than 2 %."),
     "other": pay_less_words.OTHER,
     "steps": template(
-        "{month} a month carries [stepped?up to {up_to}|{most}] {unit}, at least {sure}[more?; the next step is {next}|"
+        "{month} a month carries [stepped?up to {up_to}|{most}] {unit}, at least {confidence:percent} sure"
+        "[more?; the next step is {next}|"
         "[stepped?; nothing carries more at this confidence| and more]]",
         stepped=is_text(q.up_to),
         more=is_text(q.next),
     ),
     "asked": template(
         "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
-        "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {sure}; {purchase}, "
+        "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {confidence:percent} sure; "
+        "{purchase}, "
         "prices of [placed?{region}|each provider's US region][named? at {providers}].",
         longer=is_text(q.context),
         cached=is_text(q.kv),
@@ -93,9 +137,26 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
         "The log should say, of the memory of one GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
-        "{tokens} tokens; Maximum concurrency for {context} tokens per request: {concurrency}x."
+        "{tokens} tokens; Maximum concurrency for {context} tokens per request: {concurrency}x. {kept}"
     ),
-    "replicas": template("{n:grouped} {n:replica|replicas}, each on {gpus}, of at most {seqs} requests at once."),
+    "pool_kept": template(
+        "[started?The log prints {pool} GiB; {flags} GiB a GPU is kept back for the buffers of the engine's default of "
+        "{default_seqs:grouped} requests, which the start command does not take[doubted?, and {doubt} GiB for being "
+        "{confidence:percent} sure of the pool]: {counted} GiB are counted on, which hold {held:grouped} requests "
+        "in all.|"
+        "{counted} GiB a GPU are counted on, which hold {held:grouped} requests in all.]",
+        started=is_text(q.pool),
+        doubted=is_text(q.doubt),
+    ),
+    "replicas": template(
+        "{n:grouped} {n:replica|replicas}[several?, each] on {gpus}: {at_once}; memory holds {held:grouped}.",
+        several=q.n > 1,
+    ),
+    "why_seqs": template(
+        "--max-num-seqs {seqs:grouped}: the places of [ranked?each of the {dp:whole} ranks of ]a replica, the most "
+        "requests at once within the targets; more would miss one of them.",
+        ranked=q.dp > 1,
+    ),
     "start_vllm": template(
         "vllm serve {checkpoint} --tensor-parallel-size {tp:whole}[ranked? --data-parallel-size {dp:whole}]"
         "[whole? --enable-expert-parallel] --max-model-len {max_model_len:whole} --max-num-seqs {seqs:whole} "
@@ -107,17 +168,20 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "no_command": template(
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
+    "here_held": template("memory holds {held:grouped} of {context} tokens, {seqs:grouped} are admitted"),
+    "here_step": template("{batched:grouped} tokens a step: {activation} GiB a GPU"),
+    "here_weights": template("{weights} of {limit} GiB a GPU"),
+    "here_request": template("{context} tokens: {charge} of {pool} GiB a GPU"),
+    "here_graphs": template("{graphs} GiB a GPU"),
+    "here_sampler": template("{seqs:grouped} requests: {sampler} GiB a GPU"),
+    "part_of_time": template("{part}, {seconds} s: {basis}"),
     "for_approval": template("For approval, {day}. {asked}"),
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),
-    "derived_pool": template(
-        "This counts the engine's default flags, as size without flags does[started?; the start command admits fewer "
-        "requests, and its log says {pool} GiB].",
-        started=is_text(q.pool),
-    ),
     "hosted": template(
         "[any?The same requests[many? of {people} people], the cheapest host first; gives up {gives_up}. Prices "
-        "from {origin}.|No host of this model is known whose price is fresh and which reads prompts so long.]",
+        "from {origin}, read on {day}; they are the same for every region.|"
+        "No host of this model is known whose price is fresh and which reads prompts so long.]",
         any=is_text(q.gives_up),
         many=is_text(q.people),
     ),

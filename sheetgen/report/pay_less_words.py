@@ -74,7 +74,7 @@ WAYS: dict[str, Way] = {
     ),
     "hours": Way(
         template(
-            f"working hours only ({{working_hours}} of {{hours}})[other_class?, on demand]{_DOUBTED}",
+            f"working hours only ({{working_hours}} of {{hours}} hours)[other_class?, on demand]{_DOUBTED}",
             other_class=is_text(q.other_class),
             doubted=is_text(q.sure),
         ),

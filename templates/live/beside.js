@@ -19,7 +19,7 @@ function showSteps(record) {
   const amountText = (x) => amountWords(kind, x);
   $("steps_words").textContent = say("steps", {
     month: dollars(record.monthly_usd),
-    sure: sureWords(record.is_even ? FACTS.levels.even : record.question.confidence),
+    confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
     up_to: upTo === null ? "" : amountText(upTo),
     most: amountText(points.at(-1).amount),
     unit,
@@ -90,7 +90,7 @@ function curveOf(month, amount, points, unit, amountText) {
 
 function showEngineers({ record, words }) {
   const told = engineerWords(record);
-  for (const place of ["replicas", "start", "start_note", "log"]) $(place).textContent = told[place];
+  for (const place of ["replicas", "start", "why_seqs", "start_note", "log"]) $(place).textContent = told[place];
   $("start").hidden = $("copy_start").hidden = !told.start;
   $("parts_words").textContent = words.memory.map((part) => part.words).join("; ");
   $("loads_words").textContent = say("loads", { model: record.question.model.name });
@@ -100,6 +100,8 @@ function showEngineers({ record, words }) {
     return item;
   });
   $("sources").replaceChildren(...itemsOf([priceWords(record), FACTS.sources_of_models[record.question.model.source]]), ...sources);
+  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
+  $("deaths").replaceChildren(...deathsOf(record).map((cells) => rowOf(cells, heads)));
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
 }
@@ -159,10 +161,18 @@ function derivedStep(name, valueOf) {
     return box;
   }
   box.append(element("p", `${step.label}: ${step.summary}`));
-  for (const text of [step.text && `${name} = ${step.text}`, step.text && `= ${step.withValues}`, `= ${step.measured}`].filter(Boolean)) {
-    const line = element("p");
-    line.append(element("code", text));
-    box.append(line);
+  if (name === "ttft_seconds") box.append(...partsOfTime(firstByParts(valueOf)));
+  const share = valueOf(name),
+    lineOf = (text) => {
+      const line = element("p");
+      line.append(element("code", text));
+      return line;
+    };
+  box.append(lineOf(`= ${name.endsWith("chance") ? say("said_as", { share, said: sureWords(share).replace(/ sure$/, "") }) : step.measured}`));
+  if (step.text) {
+    const formula = element("details");
+    formula.append(element("summary", "The formula"), lineOf(`${name} = ${step.text}`), lineOf(`= ${step.withValues}`));
+    box.append(formula);
   }
   if (step.source) box.append(element("p", step.source, { class: "soft" }));
   if (name === "kv_budget_bytes_per_gpu") box.append(element("p", poolWords(shown.record)));
@@ -180,6 +190,21 @@ function derivedStep(name, valueOf) {
   }
   if (step.inputs.length) box.append(buttons);
   return box;
+}
+
+// A bar of a time by its parts, and what each is known by.
+function partsOfTime(parts) {
+  const bar = element("div", "", { class: "bar", "aria-hidden": "true" }),
+    keys = element("ul", "", { class: "keys" }),
+    all = parts.reduce((sum, { seconds }) => sum + seconds, 0);
+  for (const { part, seconds, basis } of parts) {
+    const piece = element("i", "", { class: part });
+    piece.style.width = `${(100 * seconds) / all}%`;
+    bar.append(piece);
+    const words = say("part_of_time", { part: FACTS.parts_of_time[part], seconds: fixed(seconds, 3), basis: FACTS.bases[basis] });
+    keys.append(element("li", words, { class: part }));
+  }
+  return [bar, keys];
 }
 
 const MOST_COMPARED = 8;
@@ -219,17 +244,50 @@ function showCompared({ record, compared, texts }) {
 // Beside the answer one more model; beside the field why not.
 function addCompared() {
   const field = $("compare_model"),
-    wrong = new Problems();
-  let model = oneModel(field.value);
-  wrong.attempt(() => (model ??= modelOf(field.value)));
-  field.setAttribute("aria-invalid", String(!model));
-  $("compare_problem").textContent = wrong.errors.map(({ message }) => message).join(" ");
+    weights = $("compare_weights");
+  const model = comparedModel();
   if (!model) return;
-  const entries = [...comparedIn(form.elements.compare.value), `${model.id}:${$("compare_weights").value}`];
-  form.elements.compare.value = [...new Set(entries)].slice(0, MOST_COMPARED).join(",");
+  const entries = comparedIn(form.elements.compare.value),
+    own = shown && { entry: "", model: shown.record.model, weights: shown.record.weight_dtype };
+  const asDeployed = (id, dtype) => (dtype === "published" ? modelOf(id).weights : dtype === "recommended" ? deployedOf(id) : dtype);
+  const used = [own, ...entries.map((entry) => ({ model: entry.split(":")[0], weights: entry.split(":")[1] }))].filter(Boolean);
+  const isThere = used.some((one) => modelCalled(one.model) === model && asDeployed(model.id, one.weights ?? "recommended") === asDeployed(model.id, weights.value));
+  const problem = isThere
+    ? say("compared_twice", { model: model.name, weights: weightsName(model, asDeployed(model.id, weights.value)) })
+    : entries.length >= MOST_COMPARED
+      ? say("compared_full", { most: String(MOST_COMPARED) })
+      : "";
+  tellCompared(problem);
+  if (problem) return;
+  form.elements.compare.value = [...entries, `${model.id}:${weights.value}`].join(",");
   field.value = "";
+  weights.selectedIndex = 0;
   changed();
 }
+
+// The weights that are recommended for a model, as the answer's question would have them.
+function deployedOf(id) {
+  const { question } = shown.record;
+  return weightsOf({ ...question, model: modelOf(id), weight_dtype: "recommended" }, offersIn(question, question.purchase));
+}
+
+function tellCompared(problem) {
+  $("compare_model").setAttribute("aria-invalid", String(problem !== ""));
+  $("compare_problem").textContent = problem;
+}
+
+// The model in the field of what is compared; beside it why it is none.
+function comparedModel() {
+  const { value } = $("compare_model"),
+    wrong = new Problems();
+  let model = value.trim() ? oneModel(value) : null;
+  wrong.attempt(() => (model ??= value.trim() ? modelOf(value) : refuse("type_first", {})));
+  tellCompared(wrong.errors.map(({ message }) => message).join(" "));
+  return model;
+}
+
+// Enter in the field goes on to the weights, which are chosen before anything is added.
+const weightsNext = () => comparedModel() && $("compare_weights").focus();
 
 function showBeside(now) {
   now.compared = comparedWith(now.texts);
@@ -305,6 +363,11 @@ whenPressed("csv", () => {
 });
 whenPressed("print", () => print());
 whenPressed("compare_add", addCompared);
+$("compare_model").addEventListener("input", () => tellCompared(""));
+whenPressed("take_target", () => {
+  for (const [name, ms] of Object.entries(shown.words.targets)) form.elements[`${name}_ms`].value = String(ms);
+  changed();
+});
 addEventListener("beforeprint", () => {
   if (!shown?.record.chosen) return;
   showRequest(shown);

@@ -14,6 +14,11 @@ const PLACES = [
   "certainty",
   "rent",
   "year",
+  "quality",
+  "spare",
+  "fastest",
+  "take_target",
+  "scale",
   "load_words",
   "sure",
   "least_sure",
@@ -60,7 +65,7 @@ function fill(select, options) {
 
 function setUp() {
   modelField($("model"), $("model_list"), changed);
-  modelField($("compare_model"), $("compare_list"), addCompared);
+  modelField($("compare_model"), $("compare_list"), weightsNext);
   fill(form.elements.weight_dtype, [
     ["recommended", "recommended"],
     ["published", "as published"],
@@ -76,7 +81,7 @@ function setUp() {
   );
   fill(
     form.elements.region,
-    Object.keys(MARKET.regions).map((area) => [area, area || "US (default)"]),
+    Object.keys(MARKET.regions).filter((area) => !FACTS.same_areas[area]).map((area) => [area, area ? (FACTS.areas[area] ?? area) : "US (default)"]),
   );
   for (const { id, name, input_tokens, output_tokens, asks } of FACTS.workloads) {
     const button = element("button", name, { type: "button", "data-workload": id });
@@ -99,8 +104,6 @@ function setUp() {
   }
   fill($("compare_weights"), [...form.elements.weight_dtype.options].map(({ value, textContent }) => [value, textContent]));
   fill($("derived"), DERIVED_ROOTS.map((name) => [name, EXPLAINED[name][0]]));
-  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
-  $("deaths").replaceChildren(...FACTS.deaths.map((cells) => rowOf(cells, heads)));
 }
 
 // A row of a table under these heads, which stand before its cells where the screen is narrow.
@@ -187,13 +190,13 @@ function addressTexts(hash) {
       wrong.attempt(() => refuse("unknown", { name: `"${name.slice(0, 60)}"` }));
       continue;
     }
-    texts[name] = name === "providers" ? value.split(",").filter(Boolean) : value;
+    texts[name] = name === "providers" ? value.split(",").filter(Boolean) : name === "region" ? (FACTS.same_areas[value] ?? value) : value;
     if (LOADS.includes(name)) texts.load = name;
     const known = CHOICES.includes(name)
       ? [...form.elements[name].options].map((option) => option.value)
       : Object.keys(MARKET.providers);
     const isKnown = CHOICES.includes(name)
-      ? known.includes(value)
+      ? known.includes(texts[name])
       : name !== "providers" || texts.providers.every((one) => known.includes(one));
     const kind = `one of ${known.filter(Boolean).join(", ")}`;
     if (!isKnown) wrong.attempt(() => refuse("wrong", { label: name, value: `"${value.slice(0, 60)}"`, kind }));
@@ -239,8 +242,10 @@ function show(words) {
   $("figure").classList.toggle("none", !words.rent);
   $("rest").hidden = !words.rent;
   for (const button of document.querySelectorAll(".beneath .how")) button.hidden = !words.rent;
+  $("take_target").hidden = !words.take_target;
   if (!words.rent) return;
   $("chance").style.width = `${100 * words.chance}%`;
+  document.querySelector(".meter b").style.left = `${100 * words.asked}%`;
   $("memory").replaceChildren(...words.memory.map(({ part, words: text }) => element("li", text, { class: part })));
   for (const { part, share } of words.memory)
     document.querySelector(`.bar .${part}`).style.width = `${100 * Math.min(1, share)}%`;
@@ -277,23 +282,23 @@ function refused(error) {
   document.documentElement.dataset.complete = "refused";
 }
 
+const WAY_HEADS = ["Way", "A month", "Commits to", "Gives up"];
+
 function showWays(record) {
   const ways = record.chosen ? waysToPayLess(record) : [];
+  const rows = record.chosen ? rowsOfWays(record, ways) : [];
+  $("ways_heads").replaceChildren(headOf(WAY_HEADS));
   $("ways").replaceChildren(
-    ...ways.map((way) => {
+    ...rows.map((way) => {
       const { what, gives_up } = wayWords(way, record),
-        row = element("tr"),
-        head = element("th", what, { scope: "row" });
-      const rented = way.instance ? `${rentWords(way)}, ${providerOf(way.instance)}; ` : "";
-      head.append(element("small", `${rented}gives up ${gives_up}`));
-      row.append(head, element("td", dollars(way.monthly_usd)));
+        row = rowOf([what, dollars(way.monthly_usd), commitsWords(way, record), gives_up], WAY_HEADS);
+      row.dataset.way = ways.includes(way) ? "" : way.kind;
+      if (way.instance) row.firstChild.append(element("small", `${rentWords(way)}, ${providerOf(way.instance)}`));
       return row;
     }),
   );
-  $("no_ways").textContent = ways.length ? "" : say("no_ways", {});
-  const published = publishedWords(asPublished(record), record.question.model);
-  $("published").textContent = published;
-  $("published_part").hidden = !published;
+  $("ways_table").hidden = $("ways_order").hidden = !rows.length;
+  $("no_ways").textContent = rows.length ? "" : say("no_ways", {});
   return ways;
 }
 

@@ -115,4 +115,4 @@ def test_a_start_up_log_is_said_with_its_pool(run: Run, here: Path) -> None:
     assert page.exit_code == 0
     text = (here / "output" / "sizing-sheet.md").read_text(encoding="utf-8")
     assert f"KV pool of Llama 3.1 8B (bf16) on 1× A100 80GB SXM as measured: 56.2 GiB a GPU, {log.name}" in text
-    assert "never measured this hardware" not in text and "never measured the speed of this hardware" in text
+    assert "No measurements on this GPU" not in text and "No measurements of speed on this GPU" in text

@@ -3,7 +3,7 @@ const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
   `(() => {${source}; return { answer, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
-    requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, QuestionError }})()`,
+    requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, firstByParts, deathsOf, QuestionError }})()`,
 );
 
 const other = (question) => ({ model: "8b", weights: "recommended", record: program.answer({ ...question, model: "8b" }) });
@@ -27,6 +27,9 @@ function beside(question) {
       markdown: program.asMarkdown(found, ways, "https://a.example/#x", [other(question)]),
       csv: program.asCsv(found, ways, "https://a.example/#x", [other(question)]),
       about: program.aboutWords(found, ways),
+      parts_of_time: program.firstByParts(valueOf),
+      ttft_seconds: found.ttft_seconds,
+      deaths: program.deathsOf(found),
       derived: program.DERIVED_ROOTS.map((name) => program.stepOf(name, valueOf)),
     };
   } catch (error) {

@@ -24,6 +24,7 @@ from sheetgen.errors import SheetgenError
 from sheetgen.explain import ChoiceDerivation
 from sheetgen.launch.recommended import launches
 from sheetgen.live.live_facts import facts_of_sheet
+from sheetgen.live.live_program import plain_source
 from sheetgen.question.sheet_question import Question as Asked
 from sheetgen.question.sheet_question import ask
 from sheetgen.report.build_page import build_page
@@ -203,8 +204,31 @@ def test_a_derivation_is_that_of_explain(tmp_path: Path) -> None:
     for name in ("monthly_usd", "n_instances"):
         [shown] = [step for step in page["derived"] if step["name"] == name]
         python = derived.step(name)
-        assert (shown["text"], shown["label"], shown["source"]) == (python.formula, python.label, python.source)
+        assert (shown["text"], shown["label"], shown["source"]) == (
+            python.formula,
+            python.label,
+            plain_source(python.source),
+        )
         assert float(shown["value"].replace(",", "")) == pytest.approx(python.value, rel=1e-5)
+
+
+def test_the_parts_of_the_first_word_make_the_time(tmp_path: Path) -> None:
+    """Each with what it is known by; a question's hardware has numbers where a part of memory runs out."""
+    for page in beside(FEW, tmp_path, facts(NAMES)):
+        parts = {one["part"]: one["seconds"] for one in page["parts_of_time"]}
+        assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
+        assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())
+        [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
+        *_, sampler = page["deaths"]
+        assert sampler[-1].replace(",", "").startswith(f"{seqs} ")
+        lowered = [int(n) for row in page["deaths"] for n in re.findall(r"max_num_seqs ↓ (\d+)", row[3])]
+        assert all(n < int(seqs) for n in lowered)
+
+
+def test_no_source_names_a_file_of_the_project() -> None:
+    explained = re.findall(r"const EXPLAINED=(.*?);\n", program_of(facts(NAMES)))
+    for label, _, source, _ in json.loads(explained[0]).values():
+        assert not re.search(r"INTERFACE|\.md|\.yaml|catalogs/|^as [a-z]+_", source), (label, source)
 
 
 def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
@@ -226,7 +250,8 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     assert not measured["monthly_usd"]
     assert (other["way"], other["model"]) == ("compared", "llama-3.1-8b")
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
-    assert float(first["monthly_usd"]) == page["month"] and first["way"] == "answer"
+    assert all(len(row["monthly_usd"].replace(".", "").lstrip("0")) <= 12 for row in (first, *ways))
+    assert float(first["monthly_usd"]) == pytest.approx(page["month"], rel=1e-9) and first["way"] == "answer"
     assert list(dict.fromkeys(way["way"] for way in ways)) == [way["kind"] for way in answered["pay_less"]]
     assert (
         len({way["way"] for way in ways}) == len(ways) - len(hosts) + 1 and len(hosts) == len(answered["hosted"]) == 3

@@ -20,6 +20,7 @@ from sheetgen.api import recommended, sheet_record
 from sheetgen.errors import SheetgenError
 from sheetgen.live.live_page import write_live
 from sheetgen.report.wording import money, provider_of, rent, sure
+from sheetgen.units import SPOT
 from sheetgen.writers.formats import Options
 
 pytestmark = pytest.mark.skipif(BROWSER is None and not REQUIRED, reason="no Chromium is installed")
@@ -58,9 +59,11 @@ SHOWN: list[Question] = [
 READ = """({
   texts: Object.fromEntries(
     ["month", "rent", "year", "sure", "message"].map((id) => [id, document.getElementById(id).textContent])),
-  ways: [...document.querySelectorAll("#ways tr")].map((row) =>
-    [row.querySelector("th").firstChild.textContent, row.querySelector("small").textContent.split("gives up ")[1],
-     row.querySelector("td").textContent]),
+  ways: [...document.querySelectorAll("#ways tr[data-way='']")].map((row) =>
+    [row.querySelector("th").firstChild.textContent, row.lastChild.textContent, row.querySelector("td").textContent]),
+  terms: [...document.querySelectorAll("#ways tr[data-way=term]")].map((row) =>
+    [row.querySelector("th").firstChild.textContent, row.lastChild.textContent, row.querySelector("td").textContent]),
+  spot: document.querySelector("#ways tr[data-way=spot] td")?.textContent ?? null,
 })"""
 VIOLATE = """new Promise((done) => {
   document.addEventListener("securitypolicyviolation", (violation) => done(violation.effectiveDirective));
@@ -115,12 +118,15 @@ def in_words(question: Question) -> dict[str, object] | None:
     if cell.chosen is None:
         return {"month": cell.verdict}
     answer = cell.answer
+    spot = cell.by_purchase.get(SPOT) if answer.purchase != SPOT else None
     return {
         "month": str(money(answer.monthly_usd)),
         "rent": f"{rent(answer.n_instances, answer.instance)}, {provider_of(answer.instance)}",
         "year": f"{money(cell.units.annual_usd)} a year",
         "sure": f"{sure(answer.chance)} to be fast enough",
         "ways": [[way.what, way.gives_up, str(money(way.monthly_usd))] for way in cell.pay_less],
+        "terms": [[way.what, way.gives_up, str(money(way.monthly_usd))] for way in cell.other_terms],
+        "spot": str(money(spot.monthly_usd)) if spot and spot.monthly_usd <= 0.98 * answer.monthly_usd else None,
     }
 
 
@@ -140,7 +146,9 @@ def compare(page: Browser, address: str, questions: list[Question]) -> int:
             n_answers += 1
             assert (texts["rent"], texts["sure"]) == (words["rent"], words["sure"]), question
             assert texts["year"].startswith(str(words["year"])), question
-            assert shown["ways"] == words["ways"], question
+            assert {name: shown[name] for name in ("ways", "terms", "spot")} == {
+                name: words[name] for name in ("ways", "terms", "spot")
+            }, question
     return n_answers
 
 
@@ -304,7 +312,7 @@ def test_a_press_below_the_open_list_is_one_of_what_was_pressed(page: Browser, a
 
     page.look(390, "light", 844)
     page.open(f"{address}#{address_of(SHOWN[0])}")
-    page.evaluate("scrollTo(0, 0)")
+    page.evaluate("scrollTo(0, document.getElementById('question').getBoundingClientRect().top + scrollY - 100)")
     page.call("Emulation.setFocusEmulationEnabled", enabled=True)
     for selector, is_done in (
         ("[name=users]", "document.activeElement.name === 'users'"),
@@ -394,7 +402,7 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     page.evaluate("document.querySelector('[data-derives=kv_budget_bytes_per_gpu]').click()")
     pool = re.findall(r"Available KV cache memory: ([\d.]+) GiB", page.evaluate(TEXT.format("log")))
     derived = page.evaluate(TEXT.format("derived_steps"))
-    assert f"its log says {pool[0]} GiB" in derived
+    assert f"The log prints {pool[0]} GiB" in derived
     [(in_bytes, in_gib)] = re.findall(r"= ([\d,]+) bytes \(([\d.]+) GiB\)", derived)
     assert float(in_gib) == pytest.approx(float(in_bytes.replace(",", "")) / 2**30, abs=0.005)
     page.evaluate("document.querySelector('[data-derives=monthly_usd]').click()")
@@ -409,6 +417,73 @@ def test_what_is_folded_is_filled(page: Browser, address: str) -> None:
     page.evaluate("document.querySelector('#derived_steps button').click()")
     assert page.evaluate("document.querySelectorAll('#derived_steps .step_of').length") == 2
     assert page.problems == []
+
+
+COMPARE = """(() => {{
+  const field = document.getElementById("compare_model");
+  field.value = {0!r};
+  field.dispatchEvent(new Event("input", {{bubbles: true}}));
+  document.getElementById("compare_weights").value = {1!r};
+  document.getElementById("compare_add").click();
+}})()"""
+
+
+def test_what_is_compared_is_there_once_and_a_problem_is_said_until_one_types(page: Browser, address: str) -> None:
+    """The answer itself is one of them; the weights are chosen anew for each model."""
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+
+    def add(model: str, weights: str, n_rows: int) -> str:
+        page.evaluate(COMPARE.format(model, weights))
+        page.wait_for(f"document.querySelectorAll('#compared tr').length === {n_rows}")
+        return str(page.evaluate(TEXT.format("compare_problem")))
+
+    assert add("", "recommended", 1) == "Type a model first."
+    assert add("70b", "recommended", 1) == "Llama 3.1 70B in FP8 is in the comparison."
+    assert add("70b", "fp8", 1) == "Llama 3.1 70B in FP8 is in the comparison."
+    page.evaluate(TYPE.format("#compare_model", "llama"))
+    assert page.evaluate(TEXT.format("compare_problem")) == ""
+    assert add("70b", "bf16", 2) == ""
+    assert page.evaluate("document.getElementById('compare_weights').value") == "recommended"
+    assert "BF16" in add("70b", "published", 2)
+    assert page.problems == []
+
+
+def test_a_target_that_nothing_meets_says_what_is_fastest_and_takes_it(page: Browser, address: str) -> None:
+    for target, change in (({"ttft_ms": 10}, "later-first-token"), ({"tpot_ms": 2}, "slower-tokens")):
+        question: Question = {**SHOWN[0], **target}
+        page.open(f"{address}#{address_of(question)}")
+        solved = recommended(options_of(question), catalog())
+        [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
+        [lever] = [one for one in cell.levers if one.lever == change and not one.further]
+        said = page.evaluate(TEXT.format("fastest"))
+        assert str(money(lever.monthly_usd)) in said and str(rent(lever.n_instances, lever.instance)) in said
+        page.evaluate("delete document.documentElement.dataset.complete")
+        page.evaluate("document.getElementById('take_target').click()")
+        page.wait_for("document.documentElement.dataset.complete")
+        assert page.evaluate(TEXT.format("month")) == str(money(lever.monthly_usd))
+        assert page.evaluate("document.getElementById('take_target').hidden")
+    assert page.problems == []
+
+
+def test_one_machine_has_one_certainty_and_at_once_is_an_average_or_places(page: Browser, address: str) -> None:
+    page.open(f"{address}#model=70b&users=1280&input_tokens=3072&output_tokens=1024&confidence=0.7")
+    sure_of = {text: page.evaluate(TEXT.format(text)) for text in ("scale", "never_measured")}
+    assert re.findall(r"([\d]+)% sure", sure_of["never_measured"]) == ["90"] and "90% sure costs" in sure_of["scale"]
+    page.evaluate(OPENED)
+    load, replicas, start = (page.evaluate(TEXT.format(name)) for name in ("load_words", "replicas", "start"))
+    [seqs] = re.findall(r"--max-num-seqs (\d+)", start)
+    sized = re.findall(r"[\d.]+ at once on average; sized for (\d+) places", load)
+    assert sized == re.findall(r"[\d.]+ at once on average; sized for (\d+) places", replicas)
+    assert sized == [str(int(replicas.split()[0]) * int(seqs))]
+    assert f"--max-num-seqs {seqs}: " in page.evaluate(TEXT.format("why_seqs"))
+    assert page.evaluate("document.querySelector('.meter b').style.left") == "70%"
+
+
+def test_an_area_has_a_name_and_one_entry(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}&region=europe")
+    names = page.evaluate("[...document.querySelector('[name=region]').options].map((one) => one.textContent)")
+    assert len(set(names)) == len(names) and all(len(name) > 1 and name != name.lower() for name in names)
+    assert "region=eu" in page.evaluate("document.getElementById('command').value").replace("--region ", "region=")
 
 
 def test_print_gives_the_request(page: Browser, address: str) -> None:
@@ -530,7 +605,8 @@ def test_a_model_is_found_by_any_part(page: Browser, address: str, text: str, ke
     page.open(f"{address}#{address_of(SHOWN[0])}")
     page.evaluate(TYPE.format("#compare_model", text))
     page.evaluate(ENTER.format("#compare_model"))
-    page.wait_for(f"document.querySelectorAll('#compared tr').length === {2 if meant else 1}")
+    assert page.evaluate("document.activeElement.id") == ("compare_weights" if meant else "compare_model")
+    assert page.evaluate("document.querySelectorAll('#compared tr').length") == 1
     assert ("Choose one model: " in page.evaluate(TEXT.format("compare_problem"))) == (not meant)
     page.evaluate("document.getElementById('model').value = '8b'; document.getElementById('model').click()")
     page.evaluate("document.querySelector('#model_list [data-model=llama-3\\\\.1-70b]').click()")
@@ -544,10 +620,10 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Browser, address: str) -> Non
     page.evaluate(OPENED)
     wide = "[...document.querySelectorAll('.scrolls')].map((one) => [one.clientWidth, one.scrollWidth])"
     widths = page.evaluate(wide)
-    assert len(widths) == 4 and all(shown >= inside for shown, inside in widths)
+    assert len(widths) == 5 and all(shown >= inside for shown, inside in widths)
     last = "document.querySelector('#deaths td:last-child').getBoundingClientRect().right"
     assert page.evaluate(last) <= 390
-    assert page.evaluate("document.querySelector('#deaths td:last-child').dataset.head") == "Change first"
+    assert page.evaluate("document.querySelector('#deaths td:last-child').dataset.head") == "In this answer"
     page.look(1280, "light")
 
 
