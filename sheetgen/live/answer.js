@@ -861,7 +861,7 @@ function commitsWords({ kind, commits_usd, detail }, { purchase }) {
 }
 
 // What is tried first of looser targets, as `recommend` tries them: those of the token, of the first word, of both.
-const LOOSER = [["slower_tokens", ["tpot"]], ["later_first", ["ttft"]], ["slower_and_later", ["tpot", "ttft"]]];
+const LOOSER = [["slower-tokens", ["tpot"]], ["later-first-token", ["ttft"]], ["slower-and-later", ["tpot", "ttft"]]];
 
 // A time as somebody would promise it: 7,144 ms is 7,200.
 function toTwoFigures(ms) {
@@ -916,7 +916,7 @@ function fastestWords(fastest) {
   if (!fastest) return null;
   const { lever, targets, now } = fastest;
   const time = (ms) => (ms === undefined ? "" : ms < 1000 ? `${fixed(ms, 0)} ms` : `${secondsWords(ms / 1000)} s`);
-  const changed = say(lever, {
+  const changed = say(lever.replaceAll("-", "_"), {
     pace: String(targets.tpot ?? ""),
     pace_now: String(now.tpot),
     first: time(targets.ttft),

@@ -77,7 +77,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "fastest": template("Fastest: {changed}: {rent}, {provider}, {month} a month, {sure}."),
     "slower_tokens": template("{pace} ms a token, not {pace_now}"),
-    "later_first": template("first word in {first}, not {first_now}"),
+    "later_first_token": template("first word in {first}, not {first_now}"),
     "slower_and_later": template("{pace} ms a token, the first word in {first}"),
     "take_target": template("Answer with {changed}"),
     "commits": template(

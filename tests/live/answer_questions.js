@@ -1,8 +1,8 @@
 // node answer_questions.js source.js questions.json: what the page's program answers, a record for each question.
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
-const { answer, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, QuestionError } = (0, eval)(
-  `(() => {${source}; return { answer, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, QuestionError }})()`,
+const { answer, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError } = (0, eval)(
+  `(() => {${source}; return { answer, byPurchase, waysToPayLess, hostsTold, asPublished, measureFirst, fastestOf, QuestionError }})()`,
 );
 
 function record(question) {
@@ -11,6 +11,7 @@ function record(question) {
     const found = answer(question),
       first = performance.now() - start;
     const more = { pay_less: found.chosen ? waysToPayLess(found) : null, as_published: asPublished(found) };
+    more.fastest = fastestOf(found);
     Object.assign(more, { measure_first: measureFirst(found), by_purchase: byPurchase(found.solved) });
     more.hosted = found.chosen ? hostsTold(found) : [];
     const { solved, question: _, units, chosen, ...plain } = { ...found, ...more };

@@ -107,6 +107,7 @@ def _in_python(written: str) -> dict[str, Any]:
         return {"refused": str(error)}
     [cell] = record_of(solved, levers_of_sheet(solved)).cells
     found = values_of(cell)
+    looser = [one for one in cell.levers if one.family == "speed" and not one.further and cell.chosen is None]
     rental, published = ("instance", "n_instances", "monthly_usd"), cell.as_published
     return {
         **found,
@@ -114,6 +115,7 @@ def _in_python(written: str) -> dict[str, Any]:
         "by_purchase": {name: fields_of(one, *rental) for name, one in cell.by_purchase.items()},
         "pay_less": [fields_of(way, *OF_WAY) for way in cell.pay_less] if cell.chosen else None,
         "hosted": [fields_of(host, *OF_HOST) for host in cell.hosted],
+        "fastest": fields_of(looser[0], "lever", *rental) if looser else None,
         "as_published": fields_of(published, "weight_dtype", *rental),
         "declined": cell.declined and {name: cell.declined[name] for name in ("purchase", "reason")},
     }
