@@ -155,6 +155,7 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
     lowest priority first."""
     plan, case = answer.plan, answer.case
     priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
+    kinds = range(plan.week.over_peak.shape[-1])
     for t, one in enumerate(answer.types):
         for q, quarter in enumerate(plan.quarters):
             late = float(answer.supply["late_instances"][t, q, case])
@@ -168,7 +169,7 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
             cover = one.buying.covers[q]
             there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
             available = float(answer.supply["needed_instances"][t, q, case]) - late
-            hours = [{s: n * float(hour[s, q]) for s, n in filled.items()} for hour in plan.hours] or [filled]
+            hours = [{s: n * float(plan.week.over_peak[s, q, kind]) for s, n in filled.items()} for kind in kinds]
             lost = [shed(hour, priorities, available) for hour in hours]
             for s in filled:
                 if share := max(one.get(s, 0.0) for one in lost):
