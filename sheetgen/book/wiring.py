@@ -342,6 +342,8 @@ class Wiring:
         if isinstance(rows[0], RepeatedRow):
             at = places.get(rows[0].place) or lookup(heads.range(rows[0].place), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
+        if block.refs[0] == block.refs[-1]:  # Gnumeric finds nothing in a range of one cell
+            return Lookup(value, block.refs[0]._replace(lock="both").expr)
         return element(value, block, row, at)
 
     def ranges(self, name: str) -> list[Range]:
