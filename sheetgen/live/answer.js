@@ -769,7 +769,7 @@ function* everyWay(record) {
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen,
     { chance } = record;
-  const classes = (record.classes = byPurchase(solved)),
+  const classes = (record.classes ??= byPurchase(solved)),
     isUsual = purchase === ON_DEMAND;
   const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd, chance } : classes[ON_DEMAND];
   if (usual)
@@ -833,9 +833,10 @@ function waysToPayLess(record) {
 function otherClasses(record, ways) {
   const { purchases, judged } = FACTS,
     most = (1 - judged.least_saving_fraction) * record.monthly_usd,
-    usual = record.purchase === ON_DEMAND ? record : record.classes[ON_DEMAND];
+    classes = (record.classes ??= byPurchase(record.solved)),
+    usual = record.purchase === ON_DEMAND ? record : classes[ON_DEMAND];
   const best = ways.find(({ kind }) => kind === "term");
-  return Object.entries(record.classes)
+  return Object.entries(classes)
     .filter(([name, rental]) => rental && name !== record.purchase && name !== best?.detail && rental.monthly_usd <= most)
     .filter(([name]) => name === SPOT || (purchases[name].months && best))
     .map(([name, rental]) => {

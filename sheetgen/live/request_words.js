@@ -192,7 +192,7 @@ const markdownTable = (heads, rows, asText = plainMarkdown) =>
 function asMarkdown(record, ways, link, compared = []) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, machine, facts }) => [name, price, facts.join(" "), machine ?? rent]);
-  const paid = ways.map((way) => {
+  const paid = rowsOfWays(record, ways).map((way) => {
     const { what, gives_up } = wayWords(way, record);
     return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), gives_up];
   });

@@ -239,6 +239,7 @@ function showCompared({ record, compared, texts }) {
     return row;
   });
   $("compared").replaceChildren(...rows);
+  tellCompared("");
 }
 
 // Beside the answer one more model; beside the field why not.

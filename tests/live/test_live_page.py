@@ -479,6 +479,32 @@ def test_one_machine_has_one_certainty_and_at_once_is_an_average_or_places(page:
     assert page.evaluate("document.querySelector('.meter b').style.left") == "70%"
 
 
+def test_compressed_weights_say_what_the_published_cost(page: Browser, address: str) -> None:
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    solved = recommended(options_of(SHOWN[0]), catalog())
+    [cell] = sheet_record(solved, levers_of_sheet(solved)).cells
+    published = cell.as_published
+    assert published and published.monthly_usd
+    quality = page.evaluate(TEXT.format("quality"))
+    assert quality.startswith("FP8") and f"BF16, {money(published.monthly_usd)} a month" in quality
+    page.open(f"{address}#{address_of({**SHOWN[0], 'weight_dtype': 'published'})}")
+    assert page.evaluate(TEXT.format("quality")) == ""
+    assert "a person a month" in page.evaluate(TEXT.format("spare"))
+
+
+def test_the_pool_of_the_log_less_what_is_kept_back_is_what_is_counted_on(page: Browser, address: str) -> None:
+    """And the parts of one GPU's memory make all of it."""
+    page.open(f"{address}#{address_of(SHOWN[0])}")
+    said = page.evaluate(TEXT.format("log"))
+    parts = re.findall(r"prints ([\d.]+) GiB; ([\d.]+) GiB a GPU .* and ([\d.]+) GiB for .*: ([\d.]+) GiB are", said)
+    [(printed, flags, doubt, counted)] = [tuple(map(float, numbers)) for numbers in parts]
+    assert printed - flags - doubt == pytest.approx(counted, abs=0.011)
+    widths = "[...document.querySelectorAll('section > .bar i')].map((one) => parseFloat(one.style.width))"
+    shares = page.evaluate(widths)
+    assert len(shares) == 5 and sum(shares) == pytest.approx(100, abs=0.01)
+    assert shares[-1] == pytest.approx(8, abs=0.01)
+
+
 def test_an_area_has_a_name_and_one_entry(page: Browser, address: str) -> None:
     page.open(f"{address}#{address_of(SHOWN[0])}&region=europe")
     names = page.evaluate("[...document.querySelector('[name=region]').options].map((one) => one.textContent)")
