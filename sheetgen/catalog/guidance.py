@@ -42,8 +42,9 @@ class EngineFlag(Entry):
 
 Direction = Literal["raise", "lower", "set", "unset", "free"]
 Setting = Literal[
-    "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "weight_dtype", "cuda_graphs"
-]
+    "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "weight_dtype", "cuda_graphs",
+    "tensor_parallel_size",
+]  # fmt: skip
 LABELS = (
     "startup_weights_do_not_fit", "startup_kv_pool_too_small", "startup_workspace_or_cuda_graph", "prefill_long_prompt",
     "concurrency_spike", "long_completion", "sampler_logits_peak", "multimodal_encoder_profile", "lora_draft_model",

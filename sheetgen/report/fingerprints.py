@@ -8,7 +8,7 @@ context, by memory alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,11 +16,14 @@ from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
 from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
+from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
+from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import NONE, FingerprintRow, Source, Text, words
-from sheetgen.report.wording import named_size
-from sheetgen.units import DTYPES, GIB
+from sheetgen.report.wording import instance_name, named_size
+from sheetgen.sizing import cost
+from sheetgen.units import DTYPES, GIB, PURCHASES
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
@@ -34,7 +37,7 @@ class Fix:
     """One change in the words of this sheet's engine."""
 
     flag: str  # "--max-model-len"; what to change in words where the engine has no flag for it
-    direction: str  # raise | lower | set | unset | free
+    direction: str  # raise | lower | set | unset | free; add | rent what is no setting of the engine
     value: str | None
     reason: str
     cost: str
@@ -56,6 +59,15 @@ class Fix:
         value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
         to = "to" if value and self.direction != "set" else ""
         return " ".join(filter(None, (self.direction, guidance.bare(self.flag), to, value)))
+
+
+_FURTHER_REPLICA = Fix(
+    "a further replica",
+    "add",
+    None,
+    "The limit of requests binds, not memory: the next request waits, and more on this replica would be too slow",
+    "Its machines",
+)
 
 
 @dataclass(frozen=True)
@@ -154,10 +166,15 @@ def _fixes(
 ) -> tuple[Fix, ...]:
     """The fixes that this engine has and that are not met already, in the words of the engine."""
     engine = question.engine.engine
+    if one.label == "concurrency_spike" and numbers and _is_capped(numbers):
+        return (_FURTHER_REPLICA,)
     found: list[Fix] = []
     for fix in one.fixes:
         flag = fix.flags.get(engine) or shared.get(fix.setting or "", {}).get(engine)
         if fix.engines and engine not in fix.engines:
+            continue
+        if fix.setting == "tensor_parallel_size" and numbers and not _has_gpus_left(question, numbers):
+            found.extend(_larger_machine(fix, question, numbers))
             continue
         if fix.setting and not _helps(fix, fix.setting, flag, question, numbers):
             continue
@@ -166,6 +183,51 @@ def _fixes(
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
         found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost))
     return tuple(found)
+
+
+def _is_capped(n: Mapping[str, Any]) -> bool:
+    """Whether the limit of requests ends before the pool: then the next request waits, and memory stays free."""
+    return bool(n["sequences_held"] >= n["max_num_seqs"] * n["data_parallel_size"])
+
+
+def _is_cut_off(n: Mapping[str, Any]) -> bool:
+    """Whether no request of the load grows to where all of them fill the pool: the replica's length limit is below."""
+    return bool(n["context_tokens"] <= n["longest_tokens_at_load"])
+
+
+def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
+    """Whether the machine has GPUs that a rank of the replica does not use yet."""
+    return bool(n["tensor_parallel_size"] < question.instances[n["instance"]].linked_gpus)
+
+
+def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any]) -> Iterator[Fix]:
+    """The cheapest machine with more GPUs than the rented one has; nothing where none is on offer."""
+    rented = question.instances[n["instance"]]
+    larger = [
+        (_month(question, one), one)
+        for one in question.instances.values()
+        if one.gpu_count > rented.gpu_count and _memory(one) > _memory(rented)
+    ]
+    if not larger:
+        return
+    usd, machine = min(larger, key=lambda priced: priced[0])
+    name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
+    words = f"a machine of {machine.gpu_count} GPUs: {name}, {price} a month"
+    yield Fix(words, "rent", None, fix.reason, fix.cost)
+
+
+def _memory(machine: Candidate) -> float:
+    """Bytes of all its GPUs."""
+    return machine.gpu_count * machine.gpu.memory.engine_bytes
+
+
+def _month(question: Question, machine: Candidate) -> float:
+    """A month of a machine, in US dollars, as a contract has it."""
+    less = question.discount(machine.provider, machine.purchase)
+    hourly = cost.discounted_usd_per_hour(machine.usd_per_hour, less)
+    committed = PURCHASES[machine.purchase].committed
+    hours = cost.paid_hours_per_month(question.settings.hours_per_month, cost.CONSTANTS["hours_in_a_month"], committed)
+    return float(cost.instance_month_usd(hourly, hours))
 
 
 def _helps(
@@ -218,8 +280,10 @@ def _sentences(
 
     longest = {"tokens": n["longest_tokens_at_load"], "limit_tokens": n["max_context_tokens"]}
     growing = str(sentences.growing.fill(requests, limit=limit, **longest))
+    if _is_cut_off(n) and n["longest_tokens_at_load"] < n["max_context_tokens"]:
+        growing = f"refused over {context}; {growing}"
     admitted = n["max_num_seqs"] * n["data_parallel_size"]
-    capped = n["sequences_held"] >= admitted
+    capped = _is_capped(n)
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {min(n['sequences_held'], admitted) + 1:,} "
     fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)

@@ -539,7 +539,7 @@ class Page:
     @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
         """What runs out most often, in the order in which a deployment meets it."""
-        by_label = {row.label: row for row in self.fingerprints}
+        by_label = {row.label: row for row in self.started_deaths or self.fingerprints}
         return tuple(by_label[label] for label in COMMON_DEATHS if label in by_label)
 
     @property

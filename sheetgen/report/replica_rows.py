@@ -11,6 +11,7 @@ from sheetgen.question.sheet_question import Question
 from sheetgen.report import sentences
 from sheetgen.report.page import NONE, Band, Cell, GpuParts, ReplicaRow, Text, words
 from sheetgen.report.wording import milliseconds, seconds, size, three_digits, whole
+from sheetgen.sizing import memory
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, UNIT_BYTES, Layout
 
 
@@ -48,10 +49,18 @@ def replica_row(question: Question, cell: CellRecord, started: Mapping[str, floa
         token=_band(cell, "tpot", milliseconds, 1000) if cell.output_tokens > 1 else None,
         first_token=_band(cell, "ttft", seconds, 1),
         breaks=sentences.replica_breaks.fill(
-            requests=chosen.requests_per_replica, in_target=most, counted=chosen.sequences_per_replica, held=held
+            requests=chosen.requests_per_replica, in_target=most, counted=_held_at_low_end(started, held), held=held
         ),
         lengths=words("{} of {}", whole(cell.context_tokens), whole(min(longest, limit))),
     )
+
+
+def _held_at_low_end(started: Mapping[str, float], held: int) -> int:
+    """The requests that the pool at the low end of its band holds; as predicted where no band is known."""
+    if not started["band_scope"]:
+        return held
+    low = {**started, "kv_budget_bytes_per_gpu": started["kv_pool_bytes_per_gpu_low"]}
+    return int(memory.sequences_in_pool.of(low) * started["data_parallel_size"])
 
 
 def _parts(started: Mapping[str, float], units: str) -> GpuParts:

@@ -296,7 +296,7 @@ start_remark = template(
 )
 growing = template(
     "{requests} [whole?{requests:request fits|requests fit} even at the model's {limit}|"
-    "{requests:request fills|requests fill} the pool at {tokens} tokens] each",
+    "{requests:fills|fill} the pool at {tokens} tokens] each",
     whole=q.tokens >= q.limit_tokens,
 )
 breaking_words = template(

@@ -202,7 +202,7 @@ def test_an_engine_without_a_flag_keeps_the_general_words() -> None:
     ]
     assert flags(llama[WEIGHTS]) == ["GPUs of one replica", "precision of the weights", "weights kept in host memory"]
     assert [fix.value for fix in llama[WEIGHTS].fixes][1] == "q8_0", "GGUF has no FP8"
-    assert llama[SPIKE].change == "precision of the KV cache q8_0 · parallel ↓"
+    assert [fix.direction for fix in llama[SPIKE].fixes] == ["add"], "its requests wait before memory ends"
     assert [fix.short for fix in lmdeploy[SPIKE].fixes[:2]] == [
         "cache_max_entry_count ↑",  # which loses no quality
         "precision of the KV cache int8",

@@ -32,7 +32,8 @@ def test_the_four_rows_of_the_guide_the_last_by_bill() -> None:
         assert f.fixes and f.sources and f.log_lines and f.here
         assert all(s.url and s.url.startswith("https://github.com/") for s in f.sources)
         assert all(fix.reason and fix.cost for fix in f.fixes)
-        assert all(fix.flag.startswith("--") for fix in f.fixes), "every fix has a vLLM flag"
+        of_engine = [fix for fix in f.fixes if fix.direction not in ("add", "rent")]
+        assert all(fix.flag.startswith("--") for fix in of_engine), "every fix has a vLLM flag"
 
 
 def test_the_profile_run_has_a_row_of_its_own() -> None:
@@ -71,7 +72,6 @@ def test_a_step_that_frees_nothing_is_not_said() -> None:
         ("startup_workspace_or_cuda_graph", "--gpu-memory-utilization", "lower"),
         ("sampler_logits_peak", "--gpu-memory-utilization", "lower"),
         ("prefill_long_prompt", "--max-num-batched-tokens", "lower"),
-        ("startup_weights_do_not_fit", "--tensor-parallel-size", "raise"),
         ("sampler_logits_peak", "--max-num-seqs", "lower"),
         ("startup_workspace_or_cuda_graph", "--enforce-eager", "set"),
     ],
@@ -80,6 +80,48 @@ def test_the_same_flag_turns_either_way(label: str, flag: str, direction: str) -
     assert {f.flag: f.direction for f in deaths()[label].fixes}[flag] == direction
     weights = [f.flag for f in deaths()["startup_weights_do_not_fit"].fixes]
     assert "--gpu-memory-utilization" not in weights and "--kv-cache-dtype" not in weights
+
+
+def started(models: str, fit_on: dict[str, str], **numbers: object) -> dict[str, Fingerprint]:
+    """The deaths of a replica with some of its numbers as it is started."""
+    solved = answered(models, **fit_on)
+    record = record_for(solved, ())
+    found = fingerprints_of(dataclasses.replace(record, of_replica={**record.of_replica, **numbers}), solved.question)
+    return {f.label: f for f in found}
+
+
+def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
+    only = {"gpus": "h100-nvl", "providers": "azure"}
+    solved = answered("70b", **only)
+    numbers = record_for(solved, ()).of_replica
+    machine = solved.question.instances[str(numbers["instance"])]
+    for size_of, is_left in ((machine.gpu_count, False), (machine.gpu_count - 1, machine.gpu_count > 1)):
+        fixes = started("70b", only, tensor_parallel_size=size_of)["startup_weights_do_not_fit"].fixes
+        assert ("--tensor-parallel-size" in [fix.flag for fix in fixes]) == is_left
+    everywhere = answered("70b")
+    instances, n = everywhere.question.instances, record_for(everywhere, ()).of_replica
+    rented = instances[str(n["instance"])]
+    larger = [one for one in instances.values() if one.gpu_count > rented.gpu_count]
+    fixes = started("70b", {}, tensor_parallel_size=rented.gpu_count)["startup_weights_do_not_fit"].fixes
+    offers = [fix.flag for fix in fixes if fix.direction == "rent"]
+    assert bool(offers) == bool(larger) and len(offers) <= 1
+
+
+def test_a_limit_of_requests_is_no_want_of_memory() -> None:
+    """The next request waits while the pool has more: no flag of memory helps, a further replica does."""
+    capped = started("70b", {}, max_num_seqs=1)["concurrency_spike"]
+    assert [fix.direction for fix in capped.fixes] == ["add"] and "waits" in capped.here
+    full = started("70b", {}, max_num_seqs=100_000)["concurrency_spike"]
+    assert "--gpu-memory-utilization" in [fix.flag for fix in full.fixes]
+
+
+def test_what_the_length_limit_refuses_is_no_risk_of_memory() -> None:
+    n = deaths("70b")["long_completion"].numbers
+    context, model_limit = n["context_tokens"], n["max_context_tokens"]
+    beyond = started("70b", {}, longest_tokens_at_load=(int(context) + int(model_limit)) // 2)["long_completion"]
+    assert "refused over" in beyond.here
+    within = started("70b", {}, longest_tokens_at_load=int(context) - 1)["long_completion"]
+    assert "refused" not in within.here
 
 
 def test_the_subject_is_the_largest_model_without_stages() -> None:
