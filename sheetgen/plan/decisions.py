@@ -168,7 +168,8 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
             cover = one.buying.covers[q]
             there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
             available = float(answer.supply["needed_instances"][t, q, case]) - late
-            hours = [{s: n * float(hour[s, q]) for s, n in filled.items()} for hour in plan.hours] or [filled]
+            loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
+            hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
             lost = [shed(hour, priorities, available) for hour in hours]
             for s in filled:
                 if share := max(one.get(s, 0.0) for one in lost):

@@ -524,13 +524,13 @@ class _Sheets:
             "at the peak",
         )
         put_heads(sheet, HEAD_ROWS, heads)
-        row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
+        row, names = HEAD_ROWS, ("needed", "owned", "committed", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
         table, paid = answer.supply, answer.machine_months
         for q, quarter in enumerate(self.quarters):
             for t, machine in enumerate(answer.types):
-                at_plan = [float(table[name][t, q, answer.case]) for name in names]
-                gaps = [float(table["gap"][t, q, z]) for z in CASE.values()]
+                at_plan = [float(answer.supply_counts[name][t, q, answer.case]) for name in names]
+                gaps = [float(answer.to_buy[t, q, z]) for z in CASE.values()]
                 if not any((*at_plan, *gaps)):
                     continue
                 row += 1

@@ -385,7 +385,7 @@ def _served(found: Findings) -> Table:
     rows: Rows = [
         (
             str(plan.quarters[one.quarter]),
-            one.limit,
+            one.limit if one.instance is None else f"{one.limit} of {one.instance}",
             plan.services[one.service].id,
             cell(one.share, PERCENT),
             usd(math.nan if one.next_usd is None else one.next_usd),
@@ -554,12 +554,12 @@ def _gpus(found: Findings) -> Table:
 
 
 def _supply(answer: Answer) -> Table:
-    names = ("needed_instances", "spare_instances", "owned_instances", "committed_instances", "gap", "idle")
+    names = ("needed", "spare", "owned", "committed", "gap", "idle")
     mean, peak = answer.in_use
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
-            counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
+            counts = [float(answer.supply_counts[name][t, q, answer.case]) for name in names]
             if any(counts):
                 in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))

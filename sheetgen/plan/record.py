@@ -57,6 +57,7 @@ def record_of(found: Findings) -> Record:
                 "quarter": str(plan.quarters[one.quarter]),
                 "limit": one.limit,
                 "service": plan.services[one.service].id,
+                "instance": one.instance,
                 "share": plain(one.share),
                 "next_usd": plain(one.next_usd),
             }
@@ -148,24 +149,13 @@ def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
     return mean / places if places else None
 
 
-OF_SUPPLY = {
-    "owned": "owned_instances",
-    "committed": "committed_instances",
-    "needed": "needed_instances",
-    "kept": "kept_instances",
-    "gap": "gap",
-    "idle": "idle",
-    "spare": "spare_instances",
-}
-
-
 def _supply(answer: Answer) -> Iterator[Record]:
     """Every type in every quarter in which there is or must be one, at the quantile that is bought; and which share of
     them is in use at p50."""
     mean, peak = answer.in_use
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
-            found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
+            found = {name: plain(counts[t, q, answer.case]) for name, counts in answer.supply_counts.items()}
             if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
                 in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
                 yield {

@@ -223,8 +223,8 @@ def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
 
 def _is_there(answer: Answer, instance: str, many: Sequence[int]) -> bool:
     """Whether some of a type is owned or committed in any of these quarters."""
-    t, supply = answer.place[instance], answer.supply
-    return bool((supply["owned_instances"][t, many] + supply["committed_instances"][t, many]).any())
+    t = answer.place[instance]
+    return bool((answer.supply["owned_instances"][t, many] + answer.signed_instances[t, many]).any())
 
 
 def _nothing(answer: Answer, s: int) -> Iterator[Text]:
