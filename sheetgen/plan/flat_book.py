@@ -42,7 +42,7 @@ from sheetgen.plan import needs
 from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import Findings, spans
-from sheetgen.plan.pages import MONEY, PlanPage, plan_page
+from sheetgen.plan.pages import MONEY, PlanPage, plan_page, sign
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.spending import (
@@ -600,8 +600,8 @@ class _Sheets:
         rows = [row for table in tables for row in table.rows]
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, ((decision, _), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
-            _, sign, _, _, owner, _, _, words = shown
+        for here, ((decision, is_other), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
+            *_, owner, _, _, words = shown
             whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
@@ -621,7 +621,7 @@ class _Sheets:
             line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             waiting = decision.cost_of_waiting_usd
             line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, here, 8, str(sign), TEXT))
+            line.append(self._value(sheet, here, 8, sign(self.plan, decision, is_other), TEXT))
             self._text(sheet, here, 9, str(words))
             self.lines.append(line)
         row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)

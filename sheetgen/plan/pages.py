@@ -31,7 +31,7 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE = 33  # of money and decisions; further decisions follow on the next page
+LINES_ON_FIRST_PAGE = 31  # of money and decisions; further decisions follow on the next page
 LINE_OF_WORDS, LINE_OF_OWNERS = 28, 12  # characters, of a decision's
 MOST_OF_FACTOR = 5  # services whose part of a factor is said
 NAMED = 3  # services that a decision names, and quarters over their budget
@@ -411,7 +411,7 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         cover = f"until then {one.cover.purchase}{until}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
         said: tuple[Text, ...] = (
-            late,
+            late or sign(plan, one, is_other),
             one.purchase or "",
             one.about,
             _worth(one),
@@ -423,7 +423,6 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         rows.append(
             (
                 one.order_by.isoformat(),
-                sign(plan, one, is_other),
                 _what(one),
                 one.needed_from.isoformat(),
                 ", ".join(owners(answer, one)),
@@ -433,13 +432,13 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
             )
         )
     amounts = map(number, ("$", "$ of a quarter's delay"))
-    heads: Heads = ("By", "Sign", "What", "Needed from", "Owner", *amounts, "In words")
+    heads: Heads = ("By", "What", "Needed from", "Owner", *amounts, "In words")
     return table(title, heads, rows)
 
 
 def _lines(decided: Table) -> int:
     """How many lines a table of decisions takes, about; two for the name of a machine."""
-    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[4])) / LINE_OF_OWNERS) for row in decided.rows)
+    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[3])) / LINE_OF_OWNERS) for row in decided.rows)
     return sum(max(2, *map(math.ceil, one)) for one in lengths)
 
 
