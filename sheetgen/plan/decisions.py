@@ -19,6 +19,7 @@ from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.plan.worked_plan import Answer
 
 NOW, FORECAST = "now", "forecast"
+A_BIT = 1e-9  # of a machine, by which shares may be off
 IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
 
@@ -368,7 +369,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             gpu = plan.gpus[pool.id].id
             types = [t for t, one in enumerate(answer.types) if one.gpu == gpu]
             q = plan.quarter_of(first)
-            count = max(1.0, pool.count / answer.types[types[0]].gpu_count)
+            count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             yield Decision(
                 "replace owned",
@@ -392,7 +393,7 @@ def _moves(answer: Answer) -> Iterator[Decision]:
             continue
         first = _needed_from(plan, q)
         saves = None if math.isnan(one.saves_usd) else -one.saves_usd
-        n = float(answer.services["own_instances"][s, q, answer.case])
+        n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         day = order_by(plan, first, 0)
         yield Decision(
             "move",

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from sheetgen.book.carried import put_record
 from sheetgen.book.checks import HEADS, ChecksSheet
 from sheetgen.book.inputs_sheet import AS_BUILT, CHANGED
+from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import (
     BESIDE,
     NONE,
@@ -41,7 +42,7 @@ from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
 from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.draws import quantiles
-from sheetgen.plan.findings import Findings, spans
+from sheetgen.plan.findings import HOLDS, Findings, spans
 from sheetgen.plan.pages import MONEY, PlanPage, plan_page, sign
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
@@ -602,11 +603,10 @@ class _Sheets:
         self.lines: list[list[Ref]] = []
         for here, ((decision, is_other), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
             *_, owner, _, _, words = shown
-            whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
                 (decision.what, TEXT),
-                (decision.n_instances, whole),
+                (decision.n_instances, WHOLE),
                 (decision.instance, TEXT),
                 (decision.needed_from, DATE),
                 (str(owner), TEXT),
@@ -822,16 +822,18 @@ class _Sheets:
         heads = ("Spend at p90", "Here", "As worked out")
         same = page.pairs(heads, pairs, USD, rounded=True)
         page.all_of("money", "Until something is typed, money is what was worked out", same)
-        page.total()
         sheet.widths |= {0: 58, 4: 90}
         row = page.below + 1
         (table,) = (table for table in self.page.further if table.title == "Checks")
         sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
+        held: list[Ref] = []
         for here, (check, holds, against) in enumerate(table.rows, row + 1):
             sheet.text(here, 0, str(check), "label")
-            self._value(sheet, here, 1, str(holds), TEXT, of_money=True)
+            held.append(self._value(sheet, here, 1, str(holds), TEXT, of_money=True))
             if str(against):
                 self._value(sheet, here, 4, str(against), TEXT, of_money=True)
+        page.line("signing", "Before signing, what is said below", count_of(Range(tuple(held)), HOLDS), len(held))
+        page.total()
         row += len(table.rows) + 2
         about = (
             f"sheetgen {self.page.version}, catalog {self.page.catalog}. Blue on yellow: an input. Sheets are "

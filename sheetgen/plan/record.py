@@ -11,7 +11,7 @@ from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
-from sheetgen.plan.draws import Draws, quantiles, swings
+from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import Answer
@@ -48,7 +48,7 @@ def record_of(found: Findings) -> Record:
         "owners": list(_owners(answer)),
         "years": list(_years(found)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
-        "totals": _totals(answer, found.draws),
+        "totals": _totals(found),
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
@@ -255,8 +255,9 @@ def _years(found: Findings) -> Iterator[Record]:
         }
 
 
-def _totals(answer: Answer, draws: Draws) -> Record:
-    """What all services together cost and need, over joint draws."""
+def _totals(found: Findings) -> Record:
+    """What all services together cost and need, over joint draws; and what is to be signed."""
+    answer, draws = found.answer, found.draws
     whole = draws.spend_usd.sum(axis=1)
     return {
         "seed": draws.seed,
@@ -267,6 +268,8 @@ def _totals(answer: Answer, draws: Draws) -> Record:
         "mean_usd": float(whole.mean()),
         "bound_usd": plain(sum(answer.bound_usd)),
         "bound_after_plan_usd": plain(answer.bound_after_usd),
+        **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, found.sign_now_usd), strict=True)),
+        "already_usd": plain(answer.already_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {

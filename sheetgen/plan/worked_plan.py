@@ -87,6 +87,11 @@ class Answer:
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
 
+    @property
+    def already_usd(self) -> float:
+        """What is owned or committed already, which is paid whatever is decided."""
+        return float(self.money["committed_usd"][:, 0].sum() + self.money["owned_usd"][:, 0].sum())
+
     @cached_property
     def machine_months(self) -> list[Any]:
         """By type the months of machines that are paid: by the quarter at whose price, quarter and case."""
