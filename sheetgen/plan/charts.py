@@ -44,7 +44,7 @@ class Waterfall:
 def machines(found: Findings) -> Machines:
     answer = found.answer
     needed = answer.supply["needed_instances"][..., CASE["p50"]]
-    there = (answer.supply["owned_instances"] + answer.supply["committed_instances"])[..., answer.case]
+    there = (answer.supply["owned_instances"] + answer.signed_instances)[..., answer.case]
     n_quarters = len(answer.plan.quarters)
     kinds: dict[str, list[float]] = {}
     supply = [0.0] * n_quarters

@@ -19,6 +19,7 @@ from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
 from sheetgen.plan.worked_plan import Answer
 
 NOW, FORECAST = "now", "forecast"
+A_BIT = 1e-9  # of a machine, by which shares may be off
 IN_PLACE_OF_ORDERS = ("commit", "renew", "replace owned")
 
 
@@ -155,7 +156,6 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
     lowest priority first."""
     plan, case = answer.plan, answer.case
     priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
-    kinds = range(plan.week.over_peak.shape[-1])
     for t, one in enumerate(answer.types):
         for q, quarter in enumerate(plan.quarters):
             late = float(answer.supply["late_instances"][t, q, case])
@@ -169,7 +169,8 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
             cover = one.buying.covers[q]
             there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
             available = float(answer.supply["needed_instances"][t, q, case]) - late
-            hours = [{s: n * float(plan.week.over_peak[s, q, kind]) for s, n in filled.items()} for kind in kinds]
+            loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
+            hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
             lost = [shed(hour, priorities, available) for hour in hours]
             for s in filled:
                 if share := max(one.get(s, 0.0) for one in lost):
@@ -368,7 +369,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             gpu = plan.gpus[pool.id].id
             types = [t for t, one in enumerate(answer.types) if one.gpu == gpu]
             q = plan.quarter_of(first)
-            count = max(1.0, pool.count / answer.types[types[0]].gpu_count)
+            count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
             yield Decision(
                 "replace owned",
@@ -392,7 +393,7 @@ def _moves(answer: Answer) -> Iterator[Decision]:
             continue
         first = _needed_from(plan, q)
         saves = None if math.isnan(one.saves_usd) else -one.saves_usd
-        n = float(answer.services["own_instances"][s, q, answer.case])
+        n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         day = order_by(plan, first, 0)
         yield Decision(
             "move",

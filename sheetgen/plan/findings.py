@@ -12,7 +12,7 @@ from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Cheaper, cheaper
 from sheetgen.plan.commitments import Commitment, commitments, renewal_usd
-from sheetgen.plan.decisions import Decision, Unserved, decisions, in_order, order_by, two_ways, unserved
+from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, order_by, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
 from sheetgen.plan.orders import QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.served import Served, served
@@ -21,6 +21,8 @@ from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing import cost
+
+HOLDS, FAILS = "yes", "no"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,12 @@ class Findings:
     checks: tuple[Check, ...]
     cheaper: tuple[Cheaper, ...]
     served: tuple[Served, ...]  # where a budget or a quota does not hold
+
+    @property
+    def sign_now_usd(self) -> tuple[float, float]:
+        """What the orders cost that are to be signed now, until the plan's end; and what they bind."""
+        now = [one for one in self.decisions if one.what == "order" and kind(self.answer.plan, one) == NOW]
+        return math.fsum(one.usd or 0 for one in now), math.fsum(one.binds_usd for one in now)
 
 
 def findings(answer: Answer, last: Last | None = None) -> Findings:
@@ -185,6 +193,16 @@ def _commit(answer: Answer, one: Commitment) -> Decision:
     )
 
 
+def unpriced(plan: Plan) -> Iterator[str]:
+    """Commitments whose price neither the plan nor the catalog has."""
+    for one in plan.supply.committed:
+        if one.usd_per_hour is None and plan.types[one.type].price(one.purchase) is None:
+            yield (
+                f"Commitment {one.id}: {one.purchase} of {one.type} is counted at the price on demand; give its "
+                "usd_per_hour"
+            )
+
+
 def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     """What a reader should know before signing: each with whether it holds."""
     nothing = [
@@ -199,12 +217,7 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
     yield Check("every quarter is within its budget", [f"{quarter} is {one}" for quarter, one in answer.over.items()])
     late = [f"{one.what} {one.instance} by {one.order_by}" for one in decided if one.late]
     yield Check("nothing is late", late)
-    no_price = [
-        f"{one.id}: {one.purchase} of {one.type} is counted at the price on demand; give usd_per_hour"
-        for one in answer.plan.supply.committed
-        if one.usd_per_hour is None and answer.plan.types[one.type].price(one.purchase) is None
-    ]
-    yield Check("every commitment has a price", no_price)
+    yield Check("every commitment has a price", [*unpriced(answer.plan)])
     shares = answer.services["own_instances"].sum(axis=0)
     spares, needed = (answer.supply[name].sum(axis=0) for name in ("spare_instances", "needed_instances"))
     is_off = abs(shares + spares - needed).max(initial=0) > 1e-6

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from sheetgen.book.carried import put_record
 from sheetgen.book.checks import HEADS, ChecksSheet
 from sheetgen.book.inputs_sheet import AS_BUILT, CHANGED
+from sheetgen.book.lookups import count_of
 from sheetgen.book.sheets import (
     BESIDE,
     NONE,
@@ -41,8 +42,8 @@ from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
 from sheetgen.plan.decisions import in_lines
 from sheetgen.plan.draws import quantiles
-from sheetgen.plan.findings import Findings, spans
-from sheetgen.plan.pages import MONEY, PlanPage, plan_page
+from sheetgen.plan.findings import HOLDS, Findings, spans
+from sheetgen.plan.pages import MONEY, PlanPage, plan_page, sign
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.spending import (
@@ -524,13 +525,13 @@ class _Sheets:
             "at the peak",
         )
         put_heads(sheet, HEAD_ROWS, heads)
-        row, names = HEAD_ROWS, ("needed_instances", "owned_instances", "committed_instances", "idle")
+        row, names = HEAD_ROWS, ("needed", "owned", "committed", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
         table, paid = answer.supply, answer.machine_months
         for q, quarter in enumerate(self.quarters):
             for t, machine in enumerate(answer.types):
-                at_plan = [float(table[name][t, q, answer.case]) for name in names]
-                gaps = [float(table["gap"][t, q, z]) for z in CASE.values()]
+                at_plan = [float(answer.supply_counts[name][t, q, answer.case]) for name in names]
+                gaps = [float(answer.to_buy[t, q, z]) for z in CASE.values()]
                 if not any((*at_plan, *gaps)):
                     continue
                 row += 1
@@ -600,13 +601,12 @@ class _Sheets:
         rows = [row for table in tables for row in table.rows]
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, ((decision, _), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
-            _, sign, _, _, owner, _, _, words = shown
-            whole = WHOLE if float(decision.n_instances).is_integer() else FACTOR
+        for here, ((decision, is_other), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
+            *_, owner, _, _, words = shown
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
                 (decision.what, TEXT),
-                (decision.n_instances, whole),
+                (decision.n_instances, WHOLE),
                 (decision.instance, TEXT),
                 (decision.needed_from, DATE),
                 (str(owner), TEXT),
@@ -621,7 +621,7 @@ class _Sheets:
             line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             waiting = decision.cost_of_waiting_usd
             line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, here, 8, str(sign), TEXT))
+            line.append(self._value(sheet, here, 8, sign(self.plan, decision, is_other), TEXT))
             self._text(sheet, here, 9, str(words))
             self.lines.append(line)
         row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
@@ -822,16 +822,18 @@ class _Sheets:
         heads = ("Spend at p90", "Here", "As worked out")
         same = page.pairs(heads, pairs, USD, rounded=True)
         page.all_of("money", "Until something is typed, money is what was worked out", same)
-        page.total()
         sheet.widths |= {0: 58, 4: 90}
         row = page.below + 1
         (table,) = (table for table in self.page.further if table.title == "Checks")
         sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
+        held: list[Ref] = []
         for here, (check, holds, against) in enumerate(table.rows, row + 1):
             sheet.text(here, 0, str(check), "label")
-            self._value(sheet, here, 1, str(holds), TEXT, of_money=True)
+            held.append(self._value(sheet, here, 1, str(holds), TEXT, of_money=True))
             if str(against):
                 self._value(sheet, here, 4, str(against), TEXT, of_money=True)
+        page.line("signing", "Before signing, what is said below", count_of(Range(tuple(held)), HOLDS), len(held))
+        page.total()
         row += len(table.rows) + 2
         about = (
             f"sheetgen {self.page.version}, catalog {self.page.catalog}. Blue on yellow: an input. Sheets are "

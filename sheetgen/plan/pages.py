@@ -13,9 +13,9 @@ from sheetgen.catalog.engines import Engine
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import Decision, in_lines, kind, owners, served
+from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, owners, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import Findings, spans, spent
+from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent, unpriced
 from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Head
@@ -31,7 +31,7 @@ from sheetgen.report.wording import short_money
 from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
 
 FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE = 33  # of money and decisions; further decisions follow on the next page
+LINES_ON_FIRST_PAGE = 29  # of money and decisions; further decisions follow on the next page
 LINE_OF_WORDS, LINE_OF_OWNERS = 28, 12  # characters, of a decision's
 MOST_OF_FACTOR = 5  # services whose part of a factor is said
 NAMED = 3  # services that a decision names, and quarters over their budget
@@ -70,7 +70,7 @@ class PlanPage:
     ask: Text
     verdict: Text  # of the budget
     next: Text  # the first decisions
-    first: tuple[Table, ...]  # money, decisions
+    first: tuple[Table, ...]  # money, decisions to sign now, forecasts
     n_late: int  # lines of decisions that are late; they stand first
     machines: Machines
     since: str  # what the bridge is from, or that there is none
@@ -104,7 +104,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     money = _money(found)
     lines = itertools.accumulate(_lines(_decisions(found, [one], "")) for one in in_order)
     n_first = max(FIRST_DECISIONS, sum(n <= LINES_ON_FIRST_PAGE - len(money.rows) for n in lines))
-    first = money, _decisions(found, in_order[:n_first], "Decisions, by the day by which each is due")
+    first = money, *_apart(found, in_order[:n_first])
     page = PlanPage(
         head.name,
         " · ".join(people),
@@ -112,7 +112,7 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         head.owner,
         plan.as_of.isoformat(),
         _ask(found),
-        _verdict(found),
+        joined(" ", [_verdict(found), *(f"{one}." for one in unpriced(plan))]),
         _next(found, in_order),
         first,
         sum(len(one.ways) for one in in_order if one.late),
@@ -134,6 +134,16 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     return replace(converted, ask=_beside(converted.ask, page.brief, head), brief=brief)
 
 
+def _apart(found: Findings, decisions: Sequence[Decision]) -> Iterator[Table]:
+    """Decisions to sign now, and those that the next plan decides."""
+    now = [one for one in decisions if kind(found.answer.plan, one) == NOW]
+    later = [one for one in decisions if one not in now]
+    if now or not later:
+        yield _decisions(found, now, "Decisions to sign now, by the day by which each is due")
+    if later:
+        yield _decisions(found, later, "Forecast decisions, which the next plan decides anew")
+
+
 def _beside(said: Text, dollars: Brief, head: Head) -> Text:
     """What is to be approved in the plan's currency, with its dollars."""
     if head.currency == DOLLARS:
@@ -147,8 +157,6 @@ def _for_what(answer: Answer) -> Text:
     """What the sum is for that is to be approved."""
     spend, reserve = answer.asked_usd
     of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
-    if already := float(answer.money["committed_usd"][:, 0].sum() + answer.money["owned_usd"][:, 0].sum()):
-        of_machines = words("{}, of it {} owned or committed already,", of_machines, usd(already))
     return words("{} and {} of contingency", of_machines, usd(reserve)) if reserve else of_machines
 
 
@@ -161,16 +169,24 @@ def _ask(found: Findings) -> Text:
     less = "no more is ordered than that takes" if bound else "what is not needed then is given back"
     back = f", if {less}" if plan.policy.plan_at != "p50" else ""
     return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}).{{}} Contingency apart: {{}} at p50, the "
-        f"middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand and "
-        "prices.",
+        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). {{}}{{}} Contingency apart: {{}} at "
+        f"p50, the middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand "
+        "and prices.",
         usd(sum(answer.asked_usd)),
         _for_what(answer),
+        _sign_now(found),
         words(" {}", bound) if bound else "",
         usd(months[CASE["p50"]]),
         usd(months[CASE["p90"]]),
         usd(together["p90"]),
     )
+
+
+def _sign_now(found: Findings) -> Text:
+    """What is to be signed now, and what is signed already."""
+    spend, binds = found.sign_now_usd
+    said = words("Sign now {}; binds {}", usd(spend), usd(binds)) if spend or binds else "Nothing is to be signed now"
+    return words("{}; of the whole {} is already owned or committed.", said, usd(found.answer.already_usd))
 
 
 def _bound(answer: Answer) -> Text:
@@ -228,12 +244,13 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
             for one in decisions[:FIRST_DECISIONS]
         ),
         words(
-            "Please approve {} for {} from {} to {} ({}).{} At p50, the middle case, it is {}, contingency apart.",
+            "Please approve {} for {} from {} to {} ({}). {}{} At p50, the middle case, it is {}, contingency apart.",
             usd(asked),
             plan.head.name,
             str(plan.quarters[0]),
             str(plan.quarters[-1]),
             _for_what(answer),
+            _sign_now(found),
             words(" {}", bound) if (bound := _bound(answer)) else "",
             usd(p50),
         ),
@@ -277,7 +294,7 @@ def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
 
 def _what(one: Decision) -> Text:
     to = " to" if one.what == "raise quota" else ""
-    count = cell(one.n_instances, FACTOR if one.n_instances % 1 else WHOLE)
+    count = cell(one.n_instances, WHOLE)
     return words(f"{one.what}{to} {{}} x {one.instance}", count)
 
 
@@ -359,7 +376,7 @@ def _further(found: Findings) -> Iterator[Table]:
         yield _by_hour(answer)
     if found.served:
         yield _served(found)
-    rows: Rows = [(one.what, "yes" if one.holds else "no", "; ".join(one.found)) for one in found.checks]
+    rows: Rows = [(one.what, HOLDS if one.holds else FAILS, "; ".join(one.found)) for one in found.checks]
     yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
 
 
@@ -385,7 +402,7 @@ def _served(found: Findings) -> Table:
     rows: Rows = [
         (
             str(plan.quarters[one.quarter]),
-            one.limit,
+            one.limit if one.instance is None else f"{one.limit} of {one.instance}",
             plan.services[one.service].id,
             cell(one.share, PERCENT),
             usd(math.nan if one.next_usd is None else one.next_usd),
@@ -411,7 +428,7 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         cover = f"until then {one.cover.purchase}{until}" if one.cover else ""
         stuck = "no more can be had without it" if one.what == "raise quota" else ""
         said: tuple[Text, ...] = (
-            late,
+            late or sign(plan, one, is_other),
             one.purchase or "",
             one.about,
             _worth(one),
@@ -423,7 +440,6 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
         rows.append(
             (
                 one.order_by.isoformat(),
-                sign(plan, one, is_other),
                 _what(one),
                 one.needed_from.isoformat(),
                 ", ".join(owners(answer, one)),
@@ -433,13 +449,13 @@ def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Ta
             )
         )
     amounts = map(number, ("$", "$ of a quarter's delay"))
-    heads: Heads = ("By", "Sign", "What", "Needed from", "Owner", *amounts, "In words")
+    heads: Heads = ("By", "What", "Needed from", "Owner", *amounts, "In words")
     return table(title, heads, rows)
 
 
 def _lines(decided: Table) -> int:
     """How many lines a table of decisions takes, about; two for the name of a machine."""
-    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[4])) / LINE_OF_OWNERS) for row in decided.rows)
+    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[3])) / LINE_OF_OWNERS) for row in decided.rows)
     return sum(max(2, *map(math.ceil, one)) for one in lengths)
 
 
@@ -554,12 +570,12 @@ def _gpus(found: Findings) -> Table:
 
 
 def _supply(answer: Answer) -> Table:
-    names = ("needed_instances", "spare_instances", "owned_instances", "committed_instances", "gap", "idle")
+    names = ("needed", "spare", "owned", "committed", "gap", "idle")
     mean, peak = answer.in_use
     rows: Rows = []
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
-            counts = [float(answer.supply[name][t, q, answer.case]) for name in names]
+            counts = [float(answer.supply_counts[name][t, q, answer.case]) for name in names]
             if any(counts):
                 in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
                 rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))

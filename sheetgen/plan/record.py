@@ -11,7 +11,7 @@ from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Cheaper
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
-from sheetgen.plan.draws import Draws, quantiles, swings
+from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import Answer
@@ -48,7 +48,7 @@ def record_of(found: Findings) -> Record:
         "owners": list(_owners(answer)),
         "years": list(_years(found)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
-        "totals": _totals(answer, found.draws),
+        "totals": _totals(found),
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "cheaper": [_cheaper(one) for one in found.cheaper],
@@ -57,6 +57,7 @@ def record_of(found: Findings) -> Record:
                 "quarter": str(plan.quarters[one.quarter]),
                 "limit": one.limit,
                 "service": plan.services[one.service].id,
+                "instance": one.instance,
                 "share": plain(one.share),
                 "next_usd": plain(one.next_usd),
             }
@@ -148,24 +149,13 @@ def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
     return mean / places if places else None
 
 
-OF_SUPPLY = {
-    "owned": "owned_instances",
-    "committed": "committed_instances",
-    "needed": "needed_instances",
-    "kept": "kept_instances",
-    "gap": "gap",
-    "idle": "idle",
-    "spare": "spare_instances",
-}
-
-
 def _supply(answer: Answer) -> Iterator[Record]:
     """Every type in every quarter in which there is or must be one, at the quantile that is bought; and which share of
     them is in use at p50."""
     mean, peak = answer.in_use
     for q, quarter in enumerate(answer.plan.quarters):
         for t, one in enumerate(answer.types):
-            found = {name: plain(answer.supply[of][t, q, answer.case]) for name, of in OF_SUPPLY.items()}
+            found = {name: plain(counts[t, q, answer.case]) for name, counts in answer.supply_counts.items()}
             if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
                 in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
                 yield {
@@ -265,8 +255,9 @@ def _years(found: Findings) -> Iterator[Record]:
         }
 
 
-def _totals(answer: Answer, draws: Draws) -> Record:
-    """What all services together cost and need, over joint draws."""
+def _totals(found: Findings) -> Record:
+    """What all services together cost and need, over joint draws; and what is to be signed."""
+    answer, draws = found.answer, found.draws
     whole = draws.spend_usd.sum(axis=1)
     return {
         "seed": draws.seed,
@@ -277,6 +268,8 @@ def _totals(answer: Answer, draws: Draws) -> Record:
         "mean_usd": float(whole.mean()),
         "bound_usd": plain(sum(answer.bound_usd)),
         "bound_after_plan_usd": plain(answer.bound_after_usd),
+        **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, found.sign_now_usd), strict=True)),
+        "already_usd": plain(answer.already_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {

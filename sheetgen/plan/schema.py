@@ -6,14 +6,15 @@ A band is {p10, p50, p90}, or one number, which has no band.
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sheetgen.catalog.base import Entry, Id, Many, Some
 from sheetgen.catalog.hardware import PurchaseId
-from sheetgen.errors import ScenarioError
+from sheetgen.errors import ScenarioError, did_you_mean
 from sheetgen.formula import is_number
 from sheetgen.plan.profile import HOURS_OF_DAY, SHARES
 from sheetgen.plan.quarters import Quarter
@@ -197,15 +198,58 @@ class Policy(Entry):
         return ON_DEMAND if self.buy == MIX else self.buy
 
 
+OF_DAY = ("peak_hour_share", "burst_factor")
+
+
 class _OfADay(Entry):
-    """How the requests of a day fall upon its busiest minutes."""
+    """An amount, in one of several forms, and how the requests of a day fall upon its busiest minutes."""
+
+    # By the key that makes a form, the keys that are read beside it; the first of several that are given.
+    forms: ClassVar[Mapping[str, tuple[str, ...]]]
 
     peak_hour_share: ShareAbove0 = 0.12
     burst_factor: Annotated[float, Field(ge=1, le=100)] = 1.3
-    days_per_month: Annotated[float, Field(ge=1, le=31)] = 30.4
+
+    @classmethod
+    def form_of(cls, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """The keys of the form that is given; none where none is."""
+        return next(((key, *beside) for key, beside in cls.forms.items() if given.get(key) is not None), ())
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """What the demand follows from, by key."""
+        return {name: getattr(self, name) for name in self.form_of(dict(self))}
+
+    @model_validator(mode="before")
+    @classmethod
+    def all_is_read(cls, data: Any) -> Any:
+        """Refuses a key that the form which is given does not read, so that none is ignored."""
+        form = cls.form_of(data) if isinstance(data, dict) else ()
+        unread = [key for key in data if key not in (*form, *cls.forms)] if form else []
+        if unread:
+            keys = f"Its keys are {', '.join(form)}"
+            faults = {key: f"is not read beside {form[0]}.{did_you_mean(str(key), form)} {keys}" for key in unread}
+            raise ValidationError.from_exception_data(
+                cls.__name__,
+                [
+                    InitErrorDetails(
+                        type=PydanticCustomError("value_error", "{error}", {"error": fault}),
+                        loc=(str(key),),
+                        input=data[key],
+                    )
+                    for key, fault in faults.items()
+                ],
+            )
+        return data
 
 
 class Users(_OfADay):
+    forms: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "active_fraction": ("people",),
+        "people": (*OF_DAY, "requests_per_user_per_day"),
+        "dau": ("sessions_per_user_day", "requests_per_session", *OF_DAY),
+    }
+
     people: AmountBand | None = None
     active_fraction: ShareAbove0 | None = None
     requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
@@ -222,6 +266,13 @@ class Users(_OfADay):
 
 
 class Requests(_OfADay):
+    forms: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "peak_per_second": (),
+        "per_day": OF_DAY,
+        "per_month": (*OF_DAY, "days_per_month"),
+    }
+
+    days_per_month: Annotated[float, Field(ge=1, le=31)] = 30.4
     peak_per_second: AmountBand | None = None
     per_day: AmountBand | None = None
     per_month: AmountBand | None = None
@@ -233,6 +284,8 @@ class Requests(_OfADay):
 
 
 class TokenRate(Requests):
+    forms: ClassVar[Mapping[str, tuple[str, ...]]] = {key: (*beside, "of") for key, beside in Requests.forms.items()}
+
     of: Literal["output", "input", "all"]
 
 

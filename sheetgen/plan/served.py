@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -32,6 +32,7 @@ class Served:
     service: int
     quarter: int
     limit: str
+    instance: str | None  # of a quota
     share: float
     next_usd: float | None  # of the first that has not all of it, what the next step costs more in the quarter
 
@@ -43,7 +44,8 @@ def in_order_of_priority(plan: Plan) -> list[int]:
 
 
 def served(answer: Answer) -> Iterator[Served]:
-    """By quarter whose budget or quota does not hold, what each service has of its demand."""
+    """By quarter whose budget does not hold, what each service has of its demand; and by quota that does not, those on
+    its machines."""
     limits = [*_limits(answer)]
     if not limits:
         return
@@ -58,14 +60,17 @@ def served(answer: Answer) -> Iterator[Served]:
         numpy.minimum.reduce([numpy.concatenate(column, axis=-1) for column in columns])
         for columns in zip(*(zip(*part, strict=True) for part in parts), strict=True)
     )
-    for q, limit in limits:
-        holds = _within(answer, q, limit, spend, rented)
+    for q, quota in limits:
+        holds = _within(answer, q, quota, spend, rented)
         last = max(0, int(numpy.argmin(holds)) - 1)  # one at least does not: all of the demand
+        instance = None if quota is None else answer.types[quota.type].instance
         for place, s in enumerate(order):
-            if (s, q) in answer.hardware.placed:
+            one = answer.hardware.placed.get((s, q))
+            if one is not None and instance in (None, one.instance):
                 is_next = place == last // STEPS
                 more = float(spend[q, last + 1] - spend[q, last]) if is_next else None
-                yield Served(s, q, limit, float(shares[place, last]) if holds[0] else 0.0, more)
+                share = float(shares[place, last]) if holds[0] else 0.0
+                yield Served(s, q, BUDGET if quota is None else QUOTA, instance, share, more)
 
 
 def _ladder(n: int) -> Any:
@@ -73,29 +78,34 @@ def _ladder(n: int) -> Any:
     return numpy.clip((numpy.arange(n * STEPS + 1) - STEPS * numpy.arange(n)[:, None]) / STEPS, 0, 1)
 
 
-def _limits(answer: Answer) -> Iterator[tuple[int, str]]:
-    """The quarters with a limit that does not hold."""
+class _Quota(NamedTuple):
+    """The position of a type of machine, and how many of it may be rented."""
+
+    type: int
+    most: float
+
+
+def _limits(answer: Answer) -> Iterator[tuple[int, _Quota | None]]:
+    """The quarters with a limit that does not hold: of None the budget."""
     left = answer.money["budget_left_usd"][:, answer.case]
     rented = (answer.supply["gap"] + answer.supply["committed_instances"])[..., answer.case]
+    quotas = [
+        _Quota(t, float(quota.limit))
+        for quota in answer.plan.supply.quota
+        if (t := answer.place.get(answer.plan.machine(quota.type))) is not None
+    ]
     for q in range(len(answer.plan.quarters)):
         if left[q] < 0:
-            yield q, BUDGET
-        if any(counts > most for counts, most in _of_quotas(answer, q, rented)):
-            yield q, QUOTA
+            yield q, None
+        for quota in quotas:
+            if rented[quota.type, q] > quota.most:
+                yield q, quota
 
 
-def _of_quotas(answer: Answer, q: int, rented: Any) -> Iterator[tuple[Any, float]]:
-    """What is rented of each type with a quota in a quarter, and the quota. rented: by type, quarter and case."""
-    for quota in answer.plan.supply.quota:
-        t = answer.place.get(answer.plan.machine(quota.type))
-        if t is not None:
-            yield rented[t, q], float(quota.limit)
-
-
-def _within(answer: Answer, q: int, limit: str, spend: Any, rented: Any) -> Any:
-    """By step whether it is within a limit of a quarter."""
-    if limit == QUOTA:
-        return numpy.logical_and.reduce([counts <= most for counts, most in _of_quotas(answer, q, rented)])
+def _within(answer: Answer, q: int, quota: _Quota | None, spend: Any, rented: Any) -> Any:
+    """By step whether it is within a limit of a quarter. rented: by type, quarter and step."""
+    if quota is not None:
+        return rented[quota.type, q] <= quota.most
     reserve = contingency_usd(spend[q], answer.plan.prices.contingency_fraction)
     return spend[q] + reserve <= answer.plan.budget[answer.plan.quarters[q]]
 

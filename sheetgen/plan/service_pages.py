@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -131,12 +132,17 @@ def _served(answer: Answer, s: int) -> Iterator[Text]:
         return
     (one,) = plan.question_in(service, plan.quarters[0]).workloads
     targets = [
-        f"{limit:,.10g} ms {what}"
+        f"{_rounded(limit):,.10g} ms {what}"
         for limit, what in ((one.tpot_target_ms, "a token"), (one.ttft_target_ms, "to the first"))
         if limit
     ]
     lengths = f"{one.input_tokens:,} tokens in and {one.output_tokens:,} out, memory is for {one.context_tokens:,}"
     yield f"Serves {'; '.join(said)}. A request has {lengths}; targets: {', '.join(targets) or 'none'}."
+
+
+def _rounded(limit: float) -> float:
+    """A time to three digits; of more before its point, to whole ones."""
+    return round(limit, max(0, 2 - math.floor(math.log10(limit))))
 
 
 def _model(answer: Answer, s: int, q: int) -> tuple[str, str, str]:
@@ -223,8 +229,8 @@ def _beside(answer: Answer, s: int, many: Sequence[int]) -> Iterator[str]:
 
 def _is_there(answer: Answer, instance: str, many: Sequence[int]) -> bool:
     """Whether some of a type is owned or committed in any of these quarters."""
-    t, supply = answer.place[instance], answer.supply
-    return bool((supply["owned_instances"][t, many] + supply["committed_instances"][t, many]).any())
+    t = answer.place[instance]
+    return bool((answer.supply["owned_instances"][t, many] + answer.signed_instances[t, many]).any())
 
 
 def _nothing(answer: Answer, s: int) -> Iterator[Text]:

@@ -107,30 +107,20 @@ class Type:
 # What was written, as columns -------------------------------------------------------------------------------
 
 
+def _read(stated: Demand) -> dict[str, Any]:
+    """What the demand follows from, by field."""
+    of = stated.users or stated.requests or stated.tokens
+    return {"in_flight": stated.in_flight} if of is None else of.read
+
+
 def bands_of(stated: Demand) -> dict[str, Amounts]:
     """The bands whose product is the demand, by field."""
-    if stated.in_flight is not None:
-        return {"in_flight": stated.in_flight}
-    users = stated.users
-    if users is not None and users.dau is not None:
-        return {name: getattr(users, name) for name in ("dau", "sessions_per_user_day", "requests_per_session")}
-    of = users or stated.requests or stated.tokens
-    names = ("people",) if users is not None else ("peak_per_second", "per_day", "per_month")
-    return {name: band for name in names if (band := getattr(of, name)) is not None}
+    return {name: value for name, value in _read(stated).items() if isinstance(value, Amounts)}
 
 
 def numbers_of(stated: Demand) -> dict[str, float]:
     """The other numbers from which the demand follows, by field."""
-    bands = bands_of(stated)
-    if {"in_flight", "peak_per_second"} & bands.keys():
-        return {}
-    if stated.at_once:
-        names = ["active_fraction"]
-    else:
-        names = ["peak_hour_share", "burst_factor", *(["requests_per_user_per_day"] if "people" in bands else [])]
-    names += ["days_per_month"] if "per_month" in bands else []
-    of = stated.users or stated.requests or stated.tokens
-    return {name: getattr(of, name) for name in names}
+    return {name: value for name, value in _read(stated).items() if isinstance(value, int | float)}
 
 
 def level(stated: Demand, known: Mapping[str, float], prompt: int, answer: int) -> float:

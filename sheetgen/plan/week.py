@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from sheetgen.plan.profile import DAYS, HOURS_OF_WEEK, MINUTES_OF_HOUR, SHARES, WORKING_DAYS, Profile
-from sheetgen.plan.schema import Demand, Service
+from sheetgen.plan.schema import Demand, Requests, Service
 
 
 def profile_of(service: Service) -> Profile | None:
@@ -41,7 +41,7 @@ def at_its_peak(service: Service) -> Service:
         amount = getattr(demand, name)
         if amount is not None:
             update = {"peak_hour_share": day.peak_hour_share}
-            if "days_per_month" not in amount.model_fields_set:
+            if isinstance(amount, Requests) and "days_per_month" not in amount.model_fields_set:
                 update["days_per_month"] = amount.days_per_month * day.days_of_week / len(DAYS)
             changed[name] = amount.model_copy(update=update)
     return service.model_copy(update={"demand": demand.model_copy(update=changed)})

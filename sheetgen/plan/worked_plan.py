@@ -56,6 +56,23 @@ class Answer:
         return self.grid.table(*OF_MONEY)
 
     @cached_property
+    def signed_instances(self) -> Any:
+        """By type, quarter and case the machines of commitments that are signed: those of a mix's base are ordered."""
+        return self.supply["committed_instances"] - self.supply["base_instances"]
+
+    @cached_property
+    def to_buy(self) -> Any:
+        """By type, quarter and case the machines that are ordered: a mix's base, and what is missing beside it."""
+        return self.supply["gap"] + self.supply["base_instances"]
+
+    @cached_property
+    def supply_counts(self) -> dict[str, Any]:
+        """The machines of a type, quarter and case, by what they are."""
+        names = {"needed": "needed_instances", "kept": "kept_instances", "idle": "idle", "spare": "spare_instances"}
+        signed = {"owned": self.supply["owned_instances"], "committed": self.signed_instances}
+        return signed | {name: self.supply[of] for name, of in names.items()} | {"gap": self.to_buy}
+
+    @cached_property
     def place(self) -> dict[str, int]:
         """By instance the position of its type."""
         return {one.instance: t for t, one in enumerate(self.types)}
@@ -69,6 +86,11 @@ class Answer:
         """What is to be approved: the spend on the machines that are bought, and its contingency."""
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
+
+    @property
+    def already_usd(self) -> float:
+        """What is owned or committed already, which is paid whatever is decided."""
+        return float(self.money["committed_usd"][:, 0].sum() + self.money["owned_usd"][:, 0].sum())
 
     @cached_property
     def machine_months(self) -> list[Any]:

@@ -54,9 +54,10 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     font = options.templates / "fonts" / FONTS[400]
     put_table, put_picture = (partial(put, document, width=width, font=font) for put in (_put_table, _put_picture))
     drawn = pictures(page, font, width, PLOT, _PICTURE_FONT, visible)
-    money, decisions = page.first
+    money, *decisions = page.first
     put_table(money)
-    put_table(decisions, n_late=page.n_late)
+    for i, one in enumerate(decisions):
+        put_table(one, n_late=0 if i else page.n_late)
     document.add_heading("GPUs by quarter", 1)
     put_picture(drawn["machines"])
     if page.approver:

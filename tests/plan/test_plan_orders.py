@@ -245,3 +245,63 @@ def test_services_of_the_lowest_priority_wait() -> None:
     assert lost[1] == {0: 0.5, 1: 1, 2: 1, 3: 1} and {*lost[0].values()} == {1}
     shares = [sum(share * filled[s] for s, share in one.items()) for one in lost.values()]
     assert all(less <= more for less, more in itertools.pairwise(shares))
+
+
+def test_what_is_to_be_signed_now_and_what_is_signed_already() -> None:
+    """Of two machines more a quarter those of the first must be signed before the next plan, on 26 February."""
+    services = [SERVICE | {"growth": {"series": [1, 1.7, 2.4, 3.1]}}]
+    supply = {
+        "committed": [{"id": "c", "type": NC40, "count": 1, "until": "2027-12-31", "usd_per_hour": 5}],
+        "lead_time_days": {"reserved-1yr": 30},
+    }
+    more = {"prices": {"hours_per_month": 730}, "policy": {"buy": "reserved-1yr"}}
+    found = solved(services, 4, supply=supply, **more)
+    orders = [one for one in found["decisions"] if one["what"] == "order"]
+    now = [one for one in orders if one["kind"] == "now"]
+    assert [one["needed_from"] for one in now] == ["2027-01-01"] and len(orders) > len(now)
+    totals = found["totals"]
+    assert totals["sign_now_usd"] == pytest.approx(now[0]["n_instances"] * 4 * ONE_YEAR)
+    assert totals["sign_now_binds_usd"] == pytest.approx(sum(one["binds_usd"] for one in now))
+    assert totals["already_usd"] == pytest.approx(4 * 5 * 730 * 3)
+    data = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"}, "services": services, **more}
+    allowed = {"allowed": {"instances": [NC40]}}
+    page = plan_page(findings(solved_plan(plan_of(Document("p", {**data, "supply": supply | allowed}, {}), CATALOG))))
+    assert f"${totals['sign_now_usd']:,.0f}" in str(page.ask) and f"${totals['already_usd']:,.0f}" in str(page.ask)
+    _, to_sign, forecasts = page.first
+    assert [str(row[2]) for row in to_sign.rows] == ["2027-01-01"]
+    assert not {str(row[2]) for row in forecasts.rows} & {str(row[2]) for row in to_sign.rows}
+
+
+def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
+    def verdict(**price: float) -> str:
+        one = {"id": "c-1", "type": NC40, "count": 1, "purchase": "capacity-block", "until": "2027-12-31", **price}
+        data = {
+            "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"},
+            "services": [SERVICE],
+            "supply": {"allowed": {"instances": [NC40]}, "committed": [one]},
+        }
+        return str(plan_page(findings(solved_plan(plan_of(Document("p", data, {}), CATALOG)))).verdict)
+
+    assert "c-1" in verdict() and "usd_per_hour" in verdict()
+    assert "c-1" not in verdict(usd_per_hour=4)
+
+
+def test_machines_of_a_decision_are_whole_ones() -> None:
+    """Also of a move to machines that services share, and of a pool that is no whole number of machines."""
+    chat = {"id": "chat", "demand": {"in_flight": 20}, "request": {"context_tokens": 8192}}
+    models = [{"id": "8b"}, {"from": "2027-Q2", "id": "70b"}]
+    services = [
+        chat | {"model": models},
+        {"id": "rag", "launch": "2027-Q2", "demand": {"in_flight": 30}, "model": "70b"},
+    ]
+    allowed = {"instances": ["aws/g6e.xlarge", "aws/p5.48xlarge"]}
+    found = solved(services, supply={"allowed": allowed})
+    (move,) = [one for one in found["decisions"] if one["what"] == "move"]
+    share = next(one["n_instances"] for one in found["services"] if one["id"] == "chat" and one["quarter"] == "2027-Q2")
+    assert 0 < share < 1 and move["n_instances"] == 1
+    pool = {"id": "o", "gpu": "h100", "count": 12, "until": "2027-03-31"}
+    rag = {"id": "rag", "demand": {"in_flight": 30}, "model": "70b"}
+    found = solved([rag], supply={"allowed": {"instances": ["aws/p5.48xlarge"]}, "owned": [pool]})
+    lines = [*found["decisions"]]
+    lines += (one["or"] for one in lines if one["or"])  # and the other ways of those
+    assert [one["n_instances"] for one in lines if one["what"] == "replace owned"] == [2]

@@ -179,6 +179,21 @@ def test_two_hundred_sound_services(tmp_path: Path, catalog: Catalog) -> None:
         ("  - {id: x, demand: {in_flight: 3}, model: [{id: 8b}, {id: 70b}]}\n", "a second model needs from"),
         ("  - {id: x, demand: {in_flight: 3}, model: [{from: 2027-Q2, id: 8b}]}\n", "no model is served in 2027-Q1"),
         ("  - {id: x, demand: {in_flight: 3}, like: chat, growth: {series: [1, 2]}}\n", "series has 2 numbers"),
+        *(
+            (f"  - {{id: x, demand: {{{demand}}}, like: chat}}\n", words)
+            for demand, words in (
+                ("users: {dau: 2, requests_per_user_per_day: 8}", "keys are dau, sessions_per_user_day, requests_per_"),
+                ("users: {dau: 2, request_per_user_per_day: 8}", "is not read beside dau"),
+                ("users: {dau: 2, days_per_month: 8}", "is not read beside dau"),
+                ("users: {people: 2, sessions_per_user_day: 8}", "Did you mean requests_per_user_per_day?"),
+                ("users: {people: 2, active_fraction: 0.1, burst_factor: 2}", "keys are active_fraction, people."),
+                ("users: {dau: 2, active_fraction: 0.1}", "active_fraction"),
+                ("requests: {peak_per_second: 2, burst_factor: 2}", "keys are peak_per_second."),
+                ("requests: {per_day: 2, days_per_month: 8}", "is not read beside per_day"),
+                ("tokens: {per_day: 2, of: output, days_per_month: 8}", "is not read beside per_day"),
+                ("tokens: {peak_per_second: 2, of: output, peak_hour_share: 0.1}", "keys are peak_per_second, of."),
+            )
+        ),
     ],
 )
 def test_what_is_refused(more: str, words: str, tmp_path: Path, catalog: Catalog) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
+from sheetgen.plan.charts import machines
 from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
@@ -86,3 +87,47 @@ def test_a_smaller_plan_may_have_no_base() -> None:
     )
     shares = {one["service"]: one["share"] for one in found["served"]}
     assert shares["first"] > 0 and shares["none"] == 0
+
+
+def test_a_quota_is_said_of_the_services_on_its_machines_alone() -> None:
+    kinds = {"first": KIND, "second": "aws/g6e.xlarge"}
+    services = [one | {"allowed": {"instances": [kinds.get(one["id"], KIND)]}} for one in SERVICES]
+    quota = [{"type": KIND, "limit": 3}, {"type": "aws/g6e.xlarge", "limit": 2}]
+    found = record(services, supply={"quota": quota, "allowed": {}})["served"]
+    on = {(one["service"], one["instance"]) for one in found}
+    assert on == {("late", KIND), ("first", KIND), ("none", KIND), ("second", "aws/g6e.xlarge")}
+    shares = {one["service"]: one["share"] for one in found}
+    assert shares["first"] > 0 and shares["second"] > 0  # each the first on its machines
+
+
+def test_what_is_bought_is_what_is_ordered_and_nothing_of_it_is_committed() -> None:
+    """Orders that have no signature yet are none of what is owned and committed, in the table and in the picture."""
+    services = [
+        one | {"profile": "business", "growth": {"series": [1, 1.4, 1, 0.6]}} if one["id"] == "second" else one
+        for one in SERVICES
+    ]
+    data = {
+        "plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-06-26"},
+        "policy": {"buy": "mix"},
+        "services": services,
+        "supply": {
+            "allowed": {"instances": [KIND]},
+            "committed": [{"id": "c", "type": KIND, "count": 2, "until": "2027-09-30"}],
+        },
+    }
+    whole = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), Catalog())))
+    found = record_of(whole)
+    supply = {one["quarter"]: one for one in found["supply"]}
+    assert [supply[one]["committed"] for one in sorted(supply)] == [2, 2, 2, 0]
+    assert machines(whole).supply == (2, 2, 2, 0)
+    assert any(one["base"] for one in found["supply"])
+    terms = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1, "on-demand": 4}
+    for q, quarter in enumerate(one["quarter"] for one in found["quarters"]):
+        bought = 0
+        for one in found["decisions"]:
+            first = (int(one["needed_from"][5:7]) - 1) // 3
+            if first <= q < first + terms.get(one["purchase"], 0):
+                bought += {"order": 1, "release": -1}.get(one["what"], 0) * one["n_instances"]
+        assert supply[quarter]["gap"] == bought
+        there = sum(supply[quarter][name] for name in ("owned", "committed", "gap"))
+        assert there == supply[quarter]["needed"] + supply[quarter]["idle"]
