@@ -96,7 +96,7 @@ def test_what_goes_wrong_costs_what_the_record_says() -> None:
     assert left < cell.requests and f"{left} of {cell.requests:.0f} still served" in said
     margin = cell.at_level(0.9)
     in_all = usd / cell.answer.n_instances * (cell.answer.n_instances + 1)
-    assert margin is not None and ("below the margin" in said) == (in_all < margin.monthly_usd)
+    assert margin is not None and ("in all below the margin" in said) == (in_all < margin.monthly_usd)
     alone = margin.n_instances == 1 < cell.answer.n_instances
     of_margin = next(option for option in asked.options if option.reply == "with margin")
     assert alone == any("fails" in str(fact) for fact in of_margin.facts)
