@@ -234,6 +234,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "measured_hours": HOURS_OF_A_MEASUREMENT,
         "tiers": [one.requests for one in catalog.tiers()] if is_own else [one for one in plain.tiers if one],
         "gib": GIB,
+        "longest_prompt_tokens": plain.speed.longest_prompt_tokens,
         "inputs": {name: _limits(name) for name in TYPED},
         "usual": {"input_tokens": usual.input_tokens, "output_tokens": usual.output_tokens},
         "workloads": [

@@ -26,7 +26,7 @@ function workWords(record) {
 }
 
 // A box to tick: its name, $ a month, what is rented, and what is said of it. higher: what follows where it is too slow.
-function optionOf(record, name, rental, isShort, higher = "") {
+function optionOf(record, name, rental, isShort, higher = "", alone = "") {
   const { purchase } = record,
     month = rental.monthly_usd;
   const year = say("request_year", {
@@ -38,14 +38,14 @@ function optionOf(record, name, rental, isShort, higher = "") {
     rent: "",
   });
   const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), higher }));
-  return { name, price: `${dollars(month)} a month`, rent: placeWords(rental), facts: [year, sure] };
+  return { name, price: `${dollars(month)} a month`, rent: placeWords(rental), facts: [year, alone, sure].filter(Boolean) };
 }
 
 function* optionsOf(record, margin, isSure, measure) {
   const higher = margin && !isSure && !FACTS.terms[record.purchase] ? dollars(margin.monthly_usd) : "";
   yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure, higher);
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
-  else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory");
+  else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory", "", margin.n_instances === 1 && record.n_instances > 1 ? say("request_alone", {}) : "");
   if (!measure) return;
   const run = measure.decider ?? measure;
   const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
@@ -102,12 +102,12 @@ function* servedOf(record) {
   const values = {
     users: question.users || record.users,
     times: String(question.workload.requests_per_user_per_day),
-    per_hour: count(Math.round(record.requests_per_hour)),
+    per_hour: count(Math.round((question.users || record.users) * question.workload.requests_per_user_per_day * CONSTANTS.peak_hour_share * CONSTANTS.burst_factor)),
     requests: requestsWord(question),
     at_once: question.isRate ? rateWords(record.concurrent_requests) : count(record.concurrent_requests),
   };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
-  if (question.workload.output_tokens > 1) yield say("request_speed", waitValues(record));
+  if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
   yield* perPersonWords(record);
 }
 
@@ -121,10 +121,13 @@ function* perPersonWords({ question, users, monthly_usd }) {
 }
 
 // What a failed machine does, and what a spare costs.
-function failsWords({ question, n_instances, n_replicas, pipeline_parallel_size: stages, served_at_target: served, concurrent_requests, requests_per_second, monthly_usd }) {
+function failsWords(record) {
+  const { question, n_instances, n_replicas, pipeline_parallel_size: stages, served_at_target: served, concurrent_requests, requests_per_second, monthly_usd } = record;
   const lost = stages > 1 ? Math.max(1, n_instances / n_replicas) : 1,
     left = (served * (n_instances - lost)) / n_instances,
-    asked = question.isRate ? requests_per_second : concurrent_requests;
+    asked = question.isRate ? requests_per_second : concurrent_requests,
+    { margin, isSure } = marginOf(record),
+    with_spare = (monthly_usd / n_instances) * (n_instances + 1);
   return say("request_fails", {
     machines: machinesWords(n_instances),
     n_instances,
@@ -133,6 +136,7 @@ function failsWords({ question, n_instances, n_replicas, pipeline_parallel_size:
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
     usd: lessOf(monthly_usd / n_instances),
+    in_all: margin && !isSure && !FACTS.terms[record.purchase] && with_spare < margin.monthly_usd ? lessOf(with_spare) : "",
   });
 }
 

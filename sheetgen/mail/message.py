@@ -215,7 +215,7 @@ def _reply(option: Option, figure: Text) -> Text:
 
 
 def _sure_means(page: Page) -> str:
-    return page.sure_of.removeprefix("Sure ")
+    return page.sure_of.removeprefix("How sure: ")
 
 
 def _way(one: WayRow) -> Text:

@@ -17,7 +17,7 @@ from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
-from sheetgen.report.headline_table import load_asked, way_row
+from sheetgen.report.headline_table import hour_of, load_asked, way_row
 from sheetgen.report.host_words import priced_for
 from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, words
 from sheetgen.report.pay_less_words import TERMS, plain_words
@@ -48,10 +48,11 @@ _YEAR = template(
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough[open?, else {higher} a month].",
+    "{sure} to be [short?large and ]fast enough[open?, else {higher}].",
     short=q.is_short == 1,
     open=is_text(q.higher),
 )
+_ALONE = template("If it fails, nothing is served.")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
@@ -83,14 +84,19 @@ _ASKING = template(
     "the peak, {at_once} at once."
 )
 _ENOUGH = template(
-    "At least {users:grouped} {users:person|people} who ask {times} times a day: {per_hour} {requests} an hour at peak."
+    "At least {users:grouped} {users:person|people} who ask {times} times daily: {per_hour} {requests} an hour at peak."
 )
-_SPEED = template("First word {wait}", wait=sentences.wait)
+_SPEED = template(
+    "First word[beyond? (predicted, unmeasured length)] {wait}",
+    wait=sentences.wait,
+    beyond=q.is_beyond == 1,
+)
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
-    "[several?One of {machines} fails[counted?: {left} of {asked} still served|[short?: too few are left, answers slow "
-    "down]]|The machine fails: nothing is served]; a spare: {usd} a month.",
+    "[several?One machine fails[counted?: {left} of {asked} still served|[short?: too few are left, answers slow "
+    "down]]|The machine fails: nothing is served]; a spare: {usd} a month[less?, in all below the margin].",
     several=q.n_instances > 1,
+    less=is_text(q.in_all),
     counted=q.counted == 1,
     short=q.is_short == 1,
 )
@@ -101,7 +107,7 @@ _QUALITY = template(
     served=is_text(q.usd),
 )
 _NEVER_MEASURED = template(
-    "No measurements [started?of speed ]on this GPU: [other?the cheapest with them is {usd} a month[named?, {rent}]|a "
+    "No measurements [started?of speed ]on this GPU: [other?with them from {usd} a month[named?, {rent}]|a "
     "day of it costs {usd}].",
     started=q.is_started == 1,
     other=q.is_other == 1,
@@ -121,7 +127,8 @@ _BASIS = template(
 )
 # What the live page says of a request, too.
 SENTENCES: dict[str, Template] = {
-    "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "test": _TEST,
+    "work": _WORK, "what": _WHAT, "run": _RUN, "year": _YEAR, "sure": _SURE, "no_margin": _NO_MARGIN, "alone": _ALONE,
+    "test": _TEST,
     "asking": _ASKING, "enough": _ENOUGH, "speed": _SPEED, "per_person": _PER_PERSON,
     "fails": _FAILS, "same_moment": _AT_THE_SAME_MOMENT, "quality": _QUALITY, "reserve": _RESERVE, "bound": _BOUND,
     "never_measured": _NEVER_MEASURED,
@@ -282,7 +289,9 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
         yearly = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
-        yield _rental(question, margin, "Approve with a margin", "with margin", margin.limit == wording.MEMORY, yearly)
+        is_short, is_alone = margin.limit == wording.MEMORY, margin.n_instances == 1 < answer.n_instances
+        name, reply = "Approve with a margin", "with margin"
+        yield _rental(question, margin, name, reply, is_short, yearly, is_alone=is_alone)
     if cell.measure is not None:
         run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
         facts = _TEST.fill(
@@ -316,7 +325,9 @@ def _rental(
     is_short: bool,
     year_usd: float,
     higher: Text = NONE,
+    is_alone: bool = False,
 ) -> Option:
+    """is_alone: whether one machine takes the place of several, and nothing says so elsewhere."""
     usd, purchase = rental.monthly_usd, question.settings.purchase
     contingency = wording.contingency_words(question.settings.contingency_fraction)
     year = _YEAR.fill(
@@ -329,9 +340,10 @@ def _rental(
         bound=purchase in TERMS,
         raised=bool(contingency),
     )
+    alone = (_ALONE.fill(),) if is_alone else ()
     certainty = _SURE.fill(sure=capital(str(sure(rental.chance))), short=is_short, higher=higher, open=bool(higher))
     price = _approved(question, usd)
-    return Option(name, reply, price, "a month", (year, certainty), _place(rental.n_instances, rental.instance))
+    return Option(name, reply, price, "a month", (year, *alone, certainty), _place(rental.n_instances, rental.instance))
 
 
 def _place(n_instances: int, instance: str) -> Cell:
@@ -464,7 +476,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield (_ASKING if question.loads[cell.row].users else _ENOUGH).fill(
             users=int(users),
             times=times,
-            per_hour=wording.whole(cell.requests_per_hour),
+            per_hour=wording.whole(hour_of(question, workload, int(users))),
             requests=_requests(question, cell),
             at_once=rate_number(cell.concurrent_requests or 0) if cell.is_rate else cell.requests,
         )
@@ -476,6 +488,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             first_target=seconds((first or 0) / 1000),
             pace=wording.pace(1 / answer.tpot_seconds),
             pace_target=wording.pace(1000 / (pace or 1000)),
+            is_beyond=int(workload.input_tokens > question.speed.longest_prompt_tokens),
             aimed=bool(first and aimed),
             paced=bool(pace and aimed),
         )
@@ -490,7 +503,7 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _SURVIVED.fill(lost=wording.lost(question))
     else:
         machines, spare = plural(answer.n_instances, "machine"), full_money(usd / answer.n_instances)
-        left = _served_without_one(cell)
+        left, in_all = _served_without_one(cell), _with_spare(question, cell)
         asked = cell.requests_per_second if cell.is_rate else cell.requests
         yield _FAILS.fill(
             machines=machines,
@@ -500,6 +513,8 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
             several=answer.n_instances > 1,
             counted=not cell.is_rate and left < asked,
             short=left < asked,
+            in_all=in_all,
+            less=bool(in_all),
         )
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         yield _AT_THE_SAME_MOMENT.fill(
@@ -517,6 +532,14 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _BOUND.fill(usd=full_money(committed_usd(question.settings.purchase, usd)))
     if cell.needs_reservation:
         yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
+
+
+def _with_spare(question: Question, cell: CellRecord) -> Text:
+    """What the answer costs with a spare machine, where that is less than what is surer; NONE elsewhere."""
+    answer, margin = cell.answer, _margin(cell)
+    usd = answer.monthly_usd / answer.n_instances * (answer.n_instances + 1)
+    is_offered = margin is not None and question.settings.purchase not in TERMS
+    return full_money(usd) if margin and is_offered and usd < margin.monthly_usd else NONE
 
 
 def _served_without_one(cell: CellRecord) -> float:

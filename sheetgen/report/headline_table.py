@@ -7,12 +7,15 @@ import math
 from collections.abc import Iterable, Sequence
 
 from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.catalog.hardware import Workload
 from sheetgen.question.sheet_question import Question
+from sheetgen.question.stated_load import Rate
 from sheetgen.report import sentences, wording
 from sheetgen.report.page import NONE, Card, Cell, HeadlineRow, Text, WayRow, joined, words
 from sheetgen.report.pay_less_words import short_words
 from sheetgen.report.wording import money, plural, rent, rented_gpus
-from sheetgen.units import EVEN, USD_CENTS
+from sheetgen.sizing import cost
+from sheetgen.units import EVEN, USD_CENTS, listed
 
 THE_SAME = "the same"
 _SEVERAL = 2  # models, from which on a title has a range
@@ -110,14 +113,28 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     said: list[Text] = []
     users, per_hour = (least(getattr(cell, name) for cell in cells) for name in ("users", "requests_per_hour"))
     if not cells[0].is_rate and users >= 1:
-        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=per_hour))
+        of_people = hour_of(question, question.workloads[question.headline[0]], users)
+        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
     elif cells[0].is_rate and per_hour == per_hour:
         said.append(sentences.hour_of_rate.fill(per_hour=per_hour))
     runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
     if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
         said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
+    if unpriced := unpriced_to_own(question, cells):
+        said.append(f"Owning: no price known for {unpriced}.")
     return tuple(said)
+
+
+def unpriced_to_own(question: Question, cells: Sequence[CellRecord]) -> str:
+    """The GPUs of the answers whose price to own nobody states; "" where all are priced."""
+    unpriced = [one.owned.gpu for one in cells if one.owned and math.isnan(one.owned.base["monthly_owned_usd"])]
+    return listed([gpu.short_name for gpu in question.gpus if gpu.id in unpriced])
+
+
+def hour_of(question: Question, workload: Workload, users: float) -> float:
+    """Requests of so many people in an hour at peak: of people that are rounded down, fewer than the load has."""
+    return Rate(users=users).at_peak(question.settings, workload) * cost.CONSTANTS["seconds_in_an_hour"]
 
 
 def least(amounts: Iterable[float]) -> float:

@@ -46,7 +46,7 @@ def capital(text: str) -> str:
 
 
 NOT_SURE_OF = "not that the load is right, nor that no machine fails"
-SURE_OF = f"Sure that these machines are {{}}fast enough for this load; {NOT_SURE_OF}"
+SURE_OF = "How sure: {}speed only, not load or failures"
 COMMON_DEATHS = (
     "startup_weights_do_not_fit",
     "startup_kv_pool_too_small",
@@ -562,7 +562,7 @@ class Page:
     @property
     def sure_of(self) -> str:
         """What the chances are of, and what not."""
-        return f"{SURE_OF.format('large and ' * any(card.is_short for card in self.cards))}."
+        return f"{SURE_OF.format('size and ' * any(card.is_short for card in self.cards))}."
 
     @property
     def headline_requests(self) -> Text:

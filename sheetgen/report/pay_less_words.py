@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
+from sheetgen.answer.pay_less import MONTHS
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
@@ -15,6 +16,7 @@ from sheetgen.report.page import Cell
 from sheetgen.report.sentences import MADE_BY_ONESELF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, provider_of, sure
+from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
 _KNOWN = is_text(q.detail)
@@ -88,7 +90,13 @@ WAYS: dict[str, Way] = {
         template("cancelling: it pays after {pays_after_months:tenths} months on demand"),
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
-        template("pays off in {pays_after_months:tenths} months"),
+        template(
+            "[longer?{year} a year; ][elsewhere?{elsewhere}; ][surer?surer; ]"
+            "pays off in {pays_after_months:tenths} months",
+            longer=is_text(q.year),
+            elsewhere=is_text(q.elsewhere),
+            surer=q.is_surer == 1,
+        ),
     ),
     "provider": Way(
         template(f"{{other}}, not requested{_DOUBTED}", doubted=is_text(q.sure)),
@@ -131,6 +139,7 @@ WAYS: dict[str, Way] = {
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
 OF_CERTAINTY = ("less_sure", "provider")  # whose own words for who pays say how sure they are
+MONTHS_IN_A_YEAR = cost.CONSTANTS["months_in_a_year"]
 JUDGED = {"working_hours": "working_hours_per_month", "start_minutes": "start_minutes"}
 OTHER = template("[foreign?{vendor} ]{gpu_name} at {provider}", foreign=is_text(q.vendor))
 TERMS = {"reserved-1yr": "one-year", "reserved-3yr": "three-year"}
@@ -226,6 +235,8 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "other_class": way.detail if way.kind == "hours" else "",
         "hours": f"{question.settings.hours_per_month:g}",
         "commits_usd": amount(way.commits_usd or 0),
+        "year": amount(MONTHS_IN_A_YEAR * way.monthly_usd) if MONTHS.get(way.detail, 0) > MONTHS_IN_A_YEAR else "",
+        "elsewhere": provider_of(way.instance) if way.instance and way.instance != cell.answer.instance else "",
         "pays_after_months": way.pays_after_months or 0,
         **{name: f"{question.reference.assumption(key):g}" for name, key in JUDGED.items()},
     }

@@ -94,10 +94,22 @@ def test_what_goes_wrong_costs_what_the_record_says() -> None:
         assert f"${more:,.0f}" in said
     left = math.floor(cell.answer.served_at_target * (cell.answer.n_instances - 1) / cell.answer.n_instances)
     assert left < cell.requests and f"{left} of {cell.requests:.0f} still served" in said
+    margin = cell.at_level(0.9)
+    in_all = usd / cell.answer.n_instances * (cell.answer.n_instances + 1)
+    assert margin is not None and ("in all below the margin" in said) == (in_all < margin.monthly_usd)
+    alone = margin.n_instances == 1 < cell.answer.n_instances
+    of_margin = next(option for option in asked.options if option.reply == "with margin")
+    assert alone == any("fails" in str(fact) for fact in of_margin.facts)
     survived = " ".join(map(str, requested(survive="machine")[0].risks))
     assert "a spare:" not in survived and "its spare is in the price" in survived
     bound = requested(purchase="reserved-1yr")
     assert f"up to ${12 * bound[1].answer.monthly_usd:,.0f} stay due" in " ".join(map(str, bound[0].risks))
+
+
+def test_the_hour_is_that_of_the_people_beside_it() -> None:
+    asked, cell = requested()
+    hour = int(cell.users) * 20 * 0.12 * 1.3
+    assert f"{hour:,.0f}" in str(asked.serves[0]) and hour <= cell.requests_per_hour
 
 
 def test_the_title_of_the_bars_is_the_widest_of_them() -> None:
