@@ -305,3 +305,20 @@ def test_machines_of_a_decision_are_whole_ones() -> None:
     lines = [*found["decisions"]]
     lines += (one["or"] for one in lines if one["or"])  # and the other ways of those
     assert [one["n_instances"] for one in lines if one["what"] == "replace owned"] == [2]
+
+
+def test_contingency_is_of_what_is_not_owned_or_committed_already() -> None:
+    """Of three machines one is committed; a tenth of the price of the two others."""
+    one = {"id": "c", "type": NC40, "count": 1, "until": "2027-12-31", "usd_per_hour": 5}
+    pool = {"id": "idle", "gpu": "l40s", "count": 4, "cost_per_quarter": 1000}
+    prices = {"contingency_fraction": 0.1}
+    found = solved([SERVICE], 2, supply={"committed": [one], "owned": [pool]}, prices=prices)
+    assert of_all(found, "contingency_p90_usd") == pytest.approx([0.1 * 2 * ON_DEMAND] * 2)
+    spend = 5 * 730 * 3 + 1000 + 2 * ON_DEMAND
+    assert of_all(found, "p90_usd") == pytest.approx([spend] * 2)
+    whole = spend + 0.1 * 2 * ON_DEMAND
+    for more, verdict in ((1, "within"), (-1, "over at p50")):
+        budget = {f"2027-Q{q}": whole + more for q in (1, 2)}
+        again = solved([SERVICE], 2, supply={"committed": [one], "owned": [pool]}, prices=prices, budget=budget)
+        assert of_all(again, "verdict") == [verdict] * 2
+        assert {each["service"] for each in again["served"]} == ({"one"} if more < 0 else set())
