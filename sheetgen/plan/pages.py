@@ -661,7 +661,8 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     )
     yield (
         "Nothing serves before it can be there: an order's lead time and approval count from the day of the plan, "
-        "and so do those of what covers it. Until then services of the lowest priority wait; nothing is paid for it."
+        "and so do those of what covers it. Until then services take, by priority, idle and spare machines that are "
+        "owned or committed and can hold them, and those of the lowest priority wait; nothing is paid for it."
     )
     yield (
         "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "

@@ -7,7 +7,6 @@ its demand costs stands beside it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -39,7 +38,7 @@ class Served:
 
 def in_order_of_priority(plan: Plan) -> list[int]:
     """The services by position, those that are served first first."""
-    priorities = [math.inf if service.priority is None else service.priority for service in plan.services]
+    priorities = plan.priorities
     return sorted(range(len(priorities)), key=lambda s: priorities[s])
 
 
