@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy
+
 from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
+from sheetgen.plan.placement import BOUGHT
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
@@ -151,11 +154,37 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
     return max(plan.first_day(plan.quarters[q]), plan.as_of)
 
 
-def unserved(answer: Answer) -> Iterator[Unserved]:
-    """What is not served until an order or its cover is there, by quarter and type, in the hour that lacks most; the
-    lowest priority first."""
+def unserved(answer: Answer) -> list[Unserved]:
+    """What is not served until an order or its cover is there, by quarter and type. Before a service waits it takes of
+    the idle and spare machines that are owned or committed and can hold it, the highest priority first."""
+    free, left = _free(answer), dict[Unserved, float]()
+    lacking = [*_lacking(answer)]
+    priorities = answer.plan.priorities
+    for one in sorted(lacking, key=lambda one: (one.quarter, priorities[one.service])):
+        left[one] = one.share
+        for t, machine in enumerate(answer.types):
+            there = answer.hardware.on((one.service, one.quarter), machine.instance)
+            if there is None or machine.instance == one.instance:
+                continue
+            n = there.replicas_per_instance
+            of_all = math.ceil(there.machines[BOUGHT] * n - A_BIT)
+            taken = min(math.floor(free[t, one.quarter] * n + A_BIT), math.ceil(left[one] * of_all - A_BIT))
+            free[t, one.quarter] -= taken / n
+            left[one] = max(0.0, left[one] - taken / of_all)
+    return [replace(one, share=left[one]) for one in lacking if left[one] > A_BIT]
+
+
+def _free(answer: Answer) -> Any:
+    """By type and quarter the machines that are owned or committed, less those that services fill."""
+    counts = {name: of[..., answer.case] for name, of in answer.supply_counts.items()}
+    return numpy.maximum(0.0, counts["owned"] + counts["committed"] + counts["spare"] - counts["needed"])
+
+
+def _lacking(answer: Answer) -> Iterator[Unserved]:
+    """What has no machine of its own type until an order or its cover is there, in the hour that lacks most; the lowest
+    priority first."""
     plan, case = answer.plan, answer.case
-    priorities = [math.inf if one.priority is None else one.priority for one in plan.services]
+    priorities = plan.priorities
     for t, one in enumerate(answer.types):
         for q, quarter in enumerate(plan.quarters):
             late = float(answer.supply["late_instances"][t, q, case])
@@ -180,7 +209,7 @@ def unserved(answer: Answer) -> Iterator[Unserved]:
 def orders(answer: Answer) -> Iterator[Decision]:
     """What must be bought more of than in the quarter before, or anew as a term ends, and what is given back."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
-    lost = [*unserved(answer)]
+    lost = unserved(answer)
     yield from _bases(answer)
     for t, one in enumerate(answer.types):
         gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))

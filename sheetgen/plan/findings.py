@@ -210,7 +210,8 @@ def checks(answer: Answer, decided: Sequence[Decision]) -> Iterator[Check]:
         for (s, q), why in sorted(answer.hardware.nothing.items())
     ]
     nothing += [
-        f"{answer.plan.services[one.service].id} from {one.first} to {one.last}: {one.share:.0%} has no machine yet"
+        f"{answer.plan.services[one.service].id} from {one.first} to {one.last}: {one.share:.0%} of its demand at "
+        f"{answer.plan.policy.plan_at} has no machine yet"
         for one in unserved(answer)
     ]
     yield Check("every service is served", nothing)

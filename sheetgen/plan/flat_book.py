@@ -57,6 +57,7 @@ from sheetgen.plan.spending import (
     in_dollars,
     price_factor,
     quarter_instance_month_usd,
+    reserve_usd,
 )
 from sheetgen.plan.supplied import live
 from sheetgen.plan.tables import CONSTANTS
@@ -466,9 +467,11 @@ class _Sheets:
                 ]
             else:
                 amounts = [_total([refs[q] for q in many]) for refs in self.columns[:4]]
+            already = [_added([parts[q][i] for q in many]) for i in (6, 7)]
+            self.already = already  # of all quarters, at last
             row = [sheet.link(here, 1 + i, amount, USD, role, lock="column") for i, amount in enumerate(amounts)]
             if is_quarter:
-                reserve = derived(_contingency, row[3], share)
+                reserve = derived(_contingency, row[3], *already, share)
                 row.append(sheet.link(here, 5, reserve, USD, role, lock="column"))
                 row.append(sheet.link(here, 6, derived(_left, row[0], row[3], row[4]), USD, role, lock="column"))
             else:
@@ -476,7 +479,7 @@ class _Sheets:
                 row += [sheet.link(here, 5 + i, amount, USD, role, lock="column") for i, amount in enumerate(totals)]
             together = quantiles(self.findings.draws.spend_usd[:, many].sum(axis=1))["p90"]
             row.append(self._value(sheet, here, 7, together, USD, role=role, of_money=True))
-            verdict = derived(_verdict, row[0], row[2], row[5], share)
+            verdict = derived(_verdict, row[0], row[2], row[5], *already, share)
             row.append(sheet.link(here, 8, verdict, TEXT, role, lock="column"))
             sheet.status_cells += [(here, column) for column in range(1, 9) if column != 7]
             for refs, ref in zip(self.columns, row, strict=True):
@@ -725,7 +728,12 @@ class _Sheets:
         self._bar(sheet, row, f"To approve, {self.quarters[0]} to {self.quarters[-1]}; beside it what it may be")
         share, planned = self.wiring.inputs["contingency_fraction"], columns[1 + self.answer.case][-1]
         asked = derived(
-            lambda usd, share: where(is_number(usd), usd + cost.contingency_usd(usd, share), PULL), planned, share
+            lambda usd, committed, owned, share: where(
+                is_number(usd), usd + reserve_usd(usd, committed, owned, share), PULL
+            ),
+            planned,
+            *self.already,
+            share,
         )
         for column, label, name, answer in (
             (0, f"the machines at {plan.policy.plan_at}, and contingency", "asked", asked),
@@ -898,8 +906,8 @@ def _spend_usd(bought: Any, late: Any, committed: Any, owned: Any) -> Any:
     return where(both(is_number(bought), is_number(late)), bought + late + committed + owned, PULL)
 
 
-def _contingency(usd: Any, share: Any) -> Any:
-    return where(is_number(usd), cost.contingency_usd(usd, share), PULL)
+def _contingency(usd: Any, committed: Any, owned: Any, share: Any) -> Any:
+    return where(is_number(usd), reserve_usd(usd, committed, owned, share), PULL)
 
 
 def _left(budget_usd: Any, usd: Any, reserve_usd: Any) -> Any:
@@ -907,8 +915,8 @@ def _left(budget_usd: Any, usd: Any, reserve_usd: Any) -> Any:
     return where(is_number(budget_usd), left, NONE)
 
 
-def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, share: Any) -> Any:
-    left = number_where(is_number(budget_usd), budget_usd - p50_usd - cost.contingency_usd(p50_usd, share))
+def _verdict(budget_usd: Any, p50_usd: Any, left_p90_usd: Any, committed: Any, owned: Any, share: Any) -> Any:
+    left = number_where(is_number(budget_usd), budget_usd - p50_usd - reserve_usd(p50_usd, committed, owned, share))
     return where(is_number(p50_usd), budget_verdict(left, left_p90_usd), PULL)
 
 
@@ -924,6 +932,11 @@ def _sum(refs: Sequence[Ref]) -> Lookup:
     """The sum of a few cells, 0 of none."""
     text = "+".join(f"{{{i}}}" for i in range(len(refs))) or "0"
     return Lookup.of(sum(ref.value for ref in refs), text, *refs)
+
+
+def _added(refs: Sequence[Ref]) -> Lookup:
+    """The sum of cells below one another, of numbers alone."""
+    return Lookup.of(sum(ref.value for ref in refs), "SUM({0})", Range((refs[0], refs[-1]), lock="none"))
 
 
 def _total(refs: Sequence[Ref]) -> Lookup:

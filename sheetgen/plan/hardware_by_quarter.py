@@ -48,6 +48,11 @@ class Hardware:
     nothing: Mapping[At, str]
     alone: Mapping[At, str]  # the instance that `recommend` names by itself; only where speeds are
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
+    ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
+
+    def on(self, at: At, instance: str) -> Placed | None:
+        """Where a service would run on a type of machine; None where that cannot serve it."""
+        return self.ways[at].everywhere.get(instance) if at in self.ways else None
 
 
 @dataclass(frozen=True)
@@ -202,7 +207,7 @@ def placed(
         where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
         where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
         if all(where != other.placed for other in found):
-            found.append(Hardware(where, speed, nothing, by_itself, known))
+            found.append(Hardware(where, speed, nothing, by_itself, known, loads))
     return found
 
 

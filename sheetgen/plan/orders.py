@@ -191,12 +191,14 @@ def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
 
 def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
     """How machines of a type are bought in a class: an order that cannot be there in time is covered by the class that
-    leaves the least of the quarter unserved, of several the cheapest, where one without a term is there sooner."""
+    leaves the least of the quarter unserved, of several the cheapest, where one without a term, or of a quarter at
+    most, is there sooner.
+    """
     missing = missing_of(plan, purchase)
     covers: list[Cover | None] = [None] * len(missing)
     if any(missing):
         months = class_months(plan, candidate)
-        others = {one: missing_of(plan, one) for one in months if one not in (purchase, *QUARTERS_OF_TERM)}
+        others = {one: missing_of(plan, one) for one in months if one != purchase and QUARTERS_OF_TERM.get(one, 0) <= 1}
         for q, share in enumerate(missing):
             sooner = [(of[q], months[one], one) for one, of in others.items() if of[q] < share]
             if sooner:

@@ -157,7 +157,8 @@ def _for_what(answer: Answer) -> Text:
     """What the sum is for that is to be approved."""
     spend, reserve = answer.asked_usd
     of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
-    return words("{} and {} of contingency", of_machines, usd(reserve)) if reserve else of_machines
+    what = "contingency, on what is not owned or committed already"
+    return words(f"{{}} and {{}} of {what}", of_machines, usd(reserve)) if reserve else of_machines
 
 
 def _ask(found: Findings) -> Text:
@@ -481,7 +482,8 @@ def _shed(answer: Answer, one: Decision) -> Iterator[Text]:
     """What has no machine until the order or its cover is there."""
     for each in one.shed[:NAMED]:
         name, share = answer.plan.services[each.service].id, cell(each.share, PERCENT)
-        yield words(f"{{}} of {name} not served from {each.first} to {each.last}", share)
+        of_it = f"{name} at {answer.plan.policy.plan_at}"
+        yield words(f"{{}} of {of_it} not served from {each.first} to {each.last}", share)
     if n := len(one.shed[NAMED:]):
         yield f"and {n} more"
     if one.shed:
@@ -659,15 +661,16 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     )
     yield (
         "Nothing serves before it can be there: an order's lead time and approval count from the day of the plan, "
-        "and so do those of what covers it. Until then services of the lowest priority wait; nothing is paid for it."
+        "and so do those of what covers it. Until then services take, by priority, idle and spare machines that are "
+        "owned or committed and can hold them, and those of the lowest priority wait; nothing is paid for it."
     )
     yield (
         "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
         "the same can still be had, and service where it cannot."
     )
     yield (
-        "What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; survival, what may "
-        "be lost; floor, the fewest that are stated."
+        "What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; prefill, the "
+        "prompts; survival, what may be lost; floor, the fewest that are stated."
     )
     if len({one.instance for found in plan.questions.values() for one in found.candidates}) > 1:
         yield words(

@@ -7,17 +7,16 @@ its demand costs stands beside it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy
 
+from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import Z, buy, put_supply, work_out
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
-from sheetgen.sizing.cost import contingency_usd
 
 STEPS = 20  # of a service's demand
 AT_ONCE = 500  # plans that are worked out together
@@ -39,7 +38,7 @@ class Served:
 
 def in_order_of_priority(plan: Plan) -> list[int]:
     """The services by position, those that are served first first."""
-    priorities = [math.inf if service.priority is None else service.priority for service in plan.services]
+    priorities = plan.priorities
     return sorted(range(len(priorities)), key=lambda s: priorities[s])
 
 
@@ -106,7 +105,8 @@ def _within(answer: Answer, q: int, quota: _Quota | None, spend: Any, rented: An
     """By step whether it is within a limit of a quarter. rented: by type, quarter and step."""
     if quota is not None:
         return rented[quota.type, q] <= quota.most
-    reserve = contingency_usd(spend[q], answer.plan.prices.contingency_fraction)
+    committed, owned = (float(answer.money[name][q, 0]) for name in ("committed_usd", "owned_usd"))
+    reserve = reserve_usd(spend[q], committed, owned, answer.plan.prices.contingency_fraction)
     return spend[q] + reserve <= answer.plan.budget[answer.plan.quarters[q]]
 
 

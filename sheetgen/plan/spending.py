@@ -69,12 +69,15 @@ def spend_usd(bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Q
 
 
 @formula("Contingency, $", USD)
-def reserve_usd(spend_usd: Quantity, contingency_fraction: Quantity) -> Any:
-    """The contingency of a quarter, a line of its own, in US dollars.
+def reserve_usd(
+    spend_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, contingency_fraction: Quantity
+) -> Any:
+    """The contingency of a quarter, a line of its own, in US dollars: of what is not owned or committed already, whose
+    price is known.
 
     Source: contingency_usd.
     """
-    return contingency_usd(spend_usd, contingency_fraction)
+    return contingency_usd(spend_usd - committed_usd - owned_usd, contingency_fraction)
 
 
 @formula("Budget left, $", USD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -110,6 +111,11 @@ class Plan:
     def region(self) -> str:
         """The region of all machines; empty where none is named."""
         return region_of(self.services[0], self.supply.allowed)
+
+    @property
+    def priorities(self) -> list[float]:
+        """By service: the lowest number is served first, those without one last."""
+        return [math.inf if one.priority is None else one.priority for one in self.services]
 
     def redundancy(self, s: int) -> Redundancy:
         """What of a service may be lost."""

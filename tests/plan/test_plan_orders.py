@@ -305,3 +305,54 @@ def test_machines_of_a_decision_are_whole_ones() -> None:
     lines = [*found["decisions"]]
     lines += (one["or"] for one in lines if one["or"])  # and the other ways of those
     assert [one["n_instances"] for one in lines if one["what"] == "replace owned"] == [2]
+
+
+def test_contingency_is_of_what_is_not_owned_or_committed_already() -> None:
+    """Of three machines one is committed; a tenth of the price of the two others."""
+    one = {"id": "c", "type": NC40, "count": 1, "until": "2027-12-31", "usd_per_hour": 5}
+    pool = {"id": "idle", "gpu": "l40s", "count": 4, "cost_per_quarter": 1000}
+    prices = {"contingency_fraction": 0.1}
+    found = solved([SERVICE], 2, supply={"committed": [one], "owned": [pool]}, prices=prices)
+    assert of_all(found, "contingency_p90_usd") == pytest.approx([0.1 * 2 * ON_DEMAND] * 2)
+    spend = 5 * 730 * 3 + 1000 + 2 * ON_DEMAND
+    assert of_all(found, "p90_usd") == pytest.approx([spend] * 2)
+    whole = spend + 0.1 * 2 * ON_DEMAND
+    for more, verdict in ((1, "within"), (-1, "over at p50")):
+        budget = {f"2027-Q{q}": whole + more for q in (1, 2)}
+        again = solved([SERVICE], 2, supply={"committed": [one], "owned": [pool]}, prices=prices, budget=budget)
+        assert of_all(again, "verdict") == [verdict] * 2
+        assert {each["service"] for each in again["served"]} == ({"one"} if more < 0 else set())
+
+
+def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
+    """Both lack all their machines until orders are there; on the other type of machine the load of each takes five, of
+    which so many are committed and idle."""
+    other = "aws/g6e.xlarge"
+    demand = {"demand": {"in_flight": 150}, "model": "8b"}
+
+    def shares(count: int, first: str = "chat") -> dict[str, float]:
+        one = {"id": "c", "type": other, "count": count, "until": "2027-12-31", "usd_per_hour": 5}
+        supply = {**LATE, "committed": [one], "allowed": {"instances": [NC40, other]}}
+        services = [{"id": name, "priority": 1 if name == first else 2, **demand} for name in ("batch", "chat")]
+        found = solved(services, 1, supply=supply, policy={"redundancy": {"survive": "machine"}})
+        return {one["service"]: one["share"] for one in found["unserved"]}
+
+    for count in (1, 2, 3):
+        assert shares(count) == pytest.approx({"chat": 1 - count / 5, "batch": 1})
+    assert shares(2, "batch") == pytest.approx({"batch": 0.6, "chat": 1})
+
+
+def test_a_block_of_days_covers_a_late_order() -> None:
+    """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
+    found = {}
+    for name, allowed in (("all", {}), ("none", {"exclude": ["capacity-block"]})):
+        supply = {
+            "allowed": {"instances": ["aws/p5en.48xlarge"], **allowed},
+            "lead_time_days": {"on-demand": 60, "capacity-block": 5},
+        }
+        services = [{"id": "one", "demand": {"in_flight": 400}, "model": "70b"}]
+        found[name] = solved(services, 1, supply=supply)
+    (covered,), (late,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
+    assert covered["cover"]["purchase"] == "capacity-block" and covered["cover"]["there_on"] == "2026-12-01"
+    assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
+    assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1
