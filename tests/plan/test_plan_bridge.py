@@ -202,10 +202,7 @@ def test_every_field_of_a_plan_is_of_a_factor_or_of_none() -> None:
     """A field that is of no factor would be a part that nothing explains."""
     of_money = {*OF_USERS, *(name for names in OF_SERVICE.values() for name in names)}
     assert {*Service.model_fields} - of_money == {"id", "priority", "owner", "like"}
-    assert {*Policy.model_fields} - {name for names in OF_POLICY.values() for name in names} == {
-        "correlation",
-        "start_minutes",
-    }
+    assert {*Policy.model_fields} - {name for names in OF_POLICY.values() for name in names} == {"correlation"}
 
 
 def test_shapley_of_a_known_game() -> None:
