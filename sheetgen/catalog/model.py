@@ -532,7 +532,7 @@ class Model(Entry):
         if self.experts and self.experts.top_k > self.experts.n:
             yield (("experts", "top_k"), f"top_k {self.experts.top_k} is more than the {self.experts.n} experts")
         for i, checkpoint in enumerate(self.checkpoints):
-            if checkpoint.hf_id == self.hf_id and checkpoint.weight_dtype != self.weight_dtype:
+            if checkpoint.hf_id and checkpoint.hf_id == self.hf_id and checkpoint.weight_dtype != self.weight_dtype:
                 stored = f"{checkpoint.hf_id} is stored in {checkpoint.weight_dtype} (checkpoints)"
                 yield ("weight_dtype",), f"weight_dtype is {self.weight_dtype}, but {stored}"
             if (

@@ -231,6 +231,7 @@ function showCompared({ record, compared, texts }) {
       const button = element("button", "Remove", { type: "button", "aria-label": `Remove ${one.model}, ${one.weights}` });
       button.addEventListener("click", () => {
         form.elements.compare.value = comparedIn(texts.compare).filter((entry) => entry !== one.entry).join(",");
+        tellCompared("");
         changed();
       });
       last.append(button);
@@ -239,7 +240,6 @@ function showCompared({ record, compared, texts }) {
     return row;
   });
   $("compared").replaceChildren(...rows);
-  tellCompared("");
 }
 
 // Beside the answer one more model; beside the field why not.

@@ -34,7 +34,14 @@ KNOWN: dict[str, tuple[set[str], str]] = {
         ({"weight_dtype", "kv_cache_dtype"}, "the entry gives the target's 16-bit type"),
     ),
     **dict.fromkeys(
-        ("glm-5.3", "glm-5.3-flash"),
+        (
+            "glm-5.3",
+            "glm-5.3-flash",
+            "ministral-3-3b-2512",
+            "ministral-3-8b-2512",
+            "ministral-3-14b-2512",
+            "mistral-large-3-675b-2512",
+        ),
         ({"weight_dtype"}, "the copy of its config leaves out that the files are in FP8"),
     ),
 }
