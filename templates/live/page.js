@@ -479,7 +479,10 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   changed();
 });
-addEventListener("hashchange", readAddress);
+addEventListener("hashchange", () => {
+  tellCompared(""); // what was typed for another question
+  readAddress();
+});
 document.addEventListener("DOMContentLoaded", () => {
   setUp();
   readAddress();
