@@ -58,7 +58,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         many=is_text(q.people),
     ),
     "at_once": template(
-        "{n} at once[average? on average; sized for {places:grouped} {places:place|places}, for bursts]",
+        "{n} at once[average? on average; these machines hold {places:grouped} at once within the targets]",
         average=q.is_average == 1,
     ),
     "fast_enough": template("{sure} to be fast enough"),
@@ -71,7 +71,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "said_as": template("{share:percent}, said as {said}"),
     "paid_quality": template(
-        "{dtype}, compressed: compare its answers with the published; as published, in {published}, "
+        "{dtype} is compressed and may answer slightly worse: compare. As published, in {published}, "
         "[held?{month} a month on {rent}|nothing serves it within the targets].",
         held=is_text(q.month),
     ),

@@ -472,8 +472,8 @@ def test_one_machine_has_one_certainty_and_at_once_is_an_average_or_places(page:
     page.evaluate(OPENED)
     load, replicas, start = (page.evaluate(TEXT.format(name)) for name in ("load_words", "replicas", "start"))
     [seqs] = re.findall(r"--max-num-seqs (\d+)", start)
-    sized = re.findall(r"[\d.]+ at once on average; sized for (\d+) places", load)
-    assert sized == re.findall(r"[\d.]+ at once on average; sized for (\d+) places", replicas)
+    sized = re.findall(r"[\d.]+ at once on average; these machines hold (\d+) at once", load)
+    assert sized == re.findall(r"[\d.]+ at once on average; these machines hold (\d+) at once", replicas)
     assert sized == [str(int(replicas.split()[0]) * int(seqs))]
     assert f"--max-num-seqs {seqs}: " in page.evaluate(TEXT.format("why_seqs"))
     assert page.evaluate("document.querySelector('.meter b').style.left") == "70%"
