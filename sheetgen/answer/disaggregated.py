@@ -25,6 +25,8 @@ from sheetgen.question.market import Candidate
 from sheetgen.sizing import parallelism, rates
 from sheetgen.units import GBPS, Layout
 
+NO_PROMPT_SECONDS = 1e-9  # of a replica that reads no prompts, which limit nothing then
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -260,7 +262,7 @@ def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_repli
                 "n_instances": n_replicas / each,
                 "paced_requests": float(sized.places[i]),
                 "full_turn_seconds": float(sized.turn_seconds[i]),
-                "replica_prefill_seconds": 0.0,  # a place of the prompts' pool is one prompt's
+                "replica_prefill_seconds": NO_PROMPT_SECONDS,  # a place of the prompts' pool is one prompt's
             }
         )
     )

@@ -376,7 +376,7 @@ def served_requests_per_second(
     """
     serving = surviving_replicas(n_instances, replicas_per_instance, survive, zones)
     by_places = ratio(mean_of_places(serving * paced_requests, wait_z), full_turn_seconds)
-    by_prompts = ratio(serving * max_prefill_utilization, replica_prefill_seconds, by_places)
+    by_prompts = ratio(serving * max_prefill_utilization, replica_prefill_seconds)
     return smallest(by_places, by_prompts) / (1 + extra_headroom_fraction)
 
 
