@@ -85,10 +85,11 @@ def recommendation(
             return "\n".join(drawn(shown))
         for also in ALSO_SHOWN if more else ():
             fuller = shown._replace(**also)
-            if n_lines(drawn(fuller)) > MOST_LINES + (len(more) if also.keys() <= BEFORE_MORE else 0):
+            n_over = n_lines(drawn(fuller)) - MOST_LINES
+            if n_over > (len(more) if also.keys() <= BEFORE_MORE else 0):
                 continue
             shown = fuller
-            if n_lines(drawn(shown)) > MOST_LINES:
+            if n_over > 0:
                 more.clear()
         said = drawn(shown)
     if details or show_all:
