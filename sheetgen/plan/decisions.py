@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy
 
-from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
+from sheetgen.plan.orders import QUARTERS_OF_TERM, Cover, class_months, lead_days, shed, there_on
 from sheetgen.plan.placement import BOUGHT
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan

@@ -9,7 +9,8 @@ from typing import Any
 import numpy
 
 from sheetgen.plan.hours import base_orders
-from sheetgen.plan.orders import MONTHS_IN_A_QUARTER, QUARTERS_OF_TERM, there_on
+from sheetgen.plan.orders import QUARTERS_OF_TERM, there_on
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.spending import price_factor
 from sheetgen.plan.stated_plan import Base, Plan
 

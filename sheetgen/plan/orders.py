@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy
 
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.spending import arrives_day, missing_share, ordered_instances
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
-MONTHS_IN_A_QUARTER = 3
 QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1}  # other classes run on
 
 

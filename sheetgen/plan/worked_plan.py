@@ -13,7 +13,7 @@ import numpy
 from sheetgen.formula import ratio
 from sheetgen.plan import needs
 from sheetgen.plan.hardware_by_quarter import Hardware
-from sheetgen.plan.orders import MONTHS_IN_A_QUARTER
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
