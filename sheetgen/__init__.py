@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sheetgen.api import recommend, size, size_frame
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["__version__", "recommend", "size", "size_frame"]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 
+from sheetgen import __version__
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.prices.rows import list_of
@@ -227,10 +227,8 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
 
 
 def own_version() -> str:
-    try:
-        return version("sheetgen")
-    except PackageNotFoundError:
-        return "unknown"
+    """The version of sheetgen that writes this output."""
+    return __version__
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:
