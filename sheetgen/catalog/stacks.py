@@ -101,7 +101,7 @@ class Launcher(Entry):
     quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how. most_share: the largest
     gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and beyond, that the engine
     takes and counts nowhere. host_kv: the flags that give host memory to the KV cache, with
-    {gib} of a whole replica or {gb_of_gpu}.
+    {gib} of a whole replica or {gb_of_gpu}. images: its container image by vendor of GPUs, with {version}.
     """
 
     engine: Id
@@ -120,6 +120,8 @@ class Launcher(Entry):
     uncharged_source: Text | None = None
     host_kv: Text | None = None
     host_kv_source: Text | None = None
+    images: dict[str, Text] = Field(default_factory=dict)
+    images_source: Text | None = None
     remarks: Many[Remark] = ()
 
     @property
