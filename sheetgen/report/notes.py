@@ -6,7 +6,6 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator
 
-from sheetgen import __version__
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.prices.rows import list_of
@@ -17,6 +16,7 @@ from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
 from sheetgen.report.page import Cell, InstanceRow, Source, words
 from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS
+from sheetgen.version import VERSION
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
@@ -228,7 +228,7 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
 
 def own_version() -> str:
     """The version of sheetgen that writes this output."""
-    return __version__
+    return VERSION
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:
