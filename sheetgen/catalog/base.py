@@ -12,7 +12,7 @@ import datetime
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_args
@@ -30,7 +30,9 @@ MAX_DEPTH = 20
 Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
 Problem = tuple[Loc, str]  # the field, and one sentence; those of `Entry.problems` have no full stop
 
-YamlValue: TypeAlias = Any  # plain data: dict, list, str, int, float, bool, None
+RawValue: TypeAlias = Any  # a value of YAML or JSON: dict, list, str, int, float, bool or None
+RawMapping: TypeAlias = Mapping[str, RawValue]
+RawRecord: TypeAlias = dict[str, RawValue]
 _Event: TypeAlias = Any  # an event of PyYAML's parser: all have a mark, though its type stubs give none to some
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -48,7 +50,7 @@ class Document:
     """One file as plain data, and the line of every field."""
 
     where: str
-    data: YamlValue
+    data: RawValue
     lines: dict[Loc, int] = field(repr=False)
 
     def at(self, loc: Loc) -> str:
@@ -127,7 +129,7 @@ def read_text(text: str, where: str, repeated: list[Problem] | None = None) -> D
     return Document(where, data, builder.lines)
 
 
-def plain_value(text: str) -> YamlValue:
+def plain_value(text: str) -> RawValue:
     """The value of an unquoted scalar by YAML 1.2's core schema, less its octal, hex, inf and nan."""
     if text in _WORDS:
         return _WORDS[text]
@@ -167,7 +169,7 @@ class _Builder:
         self.repeated = repeated
         self.lines: dict[Loc, int] = {(): 1}
 
-    def document(self, loader: Any) -> YamlValue:
+    def document(self, loader: Any) -> RawValue:
         data = None
         n_documents = 0
         self.next: Callable[[], _Event] = loader.get_event
@@ -183,7 +185,7 @@ class _Builder:
     def refuse(self, event: _Event, problem: str) -> NoReturn:
         raise CatalogError(f"{self.where}:{_line(event)}: {problem}.")
 
-    def node(self, event: _Event, loc: Loc) -> YamlValue:
+    def node(self, event: _Event, loc: Loc) -> RawValue:
         kind = type(event)
         if kind is yaml.AliasEvent or event.anchor:
             self.refuse(event, "uses an anchor or alias (& or *). Write the value out")
@@ -195,16 +197,16 @@ class _Builder:
             return self.text(event) if event.style else plain_value(self.text(event))
         return self.sequence(loc) if kind is yaml.SequenceStartEvent else self.mapping(loc)
 
-    def sequence(self, loc: Loc) -> list[YamlValue]:
-        items: list[YamlValue] = []
+    def sequence(self, loc: Loc) -> list[RawValue]:
+        items: list[RawValue] = []
         while type(event := self.next()) is not yaml.SequenceEndEvent:
             item_loc = (*loc, len(items))
             self.lines[item_loc] = _line(event)
             items.append(self.node(event, item_loc))
         return items
 
-    def mapping(self, loc: Loc) -> dict[str, YamlValue]:
-        mapping: dict[str, YamlValue] = {}
+    def mapping(self, loc: Loc) -> RawRecord:
+        mapping: RawRecord = {}
         while type(event := self.next()) is not yaml.MappingEndEvent:
             if type(event) is not yaml.ScalarEvent or event.anchor or event.tag:
                 self.refuse(event, "has a key that is not plain text")
@@ -375,7 +377,7 @@ def by_line(document: Document, problems: Iterable[Problem]) -> Iterator[str]:
 
 
 def checked(
-    data: YamlValue, schema: type[E], place: Loc = (), repeats_values: bool = True
+    data: RawValue, schema: type[E], place: Loc = (), repeats_values: bool = True
 ) -> tuple[E | None, list[Problem]]:
     """`data`, found at `place` of a document, as `schema`, and its problems as whole sentences.
 
@@ -462,7 +464,7 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
     return f"{name} is {value!r}: {fault['msg'].lower()}."
 
 
-def _in_data(data: YamlValue, loc: tuple[str | int, ...]) -> Loc:
+def _in_data(data: RawValue, loc: tuple[str | int, ...]) -> Loc:
     """pydantic's location without the parts that the file lacks: names of union members, missing fields."""
     out: list[str | int] = []
     for part in loc:

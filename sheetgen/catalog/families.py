@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Entry, Problem, Some, checked
+from sheetgen.catalog.base import Entry, Problem, RawRecord, Some, checked
 
 Switch = bool | str  # fixed by the family, or the key of the config that decides
-Row = dict[str, Any]  # a raw row of a table; `like` names the row whose fields it takes over
+Row = RawRecord  # a raw row of a table; `like` names the row whose fields it takes over
 
 
 class Moe(Entry):
@@ -63,8 +63,8 @@ class Family(Entry):
     # matrix.
     mtp: Literal["", "each", "copying", "joined", "blocks"] = ""
     rename: dict[str, str] = Field(default_factory=dict)
-    defaults: dict[str, Any] = Field(default_factory=dict)
-    nested: dict[str, Any] = Field(default_factory=dict)  # defaults of its class, which a text_config leaves out
+    defaults: RawRecord = Field(default_factory=dict)
+    nested: RawRecord = Field(default_factory=dict)  # defaults of its class, which a text_config leaves out
 
 
 class Refused(Entry):

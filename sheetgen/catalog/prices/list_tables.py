@@ -12,11 +12,11 @@ import math
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from sheetgen.catalog.base import decoded
+from sheetgen.catalog.base import RawMapping, RawValue, decoded
 from sheetgen.catalog.prices.amounts import AmountError, currency_in
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
@@ -31,7 +31,7 @@ _STARTS = (  # the first bytes of files that people mistake for a price list
     (b"%PDF", "is a PDF. Copy its table into a sheet, and save that as .xlsx or CSV"),
     (b"<", "is a web page or XML, not CSV. Name the file itself"),
 )
-JsonValue: TypeAlias = Any
+
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATORS = (";", "\t", "|", ",")
 _NO_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
@@ -282,7 +282,7 @@ def _json(text: str, name: str) -> Table:
     return Table(name, tuple(enumerate((header, *lines))))
 
 
-def _lists_in(data: JsonValue, depth: int = 0) -> Iterator[list[Mapping[str, JsonValue]]]:
+def _lists_in(data: RawValue, depth: int = 0) -> Iterator[list[RawMapping]]:
     """Every list of objects, and the values of every object with only objects in it, down to five levels."""
     values = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []
     if values and all(isinstance(entry, dict) for entry in values) and (isinstance(data, list) or len(values) > 1):
@@ -292,7 +292,7 @@ def _lists_in(data: JsonValue, depth: int = 0) -> Iterator[list[Mapping[str, Jso
             yield from _lists_in(value, depth + 1)
 
 
-def _leaves(record: Mapping[str, JsonValue], path: str = "") -> Iterator[tuple[str, str]]:
+def _leaves(record: RawMapping, path: str = "") -> Iterator[tuple[str, str]]:
     """The scalar values of a record as text under their dotted names; a list counts as its first item."""
     for key, value in record.items():
         name = f"{path}{key}"

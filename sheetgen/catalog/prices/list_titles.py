@@ -85,9 +85,8 @@ def with_titles(columns: OwnColumns, titles: Sequence[Title]) -> tuple[OwnColumn
         prices = tuple(_under(title, column, columns) for column in columns.prices)
         quoted = shown(title.text, MOST_SHOWN)
         if not (title.hours or title.per_gpu or title.currency):
-            if not {"purchase", "spot"} & columns.by_role.keys() and {column.purchase for column in columns.prices} == {
-                ON_DEMAND
-            }:
+            classes = {column.purchase for column in columns.prices}
+            if not {"purchase", "spot"} & columns.roles.keys() and classes == {ON_DEMAND}:
                 mend = "Name the column by its class, such as spot price or 1 year price, or take it out"
                 raise CatalogError(f"{title.place}: says {quoted!r}, and no column does. {mend}.")
             continue
@@ -100,24 +99,22 @@ def with_titles(columns: OwnColumns, titles: Sequence[Title]) -> tuple[OwnColumn
 
 def _under(title: Title, column: PriceColumn, columns: OwnColumns) -> PriceColumn:
     """A column of prices completed by a text around the table. Raises CatalogError where they contradict each other."""
-    for kind, of_title, of_column in (
-        ("time", title.hours, column.hours),
-        ("currency", title.currency, column.currency),
-    ):
+    stated = (("time", title.hours, column.hours), ("currency", title.currency, column.currency))
+    for kind, of_title, of_column in stated:
         if of_title and of_column and of_title != of_column:
             quoted, mend = shown(title.text, MOST_SHOWN), "Name the column as it is meant, and take the other out"
             raise CatalogError(
-                f"{title.place}: says {quoted!r}, and column {shown(column.column)} another {kind}. {mend}."
+                f"{title.place}: says {quoted!r}, and column {shown(column.name)} another {kind}. {mend}."
             )
     return _filled(title, column, columns)
 
 
 def _filled(title: Title, column: PriceColumn, columns: OwnColumns) -> PriceColumn:
     """A column of prices; what neither its name nor other columns state is taken from the text around the table."""
-    is_of_machine = bool(_PER_MACHINE.search(plain(column.column))) or "unit" in columns.by_role
+    is_of_machine = bool(_PER_MACHINE.search(plain(column.name))) or "unit" in columns.roles
     return replace(
         column,
-        hours=column.hours or (0.0 if "unit" in columns.by_role else title.hours),
+        hours=column.hours or (0.0 if "unit" in columns.roles else title.hours),
         per_gpu=column.per_gpu or (title.per_gpu and not is_of_machine),
-        currency=column.currency or ("" if "currency" in columns.by_role else title.currency),
+        currency=column.currency or ("" if "currency" in columns.roles else title.currency),
     )

@@ -52,7 +52,7 @@ class PriceColumn:
     """A column of prices: purchase class, hours of a price (0: not stated), per GPU or per machine, currency (empty:
     not stated), and the scale of its numbers (0.01: cents)."""
 
-    column: str
+    name: str
     purchase: str
     hours: float
     per_gpu: bool
@@ -67,7 +67,7 @@ class OwnColumns:
     plain: by column the values of a plain machine; any other value is another product.
     """
 
-    by_role: Mapping[str, str]
+    roles: Mapping[str, str]
     prices: tuple[PriceColumn, ...]
     others: tuple[PriceColumn, ...]  # of a class for which another column is read
     plain: Mapping[str, tuple[str, ...]]
@@ -90,22 +90,20 @@ def own_columns(header: Sequence[str]) -> OwnColumns | None:
     for name in header:
         by_plain.setdefault(plain(name), name.lower())
     prices = [price for name in header if name and (price := _price(name))]
-    taken = {price.column for price in prices}
-    by_role: dict[str, str] = {}
+    taken = {price.name for price in prices}
+    roles: dict[str, str] = {}
     for role, names in NAMES.items():
         free = (by_plain[name] for name in names if name in by_plain and by_plain[name] not in taken)
         if (column := next(free, None)) is not None:
-            by_role[role] = column
+            roles[role] = column
             taken.add(column)
-    if (
-        "gpu_count" in by_role and "gpu" not in by_role and plain(by_role["gpu_count"]) == "gpus"
-    ):  # `8x H100` in one column
-        by_role["gpu"] = by_role["gpu_count"]
-    if not prices or not {"name", "gpu"} & by_role.keys():
+    if "gpu_count" in roles and "gpu" not in roles and plain(roles["gpu_count"]) == "gpus":  # `8x H100` in one column
+        roles["gpu"] = roles["gpu_count"]
+    if not prices or not {"name", "gpu"} & roles.keys():
         return None
     read = _one_of_each(prices)
     return OwnColumns(
-        by_role,
+        roles,
         tuple(read),
         tuple(price for price in prices if price not in read),
         {by_plain[name]: allowed for name, allowed in PLAIN.items() if name in by_plain},
@@ -158,17 +156,14 @@ def _one_of_each(prices: Sequence[PriceColumn]) -> list[PriceColumn]:
     """
 
     def rank(price: PriceColumn) -> tuple[bool, bool, bool, bool]:
-        is_other_currency, is_unit_price = (
-            price.currency not in ("", "USD"),
-            price.column in ("unitprice", "unit_price"),
-        )
-        return is_other_currency, price.hours != 1, price.per_gpu, is_unit_price
+        is_unit_price = price.name in ("unitprice", "unit_price")
+        return price.currency not in ("", "USD"), price.hours != 1, price.per_gpu, is_unit_price
 
     best: dict[str, PriceColumn] = {}
     for price in sorted(prices, key=rank):
         before = best.setdefault(price.purchase, price)
         if before is not price and rank(before) == rank(price):
-            both = f"{shown(before.column)} and {shown(price.column)}"
+            both = f"{shown(before.name)} and {shown(price.name)}"
             problem = f"columns {both} could both be the {price.purchase} price"
             raise CatalogError(f"{problem}. Take one out, or name its class, such as spot price")
     return [price for price in prices if best[price.purchase] is price]

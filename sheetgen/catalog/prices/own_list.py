@@ -75,7 +75,7 @@ def _with_prices(columns: OwnColumns, table: Lines) -> OwnColumns:
     """The columns, with each price column without any price replaced by another of its class that has some."""
 
     def is_priced(column: PriceColumn) -> bool:
-        return any(re.search("[1-9]", line[column.column]) for line in table.lines.values())
+        return any(re.search("[1-9]", line[column.name]) for line in table.lines.values())
 
     prices = list(columns.prices)
     for i, column in enumerate(prices):
@@ -92,7 +92,7 @@ def read_own(table: Lines, where: str, cited: str, columns: OwnColumns, stated: 
     Raises CatalogError where no line has a price, or where the provider, the currency or an exchange rate is missing.
     """
     columns = _with_prices(columns, table)
-    decimal = decimal_sign(line[column.column] for line in table.lines.values() for column in columns.prices)
+    decimal = decimal_sign(line[column.name] for line in table.lines.values() for column in columns.prices)
     reader = _Reader(where, cited, columns, stated, decimal, "" if columns.is_german or decimal == "," else USD)
     offers, left, faults = list[Offer](), list[tuple[Offer, str]](), list(table.faults)
     currencies = Counter[str]()
@@ -109,14 +109,14 @@ def read_own(table: Lines, where: str, cited: str, columns: OwnColumns, stated: 
     if problems := list(_problems(table.place, where, currencies, reader)):
         raise CatalogError(*problems)
     if not (currencies or left or faults):
-        named = " or ".join(shown(column.column) for column in columns.prices)
+        named = " or ".join(shown(column.name) for column in columns.prices)
         raise CatalogError(f"{where}: none of its {count(len(table.lines), 'line')} has a price in {named}.")
     return OwnList(tuple(offers), tuple(left), tuple(faults), tuple(_notes(columns, currencies, stated)))
 
 
 def _problems(place: str, where: str, currencies: Mapping[str, int], reader: _Reader) -> Iterator[str]:
     """Messages on information that neither the list nor the user gives: provider, currency, exchange rate."""
-    if "provider" not in reader.columns.by_role and not reader.stated.provider:
+    if "provider" not in reader.columns.roles and not reader.stated.provider:
         yield f"{place}: no column says whose prices these are. Add a column provider, or give --provider NAME."
     if "" in currencies:
         yield f"{place}: no column says the currency. Add a column currency, such as EUR or USD."
@@ -129,45 +129,39 @@ def _problems(place: str, where: str, currencies: Mapping[str, int], reader: _Re
 def _notes(columns: OwnColumns, currencies: Mapping[str, int], stated: Stated) -> Iterator[str]:
     """Sentences on the exchange rates used, and on assumptions about currency, period and choice of column."""
     yield from (f"1 {code} = {stated.usd_per[code]:g} USD, your rate." for code in currencies if code != USD)
-    if (
-        USD in currencies
-        and "currency" not in columns.by_role
-        and not any(column.currency for column in columns.prices)
-    ):
+    if USD in currencies and "currency" not in columns.roles and not any(column.currency for column in columns.prices):
         yield "Prices without a currency are taken as US dollars."
-    if "unit" not in columns.by_role and not all(column.hours for column in columns.prices):
+    if "unit" not in columns.roles and not all(column.hours for column in columns.prices):
         yield "Prices without a time are taken as for an hour."
     for other in columns.others:
-        read = next(shown(column.column) for column in columns.prices if column.purchase == other.purchase)
-        yield f"The {other.purchase} price is that of {read}, not of {shown(other.column)}."
+        read = next(shown(column.name) for column in columns.prices if column.purchase == other.purchase)
+        yield f"The {other.purchase} price is that of {read}, not of {shown(other.name)}."
 
 
 def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer, str, list[str], str]:
     """A line as an offer, the reason why its prices are not read (or ""), its faults, and the currency of its
     prices."""
-    by_role, wrong = reader.columns.by_role, list[str]()
+    roles, wrong = reader.columns.roles, list[str]()
 
     def text(role: str, allowed: re.Pattern[str], must_be: str) -> str:
-        cell = " ".join(line[by_role[role]].replace("×", "x").strip(" ,").split()) if role in by_role else ""
+        cell = " ".join(line[roles[role]].replace("×", "x").strip(" ,").split()) if role in roles else ""
         if cell and (len(cell) > MOST_LENGTH or not cell.isprintable() or not allowed.fullmatch(cell)):
-            wrong.append(_refused(by_role[role], cell, must_be))
+            wrong.append(_refused(roles[role], cell, must_be))
         return cell
 
     name = text("name", _NAME, "a name of letters, digits and . _ - ( ) / + ,")
     gpu, n_gpus = _counted(text("gpu", _NAME, "a GPU's name, such as H100 SXM"))
     provider = text("provider", _TEXT, "the name of a provider") or reader.stated.provider
-    if not provider and "provider" in by_role:
-        wrong.append(_refused(by_role["provider"], "", "the name of a provider"))
-    if by_role.get("gpu_count") != by_role.get("gpu"):
+    if not provider and "provider" in roles:
+        wrong.append(_refused(roles["provider"], "", "the name of a provider"))
+    if roles.get("gpu_count") != roles.get("gpu"):
         counted = _number(reader, line, "gpu_count", wrong)
         if counted and n_gpus and counted != n_gpus:
             wrong.append(
-                _refused(
-                    by_role["gpu_count"], line[by_role["gpu_count"]], f"{n_gpus:g}, as {shown(by_role['gpu'])} says"
-                )
+                _refused(roles["gpu_count"], line[roles["gpu_count"]], f"{n_gpus:g}, as {shown(roles['gpu'])} says")
             )
         n_gpus = counted or n_gpus
-    if "gpu" not in by_role and _counted(name.replace("_", " "))[1]:
+    if "gpu" not in roles and _counted(name.replace("_", " "))[1]:
         gpu, n_gpus = _counted(name.replace("_", " "))
     prices, is_for_gpu, currency = _prices(reader, line, wrong)
     by_gpu = n_gpus is None and bool(gpu) and name in ("", gpu)
@@ -175,7 +169,7 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
         prices = {purchase: round(usd * n_gpus, 6) for purchase, usd in prices.items()}
     wrong += _contradictions(reader, line, n_gpus)
     rate = reader.stated.usd_per.get(currency)
-    memory = re.search(r"[0-9]+(\.[0-9]+)?", line[by_role["gpu_memory"]]) if "gpu_memory" in by_role else None
+    memory = re.search(r"[0-9]+(\.[0-9]+)?", line[roles["gpu_memory"]]) if "gpu_memory" in roles else None
     offer = Offer(
         where=reader.where,
         line=number,
@@ -184,18 +178,18 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
         name=gpu if by_gpu else name or (f"{n_gpus:g}x {gpu}" if n_gpus else gpu),
         prices=prices,
         region=text("region", _TEXT, "a place, such as Frankfurt"),
-        as_of=_day(line, by_role.get("date"), wrong),
+        as_of=_day(line, roles.get("date"), wrong),
         per_gpu=by_gpu,
         is_for_gpu=is_for_gpu and n_gpus is None,
         gpu=gpu,
-        interconnect=line[by_role["interconnect"]] if "interconnect" in by_role else "",
+        interconnect=line[roles["interconnect"]] if "interconnect" in roles else "",
         gpu_count=n_gpus,
         gpu_memory_gb=float(memory[0]) if memory else None,
         vcpu=_number(reader, line, "vcpu"),
         ram_gib=_number(reader, line, "ram_gib"),
         kinds={purchase: "as the list states it" for purchase in prices if purchase.startswith("reserved")},
         is_own=True,
-        has_gpu_column="gpu" in by_role,
+        has_gpu_column="gpu" in roles,
     )
     return offer, "" if prices else _unread(reader, line), wrong, currency
 
@@ -215,7 +209,7 @@ def _counted(text: str) -> tuple[str, float | None]:
 
 def _number(reader: _Reader, line: Mapping[str, str], role: str, wrong: list[str] | None = None) -> float | None:
     """The number above 0 in the column of a role; None for any other cell, with a message in `wrong` if given."""
-    column = reader.columns.by_role.get(role)
+    column = reader.columns.roles.get(role)
     if column is None:
         return None
     try:
@@ -235,7 +229,7 @@ def _contradictions(reader: _Reader, line: Mapping[str, str], n_gpus: float | No
     for other in reader.columns.others:
         read = next(column for column in reader.columns.prices if column.purchase == other.purchase)
         try:
-            amounts = [(column, read_amount(line[column.column], reader.decimal)) for column in (read, other)]
+            amounts = [(column, read_amount(line[column.name], reader.decimal)) for column in (read, other)]
             priced = [(column, amount) for column, amount in amounts if amount and amount.value]
             currencies = {_currency(reader, line, column, amount) for column, amount in priced}
             usd = [
@@ -247,7 +241,7 @@ def _contradictions(reader: _Reader, line: Mapping[str, str], n_gpus: float | No
         if len(usd) == 2 and is_known and not (read.per_gpu != other.per_gpu and n_gpus is None):
             least, most = sorted(usd)
             if most > least * (1 + A_MONTHS_HOURS):
-                both = f"{shown(read.column)} and {shown(other.column)}"
+                both = f"{shown(read.name)} and {shown(other.name)}"
                 yield f"{both} differ: {usd[0]:g} and {usd[1]:g} an hour. Take one of the columns out."
 
 
@@ -264,22 +258,22 @@ def _prices(reader: _Reader, line: Mapping[str, str], wrong: list[str]) -> tuple
     """
     prices: dict[str, float] = {}
     currencies: set[str] = set()
-    unit = plain(line[reader.columns.by_role["unit"]]) if "unit" in reader.columns.by_role else ""
+    unit = plain(line[reader.columns.roles["unit"]]) if "unit" in reader.columns.roles else ""
     is_for_gpu = bool(PER_GPU.search(unit))
     for column in reader.columns.prices:
-        text = line[column.column]
+        text = line[column.name]
         try:
             amount = read_amount(text, reader.decimal)
             if amount is None or amount.value == 0:  # `on request`, `-`, or no such offer
                 continue
             currency, usd = _currency(reader, line, column, amount), _usd(reader, line, column, amount)
         except AmountError as error:
-            wrong.append(_refused(column.column, text, error))
+            wrong.append(_refused(column.name, text, error))
             continue
         purchase = _purchase(reader, line) if column.purchase == ON_DEMAND else column.purchase
         if not LEAST_USD <= usd <= MOST_USD:
             must_be = f"from {LEAST_USD:g} to {MOST_USD:,.0f} USD an hour"
-            wrong.append(_refused(column.column, text, must_be))
+            wrong.append(_refused(column.name, text, must_be))
         elif purchase:
             prices[purchase] = round(usd, 6)
         currencies.add(currency)
@@ -294,14 +288,14 @@ def _currency(reader: _Reader, line: Mapping[str, str], price_column: PriceColum
 
     A `$` beside another currency is that one's dollar. Raises AmountError where they differ or a code is unknown.
     """
-    column = reader.columns.by_role.get("currency")
+    column = reader.columns.roles.get("currency")
     of_line = currency_in(line[column]) if column else ""
     if column and line[column] and not of_line:
         raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is {shown(line[column])!r}")
     named = {amount.currency, price_column.currency, of_line} - {""}
     if column and not line[column].strip() and not named:
         raise AmountError(f"in a currency by its code, such as EUR: {shown(column)} is empty")
-    others = named - ({USD} if "$" in line[price_column.column] and amount.currency == USD else set())
+    others = named - ({USD} if "$" in line[price_column.name] and amount.currency == USD else set())
     if len(others) > 1:
         raise AmountError(f"in one currency, not {' and '.join(sorted(others))}")
     return next(iter(others or named), reader.currency)
@@ -312,10 +306,10 @@ def _hours(reader: _Reader, line: Mapping[str, str], price_column: PriceColumn) 
 
     Raises AmountError where they differ.
     """
-    unit = line[reader.columns.by_role["unit"]] if "unit" in reader.columns.by_role else ""
+    unit = line[reader.columns.roles["unit"]] if "unit" in reader.columns.roles else ""
     named = [
         PERIODS[word]
-        for word in re.findall(r"[^\W\d_]+", f"{line[price_column.column]} {unit}".lower())
+        for word in re.findall(r"[^\W\d_]+", f"{line[price_column.name]} {unit}".lower())
         if word in PERIODS
     ]
     periods = {hours * how_many(unit, hours) for hours in named} | ({price_column.hours} - {0})
@@ -327,33 +321,33 @@ def _hours(reader: _Reader, line: Mapping[str, str], price_column: PriceColumn) 
 def _purchase(reader: _Reader, line: Mapping[str, str]) -> str:
     """The purchase class in other columns of a line: on demand if none names one; empty for a commitment of another
     term."""
-    by_role = reader.columns.by_role
-    is_spot = "spot" in by_role and line[by_role["spot"]].strip().lower() in ("true", "yes", "ja", "y", "x", "1", SPOT)
+    roles = reader.columns.roles
+    is_spot = "spot" in roles and line[roles["spot"]].strip().lower() in ("true", "yes", "ja", "y", "x", "1", SPOT)
     if is_spot or re.search(r"\bspot\b", plain(" ".join(line[column] for column in reader.columns.of_windows))):
         return SPOT
-    stated = line[by_role["purchase"]].strip().lower() if "purchase" in by_role else ""
+    stated = line[roles["purchase"]].strip().lower() if "purchase" in roles else ""
     return stated if stated in PURCHASES else purchase_in(plain(stated)) or ""
 
 
 def _other_product(reader: _Reader, line: Mapping[str, str]) -> str:
     """The reason why a line is not the price of a plain machine's time; empty for none."""
-    by_role = reader.columns.by_role
+    roles = reader.columns.roles
     for column, allowed in reader.columns.plain.items():
         if line[column].strip().lower() not in allowed:
             return f"of another product ({shown(column)}: {shown(line[column], 30)})"
-    named = [*reader.columns.of_windows, *([by_role["purchase"]] if "purchase" in by_role else [])]
+    named = [*reader.columns.of_windows, *([roles["purchase"]] if "purchase" in roles else [])]
     words = plain(" ".join(line[column] for column in named))
     if other := re.search("windows|dev ?test|low priority", words):
         return f"of another product ({other[0]})"
-    unit = line[by_role["unit"]].lower() if "unit" in by_role else ""
+    unit = line[roles["unit"]].lower() if "unit" in roles else ""
     if unit and not PERIODS.keys() & set(re.findall(r"[^\W\d_]+", unit)):
-        return f"not priced by time ({shown(by_role['unit'])}: {shown(unit, 30)})"
+        return f"not priced by time ({shown(roles['unit'])}: {shown(unit, 30)})"
     return ""
 
 
 def _unread(reader: _Reader, line: Mapping[str, str]) -> str:
     """The reason why the prices of a line were not read; empty where it has none."""
-    has_price = any(re.search("[1-9]", line[column.column]) for column in reader.columns.prices)
+    has_price = any(re.search("[1-9]", line[column.name]) for column in reader.columns.prices)
     return "for a commitment: the form `commitments` takes its price by the hour, with its term" if has_price else ""
 
 

@@ -62,7 +62,7 @@ def read_prices(place: str, stated: Stated | None = None, file: ListFile | None 
     form, of_titles = with_titles(form, list(titles_of(_around(table, head))))
     own = read_own(lines, table.where, file.cited, form, stated)
     notes = (*of_titles, *own.notes, *_hidden(file))
-    read = PriceList(table.where, OWN, form.by_role.get("date"), own.offers, n_lines, 0, own.faults, own.left, notes)
+    read = PriceList(table.where, OWN, form.roles.get("date"), own.offers, n_lines, 0, own.faults, own.left, notes)
     return _priced_once(read, lines, None)
 
 
