@@ -31,8 +31,8 @@ Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
 Problem = tuple[Loc, str]  # the field, and one sentence; those of `Entry.problems` have no full stop
 
 RawValue: TypeAlias = Any  # a value of YAML or JSON: dict, list, str, int, float, bool or None
-RawMapping: TypeAlias = Mapping[str, RawValue]
-RawRecord: TypeAlias = dict[str, RawValue]
+RawMapping: TypeAlias = Mapping[str, Any]
+RawRecord: TypeAlias = dict[str, Any]
 _Event: TypeAlias = Any  # an event of PyYAML's parser: all have a mark, though its type stubs give none to some
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]+")
