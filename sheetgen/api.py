@@ -1,4 +1,4 @@
-"""What programs call: size one deployment, size a frame of them, recommend an instance."""
+"""The functions that programs call: size one deployment, size a frame of them, recommend an instance."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ OF_PACE = (
 def _measurements(
     measured: Sequence[Reading], given: Mapping[str, Any], points: Points, catalog: Catalog
 ) -> Measurements:
-    """What measured points set of rows, whose factors they put in."""
+    """The quantities that measured points set on rows, whose factors they put in."""
     if not measured:
         return NOTHING_MEASURED
     refuse_factors(given, measured)
@@ -206,7 +206,7 @@ def _measurements(
 
 
 def _put_names(grid: Grid, points: Points) -> None:
-    """What the names of rows stand for, and which runs the bands of their memory are from."""
+    """Put in the values that the names of rows stand for, and which runs the bands of their memory are from."""
     for name, of in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
@@ -395,7 +395,7 @@ REVERSE = ("budget_usd", "have")
 def reversed_question(
     options: Mapping[str, Any], catalog: Catalog, budget_usd: float | str | None, have: str | None
 ) -> Reverse:
-    """What so many US dollars a month, or one's own machines, serve at most, and what the next step costs.
+    """The load that so many US dollars a month, or one's own machines, serve at most, and the cost of the next step.
 
     Raises ScenarioError where both are given, or a load, which is what they ask for.
     """

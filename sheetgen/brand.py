@@ -69,9 +69,9 @@ class Colors(Entry):
                 yield name, _too_pale(name, color)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(color: str, other: str) -> float:
     """The contrast of two colours as WCAG defines it: 1 to 21."""
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    light, dark = sorted((_luminance(color), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -318,12 +318,12 @@ def read_brand(path: Path | str) -> Brand:
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
 
 
-def _line(most: int, what: str) -> AfterValidator:
+def _line(most: int, field: str) -> AfterValidator:
     def check(value: str) -> str:
         line = " ".join(value.split())
         length = len(line.encode("utf-16-le")) // 2 + 3 * line.count("&")  # as a print footer of Excel counts
         if length > most:
-            raise ValueError(f"takes {length} characters (an & counts as 4); {what} may take {most}. Shorten it")
+            raise ValueError(f"takes {length} characters (an & counts as 4); {field} may take {most}. Shorten it")
         return line
 
     return AfterValidator(check)
@@ -353,7 +353,7 @@ def _within(folder: Path, logo: str) -> Path:
 
 
 class BrandFile(Entry):
-    """What stands in the file."""
+    """The content of a brand file."""
 
     name: Annotated[Label, _line(MAX_NAME, "a name")]
     logo: Annotated[str, AfterValidator(_beside)] | None = None

@@ -43,7 +43,7 @@ from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number is from: a word, a sentence or place, what it follows from; that place's own source, and its
+    """The origin of a number: a word, a sentence or place, what it follows from; that place's own source, and its
     file."""
 
     kind: str
@@ -303,7 +303,8 @@ class Origins:
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _residual(self, name: str) -> Origin:
-        """What the cell of the engine leaves of a kind of model or a precision; 1 where nothing was measured."""
+        """The factor that the cell of the engine leaves of a kind of model or a precision; 1 where nothing was
+        measured."""
         speed, engine, gpu = self.names.speed, self.names.engine, self.names.gpu
         cell = speed.cell(engine.engine, gpu)
         figure, _, what = name.partition("_")
@@ -637,7 +638,7 @@ def find(name: str) -> str:
 
 
 def elsewhere(name: str) -> frozenset[str]:
-    """What a derivation does not go into: under speed, how the memory's quantities came about."""
+    """The quantities that a derivation does not go into: under speed, how the memory's quantities came about."""
     of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
     return frozenset((*(f.name for f in POINT), *READ_AGAIN)) if of_speed else frozenset()
 

@@ -1,4 +1,5 @@
-"""What was measured beside its prediction: by how much the predicted times and KV pool of a deployment are set right.
+"""Measurements beside their predictions: factors and bytes that correct the predicted times and KV pool of a
+deployment.
 
 One point of a deployment (model, precision, GPU, engine, parallel sizes) sets all its times by one factor each. Points
 at different loads set two constants of its time per token: what all of it is multiplied by, and what each request adds
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy
 
@@ -33,11 +34,12 @@ from sheetgen.measured.measured_point import (
     Reading,
     Unusable,
 )
-from sheetgen.program.grid import Columns, Grid
+from sheetgen.program.grid import Column, Columns, Grid
 from sheetgen.program.row_program import OF_MEMORY, ROW, evaluate_tables
 from sheetgen.question import parse
 from sheetgen.question.deployment import Points, complete
 from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.parse import Options, Raw
 from sheetgen.startup.log_inputs import contradictions
 from sheetgen.units import DTYPES, GIB, PUBLISHED
 
@@ -87,7 +89,7 @@ class Start:
 
 @dataclass(frozen=True)
 class MeasuredDeployment:
-    """What the runs and start-up logs of a deployment set; 0 of what they do not say.
+    """Corrections that the runs and start-up logs of a deployment set; 0 for a figure that they do not give.
 
     pool_more_bytes: by which its KV pool is larger than predicted, below 0 smaller. pool_error_bytes: by which it may
     be off then, where that is known.
@@ -104,12 +106,12 @@ class MeasuredDeployment:
 
     @property
     def columns(self) -> dict[str, float]:
-        """What was measured, by the names that formulas read."""
+        """Its corrections, by the names that formulas read."""
         return self.factors | self.pool
 
     @property
     def factors(self) -> dict[str, float]:
-        """What its runs set."""
+        """The factors that its runs set."""
         return {
             "measured_tpot_factor": self.tpot_factor,
             "measured_ttft_factor": self.ttft_factor,
@@ -118,7 +120,7 @@ class MeasuredDeployment:
 
     @property
     def pool(self) -> dict[str, float]:
-        """What its start-up logs set."""
+        """The bytes of the KV pool that its start-up logs set."""
         return {
             "measured_pool_more_bytes": max(0.0, self.pool_more_bytes),
             "measured_pool_less_bytes": max(0.0, -self.pool_more_bytes),
@@ -127,20 +129,20 @@ class MeasuredDeployment:
 
     @property
     def sources(self) -> list[str]:
-        """What was read of it."""
+        """The files that were read of it."""
         return [*(run.point.source for run in self.runs), *(start.pool.source for start in self.starts)]
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What measured points set, and those that set nothing, each with its reason."""
+    """Measured deployments, and the readings that set nothing, each with its reason."""
 
     deployments: tuple[MeasuredDeployment, ...] = ()
     unused: tuple[Unusable, ...] = ()
 
     def of(self, served: Served) -> MeasuredDeployment | None:
-        """What was measured of a deployment; None where nothing was."""
-        return next((one for one in self.deployments if one.served == served), None)
+        """The measurements of a deployment; None where there are none."""
+        return next((deployment for deployment in self.deployments if deployment.served == served), None)
 
 
 NOTHING_MEASURED = Measurements()
@@ -148,8 +150,8 @@ NOTHING_MEASURED = Measurements()
 
 def measurements_of(
     readings: Sequence[Reading],
-    asked: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    asked: Options,
+    settings: Options,
     catalog: Catalog,
 ) -> Measurements:
     """The points and start-up logs beside their predictions, by deployment.
@@ -161,7 +163,7 @@ def measurements_of(
     unused = [reading for reading in readings if isinstance(reading, Unusable)]
     problems: list[str] = []
 
-    def attempt(source: str, read: Callable[..., T], *arguments: Any) -> T | None:
+    def attempt(source: str, read: Callable[..., T], *arguments: object) -> T | None:
         try:
             return read(*arguments)
         except SheetgenError as error:
@@ -194,15 +196,15 @@ def measurements_of(
     return Measurements(tuple(deployments), tuple(unused))
 
 
-def refuse_factors(given: Mapping[str, Any], readings: Iterable[Reading]) -> None:
+def refuse_factors(given: Options, readings: Iterable[Reading]) -> None:
     """Refuse a factor of speed beside measured points, which set it."""
-    if not any(isinstance(one, MeasuredPoint) for one in readings):
+    if not any(isinstance(reading, MeasuredPoint) for reading in readings):
         return
     if twice := [name for name in ("speed_factor", "ttft_factor") if given.get(name) is not None]:
         raise ScenarioError(*(f"{name} is given, and measured sets it. Leave one of them out." for name in twice))
 
 
-def _served(measured: Measurement, asked: Mapping[str, Any], catalog: Catalog) -> Served:
+def _served(measured: Measurement, asked: Options, catalog: Catalog) -> Served:
     """The deployment that was measured, in the catalogs' names. Raises ScenarioError for what nobody says."""
     stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
     known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
@@ -224,19 +226,19 @@ def _served(measured: Measurement, asked: Mapping[str, Any], catalog: Catalog) -
 
 
 def _with_runs(
-    measured: MeasuredDeployment, points: Sequence[MeasuredPoint], settings: Mapping[str, Any], catalog: Catalog
+    measured: MeasuredDeployment, points: Sequence[MeasuredPoint], settings: Options, catalog: Catalog
 ) -> MeasuredDeployment:
     """A deployment with the factors that its points set."""
     n = len(points)
     deployment = {**settings, **measured.served._asdict()}
-    context = [one.input_tokens + one.output_tokens for one in points]
+    context = [point.input_tokens + point.output_tokens for point in points]
     given = {
         **{name: [value] * n for name, value in deployment.items() if value is not None},
         "context_tokens": context,
         "max_model_len": numpy.fmax(context, settings.get("max_model_len") or 0).tolist(),
-        "input_tokens": [one.input_tokens for one in points],
-        "output_tokens": [one.output_tokens for one in points],
-        "concurrent_requests": [math.ceil(one.concurrent_requests) for one in points],
+        "input_tokens": [point.input_tokens for point in points],
+        "output_tokens": [point.output_tokens for point in points],
+        "concurrent_requests": [math.ceil(point.concurrent_requests) for point in points],
     }
     rows = complete(given, n, catalog)
     if refused := [error for error in rows.errors if error]:
@@ -250,8 +252,8 @@ def _with_runs(
     )
     for run in runs:
         _check(run)
-    seconds = numpy.array([one.tpot_seconds for one in points])
-    if len({one.concurrent_requests for one in points}) > 1:
+    seconds = numpy.array([point.tpot_seconds for point in points])
+    if len({point.concurrent_requests for point in points}) > 1:
         without = _predicted(rows.grid, NO_REQUEST_FACTOR)["tpot_seconds"]
         tpot_factor, request_factor = both_factors(without, plain["tpot_seconds"] - without, seconds)
     else:
@@ -265,7 +267,7 @@ def _with_runs(
 
 
 def _with_starts(
-    measured: MeasuredDeployment, starts: Sequence[Start], settings: Mapping[str, Any], catalog: Catalog
+    measured: MeasuredDeployment, starts: Sequence[Start], settings: Options, catalog: Catalog
 ) -> MeasuredDeployment:
     """A deployment with the pool that its start-up logs set: of several the mean."""
     more = _rounded(sum(start.more_bytes for start in starts) / len(starts))
@@ -335,12 +337,12 @@ def _predicted(grid: Grid, request_factor: float) -> Columns:
     return columns
 
 
-def _mean_ratio(measured: Any, predicted: Any) -> float:
+def _mean_ratio(measured: Column, predicted: Column) -> float:
     """Measured over predicted, of several the geometric mean."""
     return float(numpy.exp(numpy.log(measured / predicted).mean()))
 
 
-def both_factors(without: Any, of_requests: Any, measured: Any) -> tuple[float, float]:
+def both_factors(without: Column, of_requests: Column, measured: Column) -> tuple[float, float]:
     """The factor of the whole time per token, and within it that of what requests add: the least relative squares,
     the second within its bounds."""
     parts = numpy.stack([without / measured, of_requests / measured], 1)
@@ -377,10 +379,10 @@ def _check(run: Run) -> None:
             )
 
 
-def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, Any]:
-    """A record with what was measured: the points that set times and the start-up logs that set memory, beside what was
-    predicted, and those that set nothing; as it is where nothing was given."""
-    if found == NOTHING_MEASURED:
+def with_measured(record: Mapping[str, Raw], measurements: Measurements) -> dict[str, Raw]:
+    """A record with its measurements: the points that set times and the start-up logs that set memory, beside their
+    predictions, and those that set nothing; unchanged where nothing was given."""
+    if measurements == NOTHING_MEASURED:
         return dict(record)
     used = [
         {
@@ -393,7 +395,7 @@ def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, A
             "predicted_ttft_seconds": run.predicted_ttft_seconds,
             **measured.factors,
         }
-        for measured in found.deployments
+        for measured in measurements.deployments
         for run in measured.runs
     ]
     memory = [
@@ -406,10 +408,10 @@ def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, A
             "kv_tokens": start.pool.kv_tokens,
             **measured.pool,
         }
-        for measured in found.deployments
+        for measured in measurements.deployments
         for start in measured.starts
     ]
-    unused = [vars(one) for one in found.unused]
+    unused = [vars(reading) for reading in measurements.unused]
     return {**record, "measured": {"used": used, "memory": memory, "unused": unused}}
 
 
@@ -421,55 +423,57 @@ def served_rows(points: Points) -> Iterator[tuple[int, Served]]:
         yield i, Served(names.model.id, names.gpu.id, names.engine.engine, names.weight_dtype, *of_row)
 
 
-def asked_of(points: Points) -> dict[str, Any]:
-    """What all rows have one value of, for measured points that do not say it."""
-    return asked_once([one for _, one in served_rows(points)])
+def asked_of(points: Points) -> dict[str, Raw]:
+    """Names and sizes of which all rows have one value, for measured points that do not say them."""
+    return asked_once([served for _, served in served_rows(points)])
 
 
-def asked_once(served: Sequence[Served]) -> dict[str, Any]:
-    """What all deployments have one value of, for measured points that do not say it."""
-    columns = {name: {getattr(one, name) for one in served} for name in Served._fields}
+def asked_once(served: Sequence[Served]) -> dict[str, Raw]:
+    """Names and sizes of which all deployments have one value, for measured points that do not say them."""
+    columns = {name: {getattr(deployment, name) for deployment in served} for name in Served._fields}
     return {name: next(iter(values)) for name, values in columns.items() if len(values) == 1}
 
 
-def put_measured(points: Points, found: Measurements) -> Measurements:
-    """Put in what was measured of the rows; gives what sets some row, with the rest among the unused."""
-    columns: dict[str, Any] = {}
+def put_measured(points: Points, measurements: Measurements) -> Measurements:
+    """Put the corrections of the rows into their grid; returns the measurements that set some row, with the rest among
+    the unused."""
+    columns: Columns = {}
     used: set[Served] = set()
     rows = dict(served_rows(points))
     for i, served in rows.items():
-        if measured := found.of(served):
+        if measured := measurements.of(served):
             used.add(served)
             has_draft = points.names[i].draft is not None
             for name, value in (measured.factors if has_draft else measured.columns).items():
                 columns.setdefault(name, numpy.zeros(len(rows)))[i] = value
     if columns:
         points.grid.put(ROW, columns)
-    return split_used(found, used, list(dict.fromkeys(rows.values())))
+    return split_used(measurements, used, list(dict.fromkeys(rows.values())))
 
 
-def split_used(found: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
+def split_used(measurements: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
     """The measurements with those that set nothing among the unused, each with what sets it apart."""
     apart = [
         Unusable(source, _apart(measured.served, asked))
-        for measured in found.deployments
+        for measured in measurements.deployments
         if measured.served not in used
         for source in measured.sources
     ]
     return replace(
-        found,
-        deployments=tuple(one for one in found.deployments if one.served in used),
-        unused=(*found.unused, *apart),
+        measurements,
+        deployments=tuple(deployment for deployment in measurements.deployments if deployment.served in used),
+        unused=(*measurements.unused, *apart),
     )
 
 
 def _apart(served: Served, asked: Sequence[Served]) -> str:
-    """What sets a measured deployment apart from those requested: the first of its names that none of them has."""
+    """The sentence on why a measured deployment is none of those requested: the first of its names that none of them
+    has."""
     near = list(asked)
     for name in Served._fields:
-        same = [one for one in near if getattr(one, name) == getattr(served, name)]
+        same = [deployment for deployment in near if getattr(deployment, name) == getattr(served, name)]
         if not same:
-            others = list(dict.fromkeys(str(getattr(one, name)) for one in near))
+            others = list(dict.fromkeys(str(getattr(deployment, name)) for deployment in near))
             word = SPELLED.get(name, name.replace("_", " ")).replace("weight dtype", "weights")
             more = f", not {others[0]}" if len(others) == 1 else ", which nothing requested has"
             mend = f"; --weight-dtype {served.weight_dtype} requests them" if name == "weight_dtype" else ""

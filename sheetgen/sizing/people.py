@@ -7,8 +7,6 @@ chance.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import (
     Quantity,
     formula,
@@ -36,7 +34,7 @@ def day_requests(
     requests_per_user_per_day: Quantity,
     input_tokens: Quantity,
     output_tokens: Quantity,
-) -> Any:
+) -> Quantity:
     """Requests of a day: those of all people, or the tokens stated over those of a request, or as stated; 0 where the
     load is not stated by the day.
 
@@ -49,7 +47,7 @@ def day_requests(
 @formula("Seconds of a request at its targets", SECONDS)
 def target_turn_seconds(
     ttft_limit_seconds: Quantity, output_tokens: Quantity, tpot_limit_seconds: Quantity, no_limit_seconds: Quantity
-) -> Any:
+) -> Quantity:
     """Seconds from a request to its last token where both times are just within their targets; none where a target
     that the request has is off.
 
@@ -60,7 +58,7 @@ def target_turn_seconds(
 
 
 @formula("Requests per second of so many at once", TWO_DECIMALS)
-def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_turn_seconds: Quantity) -> Any:
+def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_turn_seconds: Quantity) -> Quantity:
     """The rate whose requests, each as slow as its targets allow, are so many at once with places to spare for chance.
 
     Source: Little's law; INTERFACE: the mean a at once satisfies a + z x sqrt(a) = the requests at once.
@@ -70,7 +68,7 @@ def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_t
 
 
 @formula("Requests per second", TWO_DECIMALS)
-def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity) -> Any:
+def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity) -> Quantity:
     """The rate of a load: as stated, or that of its requests at once.
 
     Source: at_once_per_second.
@@ -88,7 +86,7 @@ def read_per_second(
     extra_headroom_fraction: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
-) -> Any:
+) -> Quantity:
     """The rate of a load, at most that whose prompts fill the share of the rented replicas' time that they may.
 
     Source: INTERFACE: where the hardware cannot read that many prompts, people are what it can; prefill_replicas.
@@ -100,7 +98,7 @@ def read_per_second(
 
 
 @formula("Requests per second on what is rented", TWO_DECIMALS)
-def rented_per_second(load_requests_per_second: Quantity, read_per_second: Quantity) -> Any:
+def rented_per_second(load_requests_per_second: Quantity, read_per_second: Quantity) -> Quantity:
     """The rate of a load as its hardware serves it; as stated, or by the targets, where nothing is rented.
 
     Source: read_per_second.
@@ -117,7 +115,7 @@ def users(
     burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
     decimal_base: Quantity,
-) -> Any:
+) -> Quantity:
     """People of a load: as stated, or those whose requests arrive at its rate at peak, rounded down to two figures: it
     is enough for at least so many.
 
@@ -134,7 +132,7 @@ def users(
 @formula("Seconds for which a history is kept", SECONDS)
 def history_kept_seconds(
     memory_holds: Quantity, concurrent_requests: Quantity, load_requests_per_second: Quantity
-) -> Any:
+) -> Quantity:
     """Seconds for which GPU memory keeps what a request left there: until those that arrive filled what others at work
     leave free.
 
@@ -144,7 +142,7 @@ def history_kept_seconds(
 
 
 @formula("Seconds until a person asks again", SECONDS)
-def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantity) -> Any:
+def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantity) -> Quantity:
     """Seconds from a person's request to the next on average, at peak.
 
     Source: Little's law. Check: 200 people at 0.5 a second ask every 400 s.
@@ -153,7 +151,7 @@ def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantit
 
 
 @formula("Requests per hour", TWO_DECIMALS)
-def requests_per_hour(load_requests_per_second: Quantity, seconds_in_an_hour: Quantity) -> Any:
+def requests_per_hour(load_requests_per_second: Quantity, seconds_in_an_hour: Quantity) -> Quantity:
     """Requests of an hour in which they arrive as in the busiest minutes.
 
     Source: definition.

@@ -8,10 +8,10 @@ z x sqrt(a), pools the places of all replicas and decides, in Python and in a wo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sheetgen.formula import (
     Quantity,
+    Value,
     formula,
     largest,
     natural_log,
@@ -45,7 +45,7 @@ def peak_requests_per_second(
     peak_hour_share: Quantity,
     burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
-) -> Any:
+) -> Quantity:
     """Requests that arrive in a second at peak: as stated, or the busiest hour's of a day, times the burst inside it.
 
     Source: definition. Check: 200,000 a day at 12 % in the busiest hour and a burst of 1.3 are 8.67.
@@ -55,7 +55,7 @@ def peak_requests_per_second(
 
 
 @formula("Allowance for chance, first estimate", TWO_DECIMALS)
-def first_z(max_wait_fraction: Quantity) -> Any:
+def first_z(max_wait_fraction: Quantity) -> Quantity:
     """Square roots of the load to leave free, an estimate that is never too low: the share that may wait is the density
     of a normal distribution there, over its density in the middle.
 
@@ -65,7 +65,7 @@ def first_z(max_wait_fraction: Quantity) -> Any:
 
 
 @formula("Allowance for chance", TWO_DECIMALS)
-def next_z(z: Quantity, max_wait_fraction: Quantity) -> Any:
+def next_z(z: Quantity, max_wait_fraction: Quantity) -> Quantity:
     """A better estimate of the square roots of the load to leave free: at z, the share of requests that wait is 1 / (1
     + z x P(z) / p(z)), P and p the normal distribution and its density.
 
@@ -94,16 +94,16 @@ _OF_BATCH = (
 
 def _times(
     batch_requests: Quantity,
-    tpot_seconds: Callable[..., Any],
-    service_ttft_seconds: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
-) -> tuple[Any, Any]:
+    tpot_seconds: Callable[..., Quantity],
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
+) -> tuple[Quantity, Quantity]:
     """Seconds to the first token and for each further one among batches of so many; fractions of one count."""
     batch = {"batch_requests": batch_requests, "untouched_fraction": untouched_fraction(batch_requests=batch_requests)}
     return service_ttft_seconds(**batch), tpot_seconds(**batch)
 
 
-def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
+def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Quantity:
     """Requests that take their steps together of so many on a replica: an even share of its ranks and stages, at least
     one."""
     return largest(1, ratio(requests, data_parallel_size * pipeline_parallel_size))
@@ -112,7 +112,7 @@ def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_paralle
 @formula("Requests of one batch of a full replica", TWO_DECIMALS)
 def full_batch_requests(
     paced_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity
-) -> Any:
+) -> Quantity:
     """Requests that take their steps together with every place of the replica taken; at least one.
 
     Source: batch_requests, whose ranks and stages have an even share each.
@@ -121,7 +121,7 @@ def full_batch_requests(
 
 
 @formula("Replicas that take the load", WHOLE)
-def loaded_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
+def loaded_replicas(load_requests: Quantity, paced_requests: Quantity) -> Quantity:
     """Replicas that the places of a load fill, without those to spare.
 
     Source: n_replicas.
@@ -136,7 +136,7 @@ def mean_batch_requests(
     data_parallel_size: Quantity,
     pipeline_parallel_size: Quantity,
     full_batch_requests: Quantity,
-) -> Any:
+) -> Quantity:
     """Requests that take their steps together as one of them finds it, where so many run at once on the replica on
     average: itself and the others. Where requests arrive by chance at a lone replica, the others are as many as run on
     average; where each goes to the replica with the fewest, what chance adds is smaller, as the root of the replicas.
@@ -152,14 +152,14 @@ def mean_batch_requests(
 
 @formula("Time of a request on a full replica", SECONDS, within=_OF_BATCH)
 def full_turn_seconds(
-    tpot_seconds: Callable[..., Any],
-    service_ttft_seconds: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
+    tpot_seconds: Callable[..., Quantity],
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
     full_batch_requests: Quantity,
     output_tokens: Quantity,
     tpot_level_factor: Quantity,
     ttft_level_factor: Quantity,
-) -> Any:
+) -> Quantity:
     """Seconds from a request's turn to its last token, with every place of its replica taken, with the chance in force.
 
     Source: service_ttft_seconds, tpot_seconds, level_factor.
@@ -171,7 +171,7 @@ def full_turn_seconds(
 @formula("Offered load", TWO_DECIMALS)
 def offered_requests(
     requests_per_second: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity
-) -> Any:
+) -> Quantity:
     """Places that are taken on average where all replicas are as slow as full ones, in erlangs; the extra headroom
     too.
 
@@ -181,7 +181,7 @@ def offered_requests(
 
 
 @formula("Places with allowance for chance")
-def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
+def places(offered_requests: Quantity, wait_z: Quantity) -> Quantity:
     """Places that a rate takes, with allowance for chance over all replicas together.
 
     Source: INTERFACE (n + z x sqrt(n)); the square-root form of Erlang-C.
@@ -197,7 +197,7 @@ def replica_prefill_seconds(
     speed_factor: Quantity,
     tpot_residual: Quantity,
     tpot_level_factor: Quantity,
-) -> Any:
+) -> Quantity:
     """Seconds that one prompt keeps a replica busy, with the chance in force: its ranks and stages work side by side.
 
     Source: prefill_seconds, as it stands in tpot_seconds; tokens that a cache holds are not computed.
@@ -212,7 +212,7 @@ def prefill_replicas(
     extra_headroom_fraction: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
-) -> Any:
+) -> Quantity:
     """Replicas whose prompts fill the share of their time that prompts may fill, fractions too.
 
     Source: rate x work of a prompt / share. Check: 866.7 prompts/s of 10 ms each at 0.8 are 10.8 replicas.
@@ -221,7 +221,7 @@ def prefill_replicas(
 
 
 @formula("Places with allowance for chance and for prompts")
-def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Quantity) -> Any:
+def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Quantity) -> Quantity:
     """Places that a rate takes: with allowance for chance, or those of as many replicas as its prompts need.
 
     Source: INTERFACE (max_prefill_utilization).
@@ -230,7 +230,7 @@ def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Qu
 
 
 @formula("Load")
-def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, rate_places: Quantity) -> Any:
+def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, rate_places: Quantity) -> Quantity:
     """Places that a load takes: of a rate with allowance for chance and for prompts, of any other as many as it has
     requests at once.
 
@@ -247,9 +247,10 @@ def sized_with_rates(
     places: Quantity,
     prefill_replicas: Quantity,
     paced_requests: Quantity,
-) -> Any:
-    """What set the number of replicas: of a rate the prompts (prefill), where they need more than places do; else the
-    allowance for chance (rate), where the mean load would take fewer; else what limits the places of a replica.
+) -> Value:
+    """The limit that set the number of replicas: of a rate the prompts (prefill), where they need more than places do;
+    else the allowance for chance (rate), where the mean load would take fewer; else the limit on the places of a
+    replica.
 
     Source: rate_places, sized_by.
     """
@@ -265,7 +266,7 @@ def sized_with_rates(
 @formula("Requests per second of one replica", TWO_DECIMALS)
 def replica_requests_per_second(
     requests_per_second: Quantity, extra_headroom_fraction: Quantity, loaded_replicas: Quantity
-) -> Any:
+) -> Quantity:
     """Requests that each of the replicas that serve takes in a second; with the extra headroom, and after the loss that
     is to be survived, if any.
 
@@ -276,13 +277,13 @@ def replica_requests_per_second(
 
 @formula("At once on a replica, a step nearer", TWO_DECIMALS, within=_OF_BATCH)
 def next_in_flight(
-    tpot_seconds: Callable[..., Any],
-    service_ttft_seconds: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
+    tpot_seconds: Callable[..., Quantity],
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
     mean_batch_requests: Quantity,
     replica_requests_per_second: Quantity,
     output_tokens: Quantity,
-) -> Any:
+) -> Quantity:
     """Requests at once on a replica at the speed that it has with batches of so many: from above, nearer to where both
     are the same.
 
@@ -295,8 +296,9 @@ def next_in_flight(
 @formula("At once on a replica", TWO_DECIMALS)
 def secant_in_flight(
     in_flight: Quantity, next_in_flight: Quantity, later_in_flight: Quantity, next_later_in_flight: Quantity
-) -> Any:
-    """Where two numbers at once, the later one nearer, and what follows from each would meet on a straight line.
+) -> Quantity:
+    """Requests at once at which the straight line through two guesses, the later one nearer, meets the requests that
+    follow from each guess.
 
     Times grow with the requests at once along a line, or less and less where experts are shared: never too low.
 
@@ -308,7 +310,7 @@ def secant_in_flight(
 
 
 @formula("Requests of the fullest replica")
-def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, requests_per_replica: Quantity) -> Any:
+def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, requests_per_replica: Quantity) -> Quantity:
     """Requests that run on the fullest replica: of a rate those on average at once, of any other load whole ones.
 
     Source: next_in_flight, requests_per_replica.
@@ -317,7 +319,9 @@ def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, reque
 
 
 @formula("Requests of one batch, of a rate on average", TWO_DECIMALS)
-def batch_with_rates(requests_per_second: Quantity, mean_batch_requests: Quantity, batch_requests: Quantity) -> Any:
+def batch_with_rates(
+    requests_per_second: Quantity, mean_batch_requests: Quantity, batch_requests: Quantity
+) -> Quantity:
     """Requests that take their steps together: of a rate on average.
 
     Source: mean_batch_requests, batch_requests.
@@ -331,7 +335,7 @@ def served_load_with_rates(
     in_flight_at_peak: Quantity,
     extra_headroom_fraction: Quantity,
     load_requests: Quantity,
-) -> Any:
+) -> Quantity:
     """Requests at once of all replicas, with the extra headroom: of a rate on average at peak.
 
     Source: in_flight_at_peak, load_requests.
@@ -342,7 +346,7 @@ def served_load_with_rates(
 @formula("At once at peak", TWO_DECIMALS)
 def in_flight_at_peak(
     requests_per_second: Quantity, ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
-) -> Any:
+) -> Quantity:
     """Requests at once on average while so many arrive in a second.
 
     Source: Little's law: rate x (TTFT + (output tokens - 1) x TPOT).
@@ -350,7 +354,7 @@ def in_flight_at_peak(
     return requests_per_second * turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
 
 
-def mean_of_places(places: Quantity, wait_z: Quantity) -> Any:
+def mean_of_places(places: Quantity, wait_z: Quantity) -> Quantity:
     """Requests at once on average that fill so many places with allowance for chance: `places`, solved for the load."""
     root = (power(wait_z * wait_z + 2 * 2 * places, 1 / 2) - wait_z) / 2
     return root * root
@@ -368,7 +372,7 @@ def served_requests_per_second(
     wait_z: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
-) -> Any:
+) -> Quantity:
     """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
     is to be survived, with the same allowance for chance and for prompts and the extra headroom left.
 
@@ -390,9 +394,9 @@ def ranked_requests(
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
     gpu_count: Quantity,
-) -> Any:
-    """What one instance serves within the targets: requests at once; of a rate, with whose allowance for chance all
-    replicas go together, its share of the requests per second.
+) -> Quantity:
+    """Load that one instance serves within the targets: requests at once; of a rate, with whose allowance for chance
+    all replicas go together, its share of the requests per second.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """

@@ -1,8 +1,6 @@
-"""Whether a deployment fits, by how much it falls short, and what would do."""
+"""The verdict on a deployment: fits or not, by how much it falls short, and the fewest GPUs that would do."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from sheetgen.formula import (
     Quantity,
@@ -23,7 +21,7 @@ from sheetgen.units import PERCENT, PLAIN
 @formula("GPUs of the replica", PLAIN)
 def gpus_per_replica(
     tensor_parallel_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity
-) -> Any:
+) -> Quantity:
     """GPUs of one replica, at the sizes that were stated.
 
     Source: INTERFACE (TP x PP x DP).
@@ -34,7 +32,7 @@ def gpus_per_replica(
 @formula("Fits", PLAIN)
 def fits(
     runs_here: Quantity, max_concurrency: Quantity, concurrent_requests: Quantity, sequences_per_replica: Quantity
-) -> Any:
+) -> Quantity:
     """True where the GPU runs the precisions, the engine would start (one request of max_model_len fits in the pool)
     and the replica holds all requests, in memory and under max_num_seqs.
 
@@ -50,7 +48,7 @@ def chance(
     set_pool_error_bytes_low: Quantity,
     set_pool_error_bytes_high: Quantity,
     band_end_z: Quantity,
-) -> Any:
+) -> Quantity:
     """The chance that the pool of the fullest GPU holds the replica's requests, by the errors of predicted pools; none
     where no band is known.
 
@@ -69,7 +67,7 @@ def short_bytes(
     kv_block_bytes: Quantity,
     stage_fraction: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
-) -> Any:
+) -> Quantity:
     """Bytes that all GPUs of the replica lack for its requests, or for one of max_model_len, without which the engine
     does not start.
 
@@ -81,7 +79,7 @@ def short_bytes(
 
 
 @formula("Short by")
-def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
+def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Quantity:
     """The same where the deployment does not fit; none where it does.
 
     Source: short_bytes.
@@ -92,7 +90,7 @@ def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
 @formula("Fewest GPUs", PLAIN)
 def fewest_gpus(
     runs_here: Quantity, shortage_bytes_per_gpu: Quantity, min_gpus: Quantity, gpus_per_replica: Quantity
-) -> Any:
+) -> Quantity:
     """Fewest GPUs of this kind that hold weights and cache: those stated, where they do and no smaller number was
     tried; none where the GPU does not run the precisions, or no number of them would do.
 
@@ -103,7 +101,7 @@ def fewest_gpus(
 
 
 @formula("Held in memory")
-def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) -> Any:
+def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) -> Quantity:
     """Sequences that all ranks hold in memory, whatever max_num_seqs admits.
 
     Source: sequences_in_pool.
@@ -112,7 +110,7 @@ def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) ->
 
 
 @formula("Pool set outright")
-def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
+def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
     """The KV pool of one GPU that was set outright, and not as a limit, in bytes; else 0.
 
     Source: vLLM --kv-cache-memory-bytes.
@@ -121,7 +119,7 @@ def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quan
 
 
 @formula("May be used")
-def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_budget_bytes: Quantity) -> Any:
+def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_budget_bytes: Quantity) -> Quantity:
     """Bytes of one GPU that the engine may use; of engines whose pool is a share of what is free, all that they see.
 
     Source: memory_budget_bytes.
@@ -130,7 +128,7 @@ def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_b
 
 
 @formula("Left for a pool")
-def left_bytes(kv_budget_bytes_per_gpu: Quantity, outright_pool_bytes: Quantity) -> Any:
+def left_bytes(kv_budget_bytes_per_gpu: Quantity, outright_pool_bytes: Quantity) -> Quantity:
     """Bytes that weights and overhead leave of one GPU.
 
     Source: kv_budget_bytes_per_gpu, before what was set outright.
