@@ -41,8 +41,9 @@ class CandidateRecord:
 
 @dataclass(frozen=True)
 class PublishedRecord:
-    """What is rented where the weights are as published, and $ a month; nothing where nothing serves them. is_held:
-    whether some memory holds the load, so that it is the targets which nothing meets. chance: how sure that is."""
+    """Machines that are rented where the weights are as published, and $ a month; None where nothing serves them.
+    is_held: True where some memory holds the load, so that it is the targets which nothing meets. chance: how sure that
+    is."""
 
     weight_dtype: str
     instance: str | None
@@ -54,8 +55,8 @@ class PublishedRecord:
 
 @dataclass(frozen=True)
 class OtherWeights:
-    """What is rented in the recommended precision of weights, where another one was named and this one is cheaper, or
-    surer: at the confidence asked for where the one named is an even chance."""
+    """Machines that are rented in the recommended precision of weights, where another one was named and this one is
+    cheaper, or surer: at the confidence asked for where the one named is an even chance."""
 
     weight_dtype: str
     instance: str
@@ -66,7 +67,8 @@ class OtherWeights:
 
 @dataclass(frozen=True)
 class StartupLog:
-    """What the engine prints of its pool when a replica starts, for requests of the longest length that it takes."""
+    """Figures that the engine prints of its pool when a replica starts, for requests of the longest length that it
+    takes."""
 
     kv_pool_bytes_per_gpu: int
     kv_tokens: int
@@ -78,15 +80,16 @@ RATE = "rate"
 
 
 def limit_of(chance_of: Mapping[str, float], chance: float) -> str:
-    """What an answer is least sure of: memory or a time; or, where each alone is surer than the answer, the rate that
-    replicas keep up with."""
+    """The least certain part of an answer: memory or a time; or, where each alone is surer than the answer, the rate
+    that replicas keep up with."""
     least = min(chance_of, key=lambda name: chance_of[name])
     return least if chance_of[least] <= chance + OF_SEARCH else RATE
 
 
 @dataclass(frozen=True)
 class RentalRecord:
-    """What is rented, and $ a month. chance: how sure it is, where a way to pay less says so."""
+    """Machines that are rented, and $ a month. chance: how sure they are to serve the load, where a way to pay less
+    says so."""
 
     instance: str
     n_instances: int
@@ -110,7 +113,7 @@ class AtConfidence:
 
 @dataclass(frozen=True)
 class AllAtOnceRecord:
-    """What is rented where all people of a load wait for an answer at the same moment."""
+    """Machines that are rented where all people of a load wait for an answer at the same moment."""
 
     concurrent_requests: int
     instance: str
@@ -120,7 +123,7 @@ class AllAtOnceRecord:
 
 @dataclass(frozen=True)
 class AskingRecord:
-    """What is rented where each person asks so often a day."""
+    """Machines that are rented where each person asks so often a day."""
 
     requests_per_user_per_day: float
     instance: str
@@ -130,7 +133,7 @@ class AskingRecord:
 
 @dataclass(frozen=True)
 class ReadAnewRecord:
-    """What is rented where each prompt is read whole, and what that gives."""
+    """Machines that are rented where each prompt is read whole, and what they serve."""
 
     instance: str
     n_instances: int
@@ -214,7 +217,7 @@ class ChosenRecord:
 
     @property
     def limit(self) -> str:
-        """What makes the answer no surer."""
+        """The part of the answer that makes it no surer."""
         return limit_of(self.chance_of, self.chance)
 
 
@@ -233,9 +236,9 @@ class DeciderRecord:
 
 @dataclass(frozen=True)
 class MeasureRecord:
-    """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
-    the month's money that it decides. The commands are filled in by launch, on request. decider: where the month hangs
-    on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there is one.
+    """Cost and worth of a measurement of the answer: the machines of one replica for a day, the commands, and the
+    month's money that it decides. The commands are filled in by launch, on request. decider: where the month hangs on
+    cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there is one.
     """
 
     instance: str
@@ -251,8 +254,9 @@ class MeasureRecord:
 
 @dataclass(frozen=True)
 class NotAskedRecord:
-    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
-    part by default, another provider or a gpu that was not requested; chance: how sure it is; gpu_name: in short."""
+    """Machines that nobody asked for and that are clearly cheaper, or hold a load that nothing else does; kind: a
+    vendor, a cloud that takes part by default, another provider or a gpu that was not requested; chance: how sure it
+    is; gpu_name: in short."""
 
     instance: str
     vendor: str
@@ -389,8 +393,8 @@ class RunnerUp:
 
 @dataclass(frozen=True)
 class PassedOver:
-    """What costs no more than the answer and is not chosen: by the first rule of near ties that it loses by, with what
-    it has of that and what the answer has. lost_by: gpus, machines, precision, ranks, served, tp, dp, or the order of
+    """An instance that costs no more than the answer and is not chosen: by the first rule of near ties that it loses
+    by, with its own figure and the answer's. lost_by: gpus, machines, precision, ranks, served, tp, dp, or the order of
     the list; has, answer_has: None where that is no number."""
 
     instance: str
@@ -413,7 +417,8 @@ class Reason(NamedTuple):
 
     @property
     def distance(self) -> tuple[int, float]:
-        """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
+        """A key that sorts the nearest to the answer first: by its price; else by the time it takes, or the memory it
+        lacks."""
         return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
 
 
@@ -452,7 +457,7 @@ class LeverRecord:
 
     @property
     def now_fits(self) -> bool:
-        """Whether something holds the load only with the change."""
+        """True where something holds the load only with the change."""
         return self.saved_usd is None
 
 
@@ -493,7 +498,7 @@ class MoveRecord:
 
 @dataclass(frozen=True)
 class LongerContext:
-    """What the load costs at a longer context, where it is less: at the targets in force there, which are looser."""
+    """Cost of the load at a longer context, where it is less: at the targets in force there, which are looser."""
 
     context_tokens: int
     instance: str
@@ -593,7 +598,7 @@ class CellRecord:
 
     @property
     def is_rate(self) -> bool:
-        """Whether the load was stated as people or a rate, of which the requests at once follow."""
+        """True where the load was stated as people or a rate, of which the requests at once follow."""
         return self.tier is None
 
     @property
@@ -646,7 +651,7 @@ class ModelRecord:
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """Where a figure comes from."""
+    """The source of a figure."""
 
     kind: str
     id: str
@@ -687,7 +692,7 @@ def keys_of(part: type) -> tuple[str, ...]:
     return tuple(name for name, _ in printed(part))
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:
     """A part of the record as plain values: lists for tuples, None for NaN."""
     if is_dataclass(value) and not isinstance(value, type):
         keys: Json = {}

@@ -1,4 +1,4 @@
-"""Whether the purchase class that was requested is an answer, or the load is answered on demand."""
+"""The purchase class that was requested: the answer in it, or a load answered on demand instead."""
 
 from __future__ import annotations
 

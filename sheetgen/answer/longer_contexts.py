@@ -1,4 +1,4 @@
-"""Where the default targets, which grow with the context, make a longer context cheaper than the one asked for."""
+"""Longer contexts that cost less than the one asked for, as the default targets grow with the context."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cheaper_longer(solved: Solution, rows: Iterable[int]) -> dict[int, LongerCon
 
 
 def _grows(solved: Solution, row: int) -> bool:
-    """Whether a load is served within targets of which one follows from the context."""
+    """True where a load is served within targets of which one follows from the context."""
     question, workload = solved.question, solved.workload_of(row)
     is_default = any(workload.id not in question.stated[option] for option in TARGETS)
     is_served = solved.choices[row].offer is not None and not is_fallback(solved, row)
@@ -64,7 +64,7 @@ def _at_context(load: Load, place: int, shape: Workload) -> Load:
 
 
 def _costs_less(pair: tuple[Pick, Pick], choice: Choice) -> bool:
-    """Whether both the choice and the very cheapest cost less: a near tie may tip the choice alone."""
+    """True where both the choice and the very cheapest cost less: a near tie may tip the choice alone."""
     best, least = pair
     assert choice.cheapest is not None
     months = (best.usd, choice.monthly_usd), (least.usd, choice.cheapest.usd)

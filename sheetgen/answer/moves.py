@@ -1,5 +1,5 @@
-"""What moves the month of a headline: half and twice its people, half and twice its context, speed, and list prices;
-people and context together, and all of them together."""
+"""Moves of a headline's month: half and twice its people, half and twice its context, speed, and list prices; people
+and context together, and all of them together."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _every_way(
 
 
 def _on_demand(cell: CellRecord) -> ChosenRecord | RentalRecord | None:
-    """What is rented on demand: the answer, or its like in that class."""
+    """The rental on demand: the answer, or its like in that class."""
     return cell.answer if cell.answer.purchase == ON_DEMAND else cell.by_purchase.get(ON_DEMAND)
 
 
@@ -108,7 +108,7 @@ def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str
 
 
 def committed_usd(purchase: str, monthly_usd: float) -> float:
-    """What a commitment of that class binds, to its end; 0 of a class that binds nothing."""
+    """Money that a commitment of that class binds to its end, in US dollars; 0 of a class that binds nothing."""
     return MONTHS.get(purchase, 0) * monthly_usd
 
 
@@ -116,7 +116,7 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     """The cheapest that nobody asked for: first at the providers of the answer and the clouds that take part by
     default, as these are bought from as the answer is, and beside it what is cheaper still."""
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
-    near = [one for one in not_asked if one.kind in NEAR]
+    near = [rental for rental in not_asked if rental.kind in NEAR]
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
     further = None if other is cheapest else cheapest
     return PayLess(

@@ -1,4 +1,4 @@
-"""What people would take who ask more or less often than was stated, or all at the same moment."""
+"""The answers for people who ask more or less often than was stated, or all at the same moment."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def asking_otherwise(solved: Solution) -> list[Otherwise]:
             asking.setdefault(row, []).append(AskingRecord(asks, *rented))
     people = [float(loads[row].users or 0) for row in at_once]
     picks = _picks(in_closed_loop(solved), at_once, people, [0.0] * len(at_once)) if at_once else []
-    found = {
+    records = {
         row: AllAtOnceRecord(int(loads[row].users or 0), *rented)
         for row, rented in zip(at_once, _rented(solved, picks), strict=True)
         if rented and not loads[row].over_limit
     }
-    return [Otherwise(found.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
+    return [Otherwise(records.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
 
 
 def in_closed_loop(solved: Solution) -> Grid:

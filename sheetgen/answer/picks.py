@@ -1,16 +1,16 @@
-"""What is chosen for loads among offers: the steps of `sizing.choice` on a grid of them."""
+"""The choice for loads among offers: the steps of `sizing.choice` on a grid of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from sheetgen.program.declared import Again
-from sheetgen.program.grid import Grid
+from sheetgen.program.grid import Column, Grid
 from sheetgen.program.sheet_program import AGAIN, CHOICE, CHOSEN, RATE
 
 Picks = list[tuple["Pick", "Pick"] | None]
@@ -24,7 +24,7 @@ class Pick(NamedTuple):
     usd: float
 
 
-def pick(grid: Grid, among: Any = True, loads: str = "load") -> Picks:
+def pick(grid: Grid, among: Column | bool = True, loads: str = "load") -> Picks:
     """By load the chosen of its offers and the very cheapest, or nothing where no offer holds it in time.
 
     among: which offers take part, for all loads or each. loads: the axis of the loads.
@@ -36,7 +36,7 @@ def pick(grid: Grid, among: Any = True, loads: str = "load") -> Picks:
 
 
 def with_other_requests(
-    grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float], among: Any = True
+    grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float], among: Column | bool = True
 ) -> Grid:
     """The grid in which loads, by their rows, are chosen for with other requests: so many at once, or of a rate so many
     a second. Where no load of the grid is a rate, none of these may be. among: as in `pick`."""
@@ -49,9 +49,9 @@ def with_other_requests(
 
 def picks_of(chosen: Grid, loads: str = "load") -> Picks:
     """The same, where the steps of the choice are worked out."""
-    found = chosen.table(loads)
-    usd, cheapest_usd, instances = (found[name] for name in ("chosen_usd", "cheapest_usd", "fewest_instances"))
-    positions, cheapest = found["chosen_position"], found["cheapest_position"]
+    columns = chosen.table(loads)
+    usd, cheapest_usd, instances = (columns[name] for name in ("chosen_usd", "cheapest_usd", "fewest_instances"))
+    positions, cheapest = columns["chosen_position"], columns["cheapest_position"]
     months = chosen.spread("instance_month_usd", ("offer",))
     picks: Picks = [None] * len(usd)
     for row in numpy.flatnonzero(~numpy.isnan(usd)).tolist():
@@ -76,7 +76,7 @@ class Chances:
 
     @cached_property
     def _by_place(self) -> dict[int, float]:
-        offers = {place: one[0].offer for place, one in enumerate(self._picks) if one is not None}
+        offers = {place: pair[0].offer for place, pair in enumerate(self._picks) if pair is not None}
         picked = self._grid.along("picked", {"chosen": list(offers), "offer": list(offers.values())})
         tables = (table for table in CHOSEN.tables if not isinstance(table, Again))
         picked.work_out(*(replace(table, axes=("picked",)) for table in tables))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import RentalRecord
+from sheetgen.answer.answer_record import Json, RentalRecord
 from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
@@ -85,7 +84,7 @@ def _with_requests(solved: Solution) -> Solution:
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
     )
-    solved.grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
+    solved.grid.put(("load",), {"concurrent_requests": [load.concurrent_requests for load in loads]})
     return replace(solved, question=replace(solved.question, loads=loads))
 
 
@@ -106,10 +105,10 @@ def _offers_of(
     places = {profile: i for i, profile in enumerate(profiles)}
     layouts = dict.fromkeys(profile.layout for profile in profiles)
     return tuple(
-        Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
-        for c, one in enumerate(candidates)
+        Offer(c, places[Profile(gpu_index[candidate.gpu.id], layout)])
+        for c, candidate in enumerate(candidates)
         for layout in layouts
-        if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
+        if layout.n_gpus <= candidate.linked_gpus and (layout.data_parallel_size == 1 or candidate.tries_ranks)
     )
 
 
@@ -169,8 +168,8 @@ def choose(solved: Solution) -> list[Choice]:
     return choices
 
 
-def _served(numbers: Mapping[str, float], is_rate: bool) -> dict[str, Any]:
-    """What is served within the targets: requests at once, or a second, with places and who waits for them."""
+def _served(numbers: Mapping[str, float], is_rate: bool) -> Json:
+    """The load that is served within the targets: requests at once, or a second, with places and who waits for them."""
     if not is_rate:
         return {"served_at_target": int(numbers["served_at_target"])}
     serving = parallelism.needed_replicas(numbers["load_requests"], numbers["paced_requests"])
@@ -183,7 +182,7 @@ def _served(numbers: Mapping[str, float], is_rate: bool) -> dict[str, Any]:
 
 
 def _picks_again(grid: Grid, name: str) -> Picks:
-    """What is chosen where tables are read again under other values."""
+    """The picks where tables are read again under other values."""
     return picks_of(grid.read_again(AGAIN.again(name), AGAIN))
 
 
@@ -211,8 +210,8 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
     out = []
     for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
         by_memory, by_tpot = (
-            one[0] if one and (choice.offer is None or one[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
-            for one in fewer
+            pair[0] if pair and (choice.offer is None or pair[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
+            for pair in fewer
         )
         by = choice.sized_by
         if by_memory and choice.offer is not None:
@@ -224,9 +223,9 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
 def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
     """The choices with what they would take if nothing had to be survived, where that costs less."""
     out = []
-    for choice, found in zip(choices, _picks_again(solved.grid, "without_loss"), strict=True):
-        cheaper = choice.offer is not None and found and found[0].usd < choice.monthly_usd * (1 - 1e-12)
-        out.append(replace(choice, sized_by="survival", without_survival=found[0]) if found and cheaper else choice)
+    for choice, pair in zip(choices, _picks_again(solved.grid, "without_loss"), strict=True):
+        cheaper = choice.offer is not None and pair and pair[0].usd < choice.monthly_usd * (1 - 1e-12)
+        out.append(replace(choice, sized_by="survival", without_survival=pair[0]) if pair and cheaper else choice)
     return tuple(out)
 
 
@@ -234,12 +233,12 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
     """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer. What
     binds money is answered at the confidence asked for, or not at all; other classes at that of the load's answer."""
     question = solved.question
-    elsewhere = [one.gpu for of_class in question.others.values() for one in of_class]
+    elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
     gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
     # A class may have GPUs that the class shown has no price for.
-    known = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
-    gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
-    asked = known.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(known.grid)
+    answered = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
+    gpu_index = {gpu.id: i for i, gpu in enumerate(answered.question.gpus)}
+    asked = answered.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(answered.grid)
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
             yield (
@@ -248,9 +247,9 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
                     solved,
                     question.candidates,
                     {
-                        row: Pick(one.offer, one.n_instances, one.monthly_usd)
-                        for row, one in enumerate(solved.choices)
-                        if one.offer is not None
+                        row: Pick(choice.offer, choice.n_instances, choice.monthly_usd)
+                        for row, choice in enumerate(solved.choices)
+                        if choice.offer is not None
                     },
                 ),
             )
@@ -259,38 +258,38 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
         if not candidates:
             yield purchase, [None] * len(question.loads)
             continue
-        offers = _offers_of(candidates, known.profiles, gpu_index)
-        grid = with_offers(asked if paid.binds else known.grid, question, candidates, offers)
+        offers = _offers_of(candidates, answered.profiles, gpu_index)
+        grid = with_offers(asked if paid.binds else answered.grid, question, candidates, offers)
         grid.put((), {"is_committed": float(paid.committed)})
         grid = grid.read_again(AGAIN.again("at_other_prices"), AGAIN)
         of_loads = enumerate(zip(question.loads, picks_of(grid), strict=True))
-        chosen = {row: one[0] for row, (load, one) in of_loads if one and not load.over_limit}
-        yield purchase, _rented(replace(known, grid=grid, offers=offers), candidates, chosen)
+        chosen = {row: pair[0] for row, (load, pair) in of_loads if pair and not load.over_limit}
+        yield purchase, _rented(replace(answered, grid=grid, offers=offers), candidates, chosen)
 
 
 def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:
     """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
     answers: list[RentalRecord | None] = [None] * len(solved.question.loads)
-    chances = chances_of(solved, list(chosen), [one.offer for one in chosen.values()])
-    for (row, one), chance in zip(chosen.items(), chances, strict=True):
-        instance = candidates[solved.offers[one.offer].candidate].instance
-        answers[row] = RentalRecord(instance, one.n_instances, one.usd, chance)
+    chances = chances_of(solved, list(chosen), [picked.offer for picked in chosen.values()])
+    for (row, picked), chance in zip(chosen.items(), chances, strict=True):
+        instance = candidates[solved.offers[picked.offer].candidate].instance
+        answers[row] = RentalRecord(instance, picked.n_instances, picked.usd, chance)
     return answers
 
 
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
     """The choices with what users get of them: times, tokens, bands, and what asked for the replicas."""
-    rows = [i for i, c in enumerate(choices) if c.offer is not None]
-    if not rows:
+    offers = {row: choice.offer for row, choice in enumerate(choices) if choice.offer is not None}
+    if not offers:
         return choices
-    at = _paced(solved.grid, rows, [choices[i].offer for i in rows])
-    columns = at.table(*OF_CHOSEN)
+    chosen = _paced(solved.grid, list(offers), list(offers.values()))
+    columns = chosen.table(*OF_CHOSEN)
     in_flight = columns["concurrent_requests"]
-    if RATE in at.columns:
+    if RATE in chosen.columns:
         in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
     out = list(choices)
-    for n, i in enumerate(rows):
-        times: dict[str, Any] = {name: float(columns[of][n]) for name, of in TIMES.items()}
+    for n, i in enumerate(offers):
+        times: Json = {name: float(columns[quantity][n]) for name, quantity in TIMES.items()}
         by = str(columns["sized_by"][n])
         out[i] = replace(
             choices[i],
@@ -308,8 +307,8 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     return tuple(out)
 
 
-def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
-    """What users get of loads on offers that hold them, on an axis of these."""
+def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
+    """Users' times of loads on offers that hold them, on an axis of these."""
     chosen = grid.along("chosen", {"load": rows, "offer": offers})
     chosen.work_out(*CHOSEN.tables)
     return chosen

@@ -33,7 +33,7 @@ Key = tuple[Settings, ModelKey, Workload]
 
 @dataclass(frozen=True)
 class Rented:
-    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
+    """The machines that a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
 
     cheapest_usd: a month of the very cheapest, which may be another within the near tie. is_even_chance:
     nothing serves the load at the confidence requested, and this is what an even chance takes.
@@ -54,7 +54,7 @@ class Rented:
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Rented | None:
-        """What was chosen for a load, or nothing where nothing holds it."""
+        """The choice for a load; None where nothing holds it."""
         fit = Fit.of(solved, row)
         if fit is None:
             return None
@@ -86,7 +86,7 @@ def saved_usd(before: Rented, after: Rented) -> float:
 
 
 def is_less(before: Rented | None, after: Rented | None) -> bool:
-    """Whether a load costs less than before, or something holds it only now."""
+    """True where a load costs less than before, or something holds it only now."""
     return after is not None and (before is None or saved_usd(before, after) > 0)
 
 
@@ -109,7 +109,7 @@ class Offload:
 
 @dataclass(frozen=True)
 class Lever:
-    """What one change buys for one load.
+    """The effect of one change on one load.
 
     `before` and `after` are nothing where nothing holds the load. `why_not` says why the change does not apply, and
     is empty where it does. `offload` has an indication in place of a price. `further`: a step beyond the best one of
@@ -141,22 +141,22 @@ class Lever:
 
     @property
     def is_near_tie(self) -> bool:
-        """Whether the months differ, though the change saves nothing: see `saved_usd`."""
+        """True where the months differ, though the change saves nothing: see `saved_usd`."""
         if self.before is None or self.after is None or self.saved_usd:
             return False
         return not same_money(self.before.monthly_usd, self.after.monthly_usd)
 
     @property
     def now_fits(self) -> bool:
-        """Whether something holds the load only with the change."""
+        """True where something holds the load only with the change."""
         return self.before is None and self.after is not None
 
 
 def at_fp8(levers: Iterable[Lever]) -> Rented | None:
     """Machines that take the load with FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. None where
     neither the engine nor any hardware runs them, or nothing holds it then."""
-    known = {one.id: one for one in levers}
-    lowered = (known[name] for name in FP8_LEVERS if name in known and not known[name].why_not)
+    by_id = {lever.id: lever for lever in levers}
+    lowered = (by_id[name] for name in FP8_LEVERS if name in by_id and not by_id[name].why_not)
     lever = next(lowered, None)
     return None if lever is None else lever.after
 
@@ -174,7 +174,7 @@ def rank(lever: Lever | LeverRecord) -> float:
 
 def in_order(levers: Iterable[Lever]) -> list[Lever]:
     """The levers that have a price, those that save most first; where they tie, as the catalog has them."""
-    return sorted((one for one in levers if one.after), key=rank)
+    return sorted((lever for lever in levers if lever.after), key=rank)
 
 
 def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
@@ -187,11 +187,11 @@ def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
     chosen: list[tuple[int, float, int, L]] = []  # its place among those of its load, its rank, its load
     for row, levers in by_row.items():
         families: dict[str, L] = {}
-        for one in levers:
-            if one.family != ANOTHER_MODEL and not one.further and rank(one) <= 0:
-                families.setdefault(one.family, one)
-        chosen += [(place, rank(one), row, one) for place, one in enumerate(families.values())]
-    return [(row, lever) for _, _, row, lever in sorted(chosen, key=lambda one: one[:2])[:count]]
+        for candidate in levers:
+            if candidate.family != ANOTHER_MODEL and not candidate.further and rank(candidate) <= 0:
+                families.setdefault(candidate.family, candidate)
+        chosen += [(place, rank(lever), row, lever) for place, lever in enumerate(families.values())]
+    return [(row, lever) for _, _, row, lever in sorted(chosen, key=lambda entry: entry[:2])[:count]]
 
 
 @dataclass(frozen=True)
@@ -223,17 +223,17 @@ class Loads:
             self._known.setdefault(_key(self._load(Change(row))), (solved, row))
 
     def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
-        """What each changed load takes; nothing where nothing holds it."""
+        """The machines that each changed load takes; None where nothing holds it."""
         self.work_out(changes)
-        known = [self._known[_key(self._load(change))] for change in changes]  # its tables, and the row there
-        found: list[Rented | None] = [None] * len(changes)
-        for here in {id(solved): solved for solved, _ in known}.values():
-            mine = [i for i, (solved, _) in enumerate(known) if solved is here]
+        changed = [self._known[_key(self._load(change))] for change in changes]  # its tables, and the row there
+        answers: list[Rented | None] = [None] * len(changes)
+        for here in {id(solved): solved for solved, _ in changed}.values():
+            mine = [i for i, (solved, _) in enumerate(changed) if solved is here]
             loads = [_with_requests(self.solved.question.loads[changes[i].row], changes[i].requests) for i in mine]
-            rows, above = [known[i][1] for i in mine], [changes[i].memory_above for i in mine]
+            rows, above = [changed[i][1] for i in mine], [changes[i].memory_above for i in mine]
             for i, answer in zip(mine, _cheapest(here, rows, loads, above), strict=True):
-                found[i] = answer
-        return found
+                answers[i] = answer
+        return answers
 
     def work_out(self, changes: Iterable[Change]) -> None:
         """Make the changed loads known, all that are new together.
@@ -277,13 +277,14 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> 
     """A sheet's question with a cell for each load, and the models and workloads that these are of."""
     models = {_model_key(model): model for _, model, _ in loads}
     workloads = tuple(dict.fromkeys(w for _, _, w in loads))
-    places, at = {key: i for i, key in enumerate(models)}, {workload: i for i, workload in enumerate(workloads)}
+    model_places = {key: i for i, key in enumerate(models)}
+    workload_places = {workload: i for i, workload in enumerate(workloads)}
     # Where the sheet has a rate, the times of full replicas are needed.
-    any_rate = float(any(one.requests_per_second for one in sheet.loads))
+    any_rate = float(any(load.requests_per_second for load in sheet.loads))
     cells = tuple(
         Load(
-            places[_model_key(model)],
-            at[workload],
+            model_places[_model_key(model)],
+            workload_places[workload],
             tier=0,
             context_tokens=workload.context_tokens,
             input_tokens=workload.input_tokens,
@@ -300,7 +301,8 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> 
 def _cheapest(
     tables: Solution, rows: Sequence[int], loads: Sequence[Load], memory_above: Sequence[int]
 ) -> list[Rented | None]:
-    """What loads of the tables take with the requests of others, on GPUs that show more bytes than `memory_above`.
+    """The machines that loads of the tables take with the requests of others, on GPUs that show more bytes than
+    `memory_above`.
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
@@ -315,15 +317,15 @@ def _cheapest(
     picks = picks_of(grid, "chosen")
     chances = Chances(grid, picks)
     return [
-        one
+        pair
         and Rented(
-            tables.candidate(one[0].offer),
-            one[0].n_instances,
-            int(n_gpus[i, one[0].offer]),
-            one[0].usd,
-            one[1].usd,
+            tables.candidate(pair[0].offer),
+            pair[0].n_instances,
+            int(n_gpus[i, pair[0].offer]),
+            pair[0].usd,
+            pair[1].usd,
             is_fallback(tables, rows[i]),
             (chances, i),
         )
-        for i, one in enumerate(picks)
+        for i, pair in enumerate(picks)
     ]

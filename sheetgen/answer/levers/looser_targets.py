@@ -32,13 +32,16 @@ def looser(workload: Workload, lever: str, tried: TriedTargets) -> Iterator[Work
 
     Where both targets are loosened, the first token's is by at least as much as the other, to the next one tried.
     """
-    of = {TPOT: tried.tpot_ms, TTFT: tried.ttft_ms}
+    tried_ms = {TPOT: tried.tpot_ms, TTFT: tried.ttft_ms}
     now = {field: getattr(workload, field) for field in LOOSER[lever]}
     if not all(now.values()):
         return
     first, usual = next(iter(now.items()))
-    for ms in of[first]:
-        then = {field: next((one for one in of[field] if one * usual >= now[field] * ms), None) for field in now}
+    for ms in tried_ms[first]:
+        then = {
+            field: next((target_ms for target_ms in tried_ms[field] if target_ms * usual >= now[field] * ms), None)
+            for field in now
+        }
         if ms > usual and all(then.values()):
             yield workload.model_copy(update={field: float(target or 0) for field, target in then.items()})
 
@@ -67,12 +70,12 @@ def tighter(workload: Workload, lever: str, step: Workload, tried: TriedTargets)
     first, *others = LOOSER[lever]
     usual, most = getattr(workload, first), getattr(step, first)
     before = max((ms for ms in (tried.tpot_ms if first == TPOT else tried.ttft_ms) if ms < most), default=usual)
-    found, ms = list[Workload](), up_to_two_figures(max(usual, before) * JUST_ABOVE)
+    targets, ms = list[Workload](), up_to_two_figures(max(usual, before) * JUST_ABOVE)
     while ms <= most:
         then = {field: up_to_two_figures(getattr(workload, field) * ms / usual) for field in others}
-        found.append(workload.model_copy(update={first: ms, **then}))
+        targets.append(workload.model_copy(update={first: ms, **then}))
         ms = up_to_two_figures(ms * JUST_ABOVE)
-    return [*found, step] if others else [*found[:-1], step]
+    return [*targets, step] if others else [*targets[:-1], step]
 
 
 class Narrowing:
@@ -103,4 +106,4 @@ def best_step(before: Rented | None, steps: Sequence[Step], field: str, now: flo
     holds the load as it is."""
     if before is None:
         return steps[0]
-    return max(steps, key=lambda one: saved_usd(before, one.after) / (getattr(one.workload, field) / now - 1))
+    return max(steps, key=lambda step: saved_usd(before, step.after) / (getattr(step.workload, field) / now - 1))
