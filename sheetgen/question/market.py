@@ -305,11 +305,13 @@ class _Asked:
             for p, names in names_by_class.items()
             if candidate.instance in names
         }
-        for offer in candidates:
+        for candidate in candidates:
             passed = (
-                p for p, names in names_by_class.items() if offer.instance not in names and (offer.shape, p) in taken
+                p
+                for p, names in names_by_class.items()
+                if candidate.instance not in names and (candidate.shape, p) in taken
             )
-            yield replace(offer, passed_over=() if self.instances else tuple(passed))
+            yield replace(candidate, passed_over=() if self.instances else tuple(passed))
 
     def of_other_classes(self, kept: Sequence[Candidate]) -> dict[str, tuple[Candidate, ...]]:
         """By purchase class the candidates at its price that are none of those kept in the class asked for."""
