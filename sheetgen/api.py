@@ -106,7 +106,7 @@ _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
 RESOLVED = ("model_id", "sized_as", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
-WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
+WORDS = tuple(item.asked_as or item.name for item in INPUTS if item.words or not item.kind.is_number)
 ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
 _FRACTIONS = ("max_concurrency", "chance", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
@@ -207,7 +207,7 @@ def _measurements(
 
 def _put_names(grid: Grid, points: Points) -> None:
     """Put in the values that the names of rows stand for, and which runs the bands of their memory are from."""
-    for name, of in (
+    for name, resolved_name in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
         ("gpu_id", attrgetter("gpu.id")),
@@ -216,7 +216,7 @@ def _put_names(grid: Grid, points: Points) -> None:
         ("scope_elsewhere", lambda names: names.engine.scope_elsewhere(names.gpu) if names.engine.bands else None),
         ("scope_here", lambda names: "calibrated" if names.engine.bands else None),
     ):
-        grid.put((points.axis,), {name: objects(names and of(names) for names in points.distinct)})
+        grid.put((points.axis,), {name: objects(names and resolved_name(names) for names in points.distinct)})
     scopes = ("is_calibrated", "scope_here", "scope_elsewhere")
     grid.combine("band_scope", numpy.where, scopes, ROW)
 
@@ -277,7 +277,7 @@ def _catalog(catalogs: Catalogs) -> Catalog:
     if isinstance(catalogs, Catalog):
         return catalogs
     folders = (catalogs,) if isinstance(catalogs, (str, Path)) else catalogs
-    if not isinstance(folders, Sequence) or not all(isinstance(one, (str, Path)) for one in folders):
+    if not isinstance(folders, Sequence) or not all(isinstance(folder, (str, Path)) for folder in folders):
         raise ScenarioError(f"catalogs is {shown(repr(catalogs))}. It must be a folder, or a list of folders.")
     return Catalog(*folders)
 
@@ -364,8 +364,8 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
     columns: dict[Any, Any] = {
         name: pandas.Series(column, index=frame.index, dtype=column.dtype, copy=False) for name, column in whole.items()
     }
-    known = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
-    return pandas.DataFrame({**known, **columns}, index=frame.index, copy=False)
+    values = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
+    return pandas.DataFrame({**values, **columns}, index=frame.index, copy=False)
 
 
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
@@ -411,15 +411,15 @@ def reversed_question(
         dollars = parse.Kind(low=0.01, high=1e12, decimal=True)
         as_text = isinstance(budget_usd, str)
         usd = dollars.parse(budget_usd, "budget_usd") if as_text else dollars.read(budget_usd, "budget_usd")
-        found = within_budget(question, usd)
+        reversed_answer = within_budget(question, usd)
     else:
         if not isinstance(have, str):
             raise ScenarioError(f"have is {shown(repr(have))}. It must be text, such as h100:16.")
-        found = with_machines(question, have, catalog)
+        reversed_answer = with_machines(question, have, catalog)
     # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
     # one request alone.
-    more = 1 if found.machines else found.served_at_target + 1
-    return found.with_step(recommended({**options, "concurrent_requests": more}, catalog))
+    more = 1 if reversed_answer.machines else reversed_answer.served_at_target + 1
+    return reversed_answer.with_step(recommended({**options, "concurrent_requests": more}, catalog))
 
 
 def recommend_document(record: Record, question: Question) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def pull(
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
     answer = answer_of(pulled.solved)
     drawn, missing = draw(answer, kinds, catalog, drawn_with)
-    scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
+    scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.snapshot.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
     targets = {Path(f"{place}.{name}"): content for name, content in files.items()}
     write_drawn(targets, missing, spared=Path(edited))

@@ -156,8 +156,8 @@ def _message(
         pulled = pull(workbook, catalog, options["models"])
         if other := pulled.other_results:
             raise ScenarioError(
-                f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.found.results):,} results are not what its "
-                "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
+                f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.snapshot.results):,} results are not what "
+                "its inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
                 "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
             )
         if overwritten := pulled.audit.overwritten if pulled.audit else ():

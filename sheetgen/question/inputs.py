@@ -74,7 +74,7 @@ class Option:
 
     group: options that commands take together. name: where it is not the input's. words: of a flag, what is said for 0
     and for 1. pairs: an example where the value differs by workload or GPU. repeated: it may be given several times.
-    of: the input, which fills that in.
+    input_name: the input, which fills that in.
     """
 
     group: str
@@ -83,21 +83,21 @@ class Option:
     words: tuple[str, ...] = ()
     pairs: str = ""
     repeated: bool = False
-    of: str = ""
+    input_name: str = ""
 
     @property
     def help(self) -> str:
-        return _said(self.of, "help")
+        return _said(self.input_name, "help")
 
     @property
     def in_size(self) -> str:
         """Other help in `size`."""
-        return _said(self.of, "in_size")
+        return _said(self.input_name, "in_size")
 
     @property
     def hint(self) -> str:
         """Said after a refusal."""
-        return _said(self.of, "hint")
+        return _said(self.input_name, "hint")
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Row:
     """How an input stands on the Inputs sheet: in its section, in the order of the table, or below another input; its
     words stand in templates/inputs.toml.
 
-    repeated: shown on the first sheet too. read_as: what formulas call it, where not by its name. of: the input, which
-    fills that in.
+    repeated: shown on the first sheet too. read_as: what formulas call it, where not by its name. input_name: the
+    input, which fills that in.
     """
 
     section: str
@@ -114,29 +114,29 @@ class Row:
     below: str = ""
     repeated: bool = False
     read_as: str = ""
-    of: str = ""
+    input_name: str = ""
 
     @property
     def label(self) -> str:
-        return _said(self.of, "label")
+        return _said(self.input_name, "label")
 
     @property
     def unit(self) -> str:
-        return _said(self.of, "unit")
+        return _said(self.input_name, "unit")
 
     @property
     def note(self) -> str:
-        return _said(self.of, "note")
+        return _said(self.input_name, "note")
 
     @property
     def title(self) -> str:
         """Of the cell's message, where it is not the label."""
-        return _said(self.of, "title")
+        return _said(self.input_name, "title")
 
     @property
     def about(self) -> str:
         """Said there after what the cell accepts."""
-        return _said(self.of, "about")
+        return _said(self.input_name, "about")
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Input:
     def __post_init__(self) -> None:
         for part in ("option", "row"):
             if (stated := getattr(self, part)) is not None:
-                object.__setattr__(self, part, replace(stated, of=self.name))
+                object.__setattr__(self, part, replace(stated, input_name=self.name))
 
     @property
     def asked_as(self) -> str:

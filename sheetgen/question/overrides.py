@@ -213,7 +213,7 @@ class Written:
     """The `typed` part of a file, and the prefix of a problem with a part of it: `file:line: `."""
 
     data: Raw
-    at: Callable[[Loc], str]
+    place_of: Callable[[Loc], str]
 
 
 def _nowhere(loc: Loc) -> str:
@@ -231,7 +231,7 @@ def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
     problems: list[str] = []
 
     def refuse(loc: Loc, problem: str) -> None:
-        problems.append(f"{written.at(loc)}{problem}")
+        problems.append(f"{written.place_of(loc)}{problem}")
 
     def items(loc: Loc, data: object, content: str) -> Iterable[tuple[Raw, Raw]]:
         if isinstance(data, Mapping):
@@ -284,7 +284,7 @@ def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
             parts[part] = {str(key): values((part, key), row) for key, row in items((part,), data, "rows")}
     if problems:
         raise ScenarioError(*problems)
-    return Overrides(**parts), written.at
+    return Overrides(**parts), written.place_of
 
 
 def unknown_keys(
