@@ -19,7 +19,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
 from sheetgen.measured.measured_point import Reading
 from sheetgen.measured.read_measured import read_measured
-from sheetgen.program.grid import Grid, View
+from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, is_blank, objects
@@ -33,13 +33,14 @@ from sheetgen.question.measurements import (
     refuse_factors,
     with_measured,
 )
+from sheetgen.question.parse import Options, Raw
 from sheetgen.sizing.rates import in_flight_at_peak
 from sheetgen.units import ENDS, ON_DEMAND
 
 if TYPE_CHECKING:
     import pandas
 
-    from sheetgen.answer.answer_record import Record
+    from sheetgen.answer.answer_record import Json, Record
     from sheetgen.answer.levers import EveryLever
     from sheetgen.answer.reverse import Reverse
     from sheetgen.answer.solution import Solution
@@ -130,8 +131,8 @@ class Sized:
 
     points: Points
     grid: Grid
-    inputs: dict[str, Any]
-    results: dict[str, Any]
+    inputs: Columns
+    results: Columns
     measured: Measurements = NOTHING_MEASURED
     follows: tuple[str, ...] = ()  # inputs that follow from a rate, in some row
 
@@ -142,7 +143,7 @@ class Sized:
 
 
 def size_columns(
-    given: Mapping[str, Any],
+    given: Mapping[str, Column],
     n_rows: int,
     catalog: Catalog,
     named: NamedRows | None = None,
@@ -156,7 +157,7 @@ def size_columns(
     """
     points = complete(given, n_rows, catalog, named)
     measurements = _measurements(measured, given, points, catalog)
-    inputs, results = dict(points.inputs), dict[str, Any]()
+    inputs, results = dict(points.inputs), Columns()
     good = points.good if len(points.good) < n_rows else slice(None)
     grid, in_flight = _at_rates(points.grid, longest) if len(points.good) else (points.grid, None)
     if in_flight is not None:
@@ -190,7 +191,7 @@ OF_PACE = (
 
 
 def _measurements(
-    measured: Sequence[Reading], given: Mapping[str, Any], points: Points, catalog: Catalog
+    measured: Sequence[Reading], given: Mapping[str, Column], points: Points, catalog: Catalog
 ) -> Measurements:
     """The quantities that measured points set on rows, whose factors they put in."""
     if not measured:
@@ -221,7 +222,7 @@ def _put_names(grid: Grid, points: Points) -> None:
     grid.combine("band_scope", numpy.where, scopes, ROW)
 
 
-def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
+def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
     """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
@@ -246,7 +247,7 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
     return grid, in_flight
 
 
-def _as_result(name: str, column: Any) -> Any:
+def _as_result(name: str, column: Column) -> Column:
     """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
     if name in TEXTS:
         return column
@@ -282,7 +283,7 @@ def _catalog(catalogs: Catalogs) -> Catalog:
     return Catalog(*folders)
 
 
-def _check_types(given: Mapping[str, Any]) -> None:
+def _check_types(given: Options) -> None:
     """Refuse values of a type that no input has, and blanks where a value is meant."""
     problems = []
     for name, value in given.items():
@@ -300,9 +301,9 @@ def _check_types(given: Mapping[str, Any]) -> None:
         raise ScenarioError(*problems)
 
 
-def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
+def sized_point(inputs: Options, catalog: Catalog) -> Sized:
     """One deployment as `Sized`; raises what cannot be sized."""
-    named: dict[str, Any] = {}
+    named: dict[str, Raw] = {}
     for name, value in inputs.items():
         long = SHORT_SPELLINGS.get(name, name)
         if name != "measured" and long not in DEFAULTS:
@@ -324,7 +325,7 @@ def record(sized: Sized, row: int = 0) -> dict[str, Any]:
     return {name: _plain(name, column[row]) for name, column in {**sized.inputs, **sized.results}.items()}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: Raw) -> Raw:
     if value is None or name in TEXTS or name in NAMES:
         return value
     if value != value:
@@ -351,7 +352,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
     points = read_measured(measured, catalog)
-    whole: dict[str, Any] = {}
+    whole: Columns = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
@@ -361,7 +362,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
             if not start:
                 whole[name] = numpy.empty(len(frame), object if name in NAMES or name in TEXTS else float)
             whole[name][start:stop] = column
-    columns: dict[Any, Any] = {
+    columns: dict[Any, Column] = {
         name: pandas.Series(column, index=frame.index, dtype=column.dtype, copy=False) for name, column in whole.items()
     }
     values = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
@@ -392,9 +393,7 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 REVERSE = ("budget_usd", "have")
 
 
-def reversed_question(
-    options: Mapping[str, Any], catalog: Catalog, budget_usd: float | str | None, have: str | None
-) -> Reverse:
+def reversed_question(options: Options, catalog: Catalog, budget_usd: float | str | None, have: str | None) -> Reverse:
     """The load that so many US dollars a month, or one's own machines, serve at most, and the cost of the next step.
 
     Raises ScenarioError where both are given, or a load, which is what they ask for.
@@ -426,7 +425,7 @@ def recommend_document(record: Record, question: Question) -> dict[str, Any]:
     """The answer of `recommend` as JSON has it: the keys of its one cell stand at the top as well."""
     from sheetgen.answer.answer_record import as_json
 
-    answer: dict[str, Any] = as_json(record)
+    answer: Json = as_json(record)
     answer["inputs"]["users"] = question.loads[0].users
     return {**answer, **answer["cells"][0]}
 
@@ -477,7 +476,7 @@ def answer_of(solved: Solution) -> Answer:
     return Answer(record, solved.question, book)
 
 
-def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
+def recommended(options: Options, catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it; on demand where the class that was requested is no
     answer."""
     from sheetgen.answer.declined_class import in_class_or_on_demand
@@ -489,7 +488,7 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     return in_class_or_on_demand(solve(question_of(options, catalog, on_demand_where_unsold=True)), on_demand)
 
 
-def _context_of(asked: Mapping[str, Any]) -> Any:
+def _context_of(asked: Options) -> Raw:
     """The context where none is stated: prompt and answer together where both are, else the default."""
     lengths = [asked.get(name) for name in ("input_tokens", "output_tokens")]
     if any(length is None for length in lengths):
@@ -497,7 +496,7 @@ def _context_of(asked: Mapping[str, Any]) -> Any:
     return sum(0 if str(length).strip() == "0" else parse.tokens(length, "context") for length in lengths)
 
 
-def question_of(options: Mapping[str, Any], catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
+def question_of(options: Options, catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
     """The question of one load, as `recommend` asks it. on_demand_where_unsold: as `ask` has it."""
     from sheetgen.question.sheet_question import OPTIONS, ask
 

@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from xml.etree import ElementTree
 
 from pydantic import AfterValidator, BeforeValidator
@@ -46,7 +46,7 @@ TINT = "#F3F6F9"  # the ground of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
-def _color(value: Any) -> str:
+def _color(value: object) -> str:
     if not isinstance(value, str) or not _COLOR.fullmatch(value):
         example = 'such as "#0B5FFF" (without quotes # begins a comment)'
         raise ValueError(f"is no colour: write # and six hex digits in quotes, {example}")

@@ -12,7 +12,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from types import ModuleType
+from typing import cast
 
 from sheetgen.answer.solution import Solution
 from sheetgen.api import Sized
@@ -20,6 +21,7 @@ from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, S
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
 from sheetgen.program.declared import by_name
+from sheetgen.program.grid import Column
 from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS, speed_ends
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
@@ -37,6 +39,7 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.question.measurements import MeasuredDeployment
+from sheetgen.question.parse import Options, Raw
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, verdicts, weights
 from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
@@ -148,7 +151,7 @@ class Origins:
     """The origins of one deployment's inputs."""
 
     names: Resolved
-    overrides: Mapping[str, Any]  # what the user gave, under the long names
+    overrides: Options  # what the user gave, under the long names
     reference: Reference
     scope: str = "other"  # which runs the bands of speed are from
     measured: MeasuredDeployment | None = None
@@ -331,7 +334,7 @@ class Origins:
         return self.of_gpu(("peak_dense_flops",), f", no peak is published: {assumed}", "assumption")
 
 
-def _formulas_of(*modules: Any) -> list[Formula]:
+def _formulas_of(*modules: ModuleType) -> list[Formula]:
     return [f for module in modules for f in vars(module).values() if isinstance(f, Formula)]
 
 
@@ -435,7 +438,7 @@ class Step:
 
     name: str
     label: str
-    value: Any
+    value: Raw
     unit: str
     origin: str
     about: str = ""
@@ -447,7 +450,7 @@ class Step:
     file: str = ""
 
 
-def _given(name: str, value: Any, origin: Origin, inputs: Iterable[Step] = ()) -> Step:
+def _given(name: str, value: Raw, origin: Origin, inputs: Iterable[Step] = ()) -> Step:
     """A quantity that no formula gives."""
     label, unit = name.replace("_", " "), unit_of(name)
     return Step(name, label, value, unit, origin.kind, origin.about, "", "", "", origin.source, [*inputs], origin.file)
@@ -456,10 +459,10 @@ def _given(name: str, value: Any, origin: Origin, inputs: Iterable[Step] = ()) -
 def _computed(
     name: str,
     formula: Formula,
-    value: Any,
+    value: Raw,
     reads: Iterable[str],
     inputs: list[Step],
-    shown: Iterable[Any],
+    shown: Iterable[Raw],
     about: str = "",
     reading: str = "",
 ) -> Step:
@@ -476,11 +479,11 @@ class Derivation:
     """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to what
     the catalogs and the question gave."""
 
-    def __init__(self, sized: Sized, overrides: Mapping[str, Any]) -> None:
+    def __init__(self, sized: Sized, overrides: Options) -> None:
         known_quantities, undivided = sized.known, sized.points.grid.again({"tensor_parallel_size": 1})
         evaluate_deployments(undivided)
         again = {name: sized.grid.read_again(DEPLOYMENT.again(name), DEPLOYMENT) for name in CIRCUMSTANCES_AGAIN}
-        self.readings: dict[str, Mapping[str, Any]] = {
+        self.readings: dict[str, Mapping[str, Column]] = {
             "point": known_quantities,
             "whole": undivided.table(*ROW),
             **{name: grid.table(*ROW) for name, grid in again.items()},
@@ -495,7 +498,7 @@ class Derivation:
         )
         self.step = functools.cache(self._step)
 
-    def value(self, name: str, reading: str = "point") -> Any:
+    def value(self, name: str, reading: str = "point") -> Raw:
         values = self.readings[reading]
         if name in self.texts:
             return self.texts[name]
@@ -551,7 +554,7 @@ class ChoiceDerivation:
     """How a recommendation's numbers came about: replicas, instances and money of the chosen instance, of the one cell
     of `recommend`; `overrides` holds what the user gave."""
 
-    def __init__(self, solved: Solution, overrides: Mapping[str, Any]) -> None:
+    def __init__(self, solved: Solution, overrides: Options) -> None:
         question, offer = solved.question, solved.choices[0].offer
         if offer is None:
             raise ScenarioError(f"{solved.choices[0].verdict}: there is no recommendation to explain.")
@@ -617,16 +620,16 @@ class ChoiceDerivation:
         return Origin("default", "the default of sheetgen") if name in _OF_A_SHEET else self.origins.of(name)
 
 
-def _plain(number: Any) -> float:
+def _plain(number: Column) -> float:
     """A whole number as int, any other as float."""
     return float(number) if not math.isfinite(number) or number != int(number) else int(number)
 
 
-def _number_or_none(number: Any) -> float | None:
+def _number_or_none(number: Column) -> float | None:
     return None if number != number else _plain(number)
 
 
-def _as_shown(value: Any) -> Any:
+def _as_shown(value: Raw) -> Raw:
     """A value as a spreadsheet shows it: 15 digits of a number, a dash for none."""
     if value is None:
         return "-"

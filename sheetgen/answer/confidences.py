@@ -85,17 +85,17 @@ def less_sure(
     question = solved.question
     asked, least = question.settings.confidence, question.reference.assumption("clear_saving_of_chance_fraction")
     steps = range(math.ceil(asked / CHANCE_STEP - ABOUT_A_STEP) - 1, round(EVEN / CHANCE_STEP), -1)
-    less_sure_answers = [
+    answers = [
         next((level for level in of_load if level and level.confidence == EVEN < asked), None)
         for of_load in confidences
     ]
-    less_sure_answers = [None if is_fallback(solved, row) else even for row, even in enumerate(less_sure_answers)]
+    answers = [None if is_fallback(solved, row) else even for row, even in enumerate(answers)]
 
     def is_clear(row: int, level_answer: AtConfidence | None) -> bool:
         usd = solved.choices[row].monthly_usd
         return level_answer is not None and usd is not None and level_answer.monthly_usd <= (1 - least) * usd * ABOUT
 
-    open_rows = {row for row, even in enumerate(less_sure_answers) if is_clear(row, even)}
+    open_rows = {row for row, even in enumerate(answers) if is_clear(row, even)}
     for step in steps:
         if not open_rows:
             break
@@ -104,9 +104,9 @@ def less_sure(
         picks = [pair and pair[1] if row in open_rows else None for row, pair in enumerate(pick(grid))]
         for row, level_answer in enumerate(_at(solved, grid, level, picks)):
             if is_clear(row, level_answer):
-                less_sure_answers[row] = level_answer
+                answers[row] = level_answer
                 open_rows.discard(row)
-    return tuple(less_sure_answers)
+    return tuple(answers)
 
 
 def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:

@@ -147,25 +147,25 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     best = pick(pairs, loads="chosen")[0]
     if best is None:
         return None
-    place = best[0].offer
+    pair = best[0].offer
     prefill, decode = (
         Pool(
-            candidates[i].in_region(regions[place]),
+            candidates[i].in_region(regions[pair]),
             solved.layout(int(inside[i])),
             int(sized.n_replicas[i]),
             int(sized.places[i]),
             float(sized.seconds[i]),
         )
-        for sized, i in ((prompts, first[place]), (answers, second[place]))
+        for sized, i in ((prompts, first[pair]), (answers, second[pair]))
     )
     spare = solved.question.settings.extra_headroom_fraction
     by_fabric = (
-        sums[place] / moved * (1 - moved / slowest[place] / (limit - prompts.turn_seconds[first[place]])) / (1 + spare)
+        sums[pair] / moved * (1 - moved / slowest[pair] / (limit - prompts.turn_seconds[first[pair]])) / (1 + spare)
     )
     holds = columns["replicas_per_instance"]
-    splits = [[float(n * holds[i]) for n, i in zip(machines[:, place], (first[place], second[place]), strict=True)]]
-    if shared[place]:  # what the last machine has left goes to either
-        free = int(machines[0][place]) * prefill.candidate.gpu_count - prefill.n_gpus - decode.n_gpus
+    splits = [[float(n * holds[i]) for n, i in zip(machines[:, pair], (first[pair], second[pair]), strict=True)]]
+    if shared[pair]:  # what the last machine has left goes to either
+        free = int(machines[0][pair]) * prefill.candidate.gpu_count - prefill.n_gpus - decode.n_gpus
         splits = [
             [
                 prefill.n_replicas + more,
@@ -175,16 +175,14 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
         ]
     served = max(
         min(
-            _served(solved, columns, prompts, int(first[place]), n),
-            _served(solved, columns, answers, int(second[place]), n_decode),
+            _served(solved, columns, prompts, int(first[pair]), n),
+            _served(solved, columns, answers, int(second[pair]), n_decode),
         )
         for n, n_decode in splits
     )
-    counts = Counter({prefill.candidate.instance: int(machines[0][place])})
-    counts[decode.candidate.instance] += int(machines[1][place])
-    return Apart(
-        rate, min(by_fabric, served), prefill, decode, dict(counts), best[0].usd, moved, float(transfer[place])
-    )
+    counts = Counter({prefill.candidate.instance: int(machines[0][pair])})
+    counts[decode.candidate.instance] += int(machines[1][pair])
+    return Apart(rate, min(by_fabric, served), prefill, decode, dict(counts), best[0].usd, moved, float(transfer[pair]))
 
 
 def _of_offers(solved: Solution, row: int, offers: Column) -> Columns:
@@ -209,9 +207,7 @@ def _pairs(
     regions = [places[i][1] for i in place[groups[0][0]]]
     others = {(candidate.provider, region) for candidate in candidates for region, _ in candidate.by_region}
     for provider, region in sorted(others):
-        usd = numpy.array(
-            [candidate.usd_in(region) if candidate.provider == provider else numpy.nan for candidate in candidates]
-        )
+        usd = numpy.array([c.usd_in(region) if c.provider == provider else numpy.nan for c in candidates])
         sold = ~numpy.isnan(usd)
         pairs = numpy.nonzero(can & (place[:, None] != place[None, :]) & sold[:, None] & sold[None, :])
         groups.append((*pairs, usd))

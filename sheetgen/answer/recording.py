@@ -360,18 +360,16 @@ def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]
     """$ an hour, class and instance of the machine to measure on: what is rented, on demand or spot; where it is sold
     by the day in neither the cheapest with as many of the same GPUs that is; else what is rented, in its class."""
     alike = [
-        candidate
-        for candidate in question.rows
-        if (candidate.gpu.id, candidate.gpu_count) == (rented.gpu.id, rented.gpu_count)
+        machine for machine in question.rows if (machine.gpu.id, machine.gpu_count) == (rented.gpu.id, rented.gpu_count)
     ]
     own = (rented,)
     of_class = ((ON_DEMAND, own), (SPOT, own), (ON_DEMAND, alike), (SPOT, alike), (rented.purchase, own))
     for purchase, candidates in of_class:
         prices = [
-            (float(cost.discounted_usd_per_hour(price.usd_per_hour, discount)), purchase, candidate.instance)
-            for candidate in candidates
-            if (price := candidate.class_price(purchase))
-            for discount in (question.discount(candidate.provider, purchase),)
+            (float(cost.discounted_usd_per_hour(price.usd_per_hour, discount)), purchase, machine.instance)
+            for machine in candidates
+            if (price := machine.class_price(purchase))
+            for discount in (question.discount(machine.provider, purchase),)
         ]
         if prices:
             return min(prices)

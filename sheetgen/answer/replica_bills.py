@@ -161,10 +161,8 @@ def startup_log(solved: Solution, row: int) -> StartupLog | None:
     values: Columns = {name: fit[name] for formula in PRINTED for name in formula.inputs if name in fit.numbers}
     values |= all_of(fit["max_model_len"]) | {"kv_budget_bytes_per_gpu": pool, "stage_fraction": part}
     values["full_kv_blocks_per_sequence"] = evaluate(CHARGE, values)["kv_blocks_per_sequence"]
-    printed = evaluate(PRINTED, values)
-    return StartupLog(
-        int(printed["kv_pool_bytes_per_gpu"]), int(printed["kv_tokens"]), float(printed["max_concurrency"])
-    )
+    log = evaluate(PRINTED, values)
+    return StartupLog(int(log["kv_pool_bytes_per_gpu"]), int(log["kv_tokens"]), float(log["max_concurrency"]))
 
 
 def _needed(fit: Fit, requests: int, tokens: Column) -> Column:

@@ -95,13 +95,11 @@ def with_offers(grid: Grid, question: Question, candidates: Sequence[Candidate],
     grid.put(
         ("instance",),
         {
-            "gpu_count": [candidate.gpu_count for candidate in candidates],
-            "network_gbps": [candidate.network_gbps for candidate in candidates],
-            "nvlink_domain_gpus": [candidate.nvlink_domain_gpus for candidate in candidates],
-            "listed_usd_per_hour": [candidate.usd_per_hour for candidate in candidates],
-            "discount_fraction": [
-                question.discount(candidate.provider, candidate.purchase) for candidate in candidates
-            ],
+            "gpu_count": [machine.gpu_count for machine in candidates],
+            "network_gbps": [machine.network_gbps for machine in candidates],
+            "nvlink_domain_gpus": [machine.nvlink_domain_gpus for machine in candidates],
+            "listed_usd_per_hour": [machine.usd_per_hour for machine in candidates],
+            "discount_fraction": [question.discount(machine.provider, machine.purchase) for machine in candidates],
         },
     )
     places = {"instance": [offer.candidate for offer in offers], "profile": [offer.profile for offer in offers]}
@@ -227,15 +225,11 @@ def measured_columns(question: Question) -> Columns:
     measured = question.measurements.deployments
     served = [deployment.served for deployment in measured]
     return {
-        "measured_models": objects(models.get(served_one.model, served_one.model) for served_one in served),
-        "measured_gpus": objects(gpus.get(served_one.gpu, served_one.gpu) for served_one in served),
-        "measured_weight_dtypes": numpy.array(
-            [1.0 + PRECISIONS.index(served_one.weight_dtype) for served_one in served]
-        ),
-        "measured_tensor_parallel_sizes": numpy.array(
-            [float(served_one.tensor_parallel_size) for served_one in served]
-        ),
-        "measured_data_parallel_sizes": numpy.array([float(served_one.data_parallel_size) for served_one in served]),
+        "measured_models": objects(models.get(row.model, row.model) for row in served),
+        "measured_gpus": objects(gpus.get(row.gpu, row.gpu) for row in served),
+        "measured_weight_dtypes": numpy.array([1.0 + PRECISIONS.index(row.weight_dtype) for row in served]),
+        "measured_tensor_parallel_sizes": numpy.array([float(row.tensor_parallel_size) for row in served]),
+        "measured_data_parallel_sizes": numpy.array([float(row.data_parallel_size) for row in served]),
         **{
             column: numpy.array([deployment.columns[name] for deployment in measured])
             for name, column in OF_MEASUREMENTS.items()

@@ -214,10 +214,8 @@ def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
 def as_published_words(cell: CellRecord) -> str:
     """`1x aws/p5.48xlarge, $40,179 a month` of the published weights, or that nothing holds them."""
     published = cell.as_published
-    held = published is not None and published.instance is not None
-    return str(
-        published_words(cell, f"{published.n_instances:,}x {published.instance}" if published and held else None)
-    )
+    rented = f"{published.n_instances:,}x {published.instance}" if published and published.instance else None
+    return str(published_words(cell, rented))
 
 
 def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:

@@ -90,11 +90,7 @@ def text(
         if changes:
             lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
             if name == "recommendation":
-                lines += [
-                    "",
-                    "DOLLARS A MONTH",
-                    *(f"  {_bridge(model_bridge, comparison.b)}" for model_bridge in bridge),
-                ]
+                lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(month, comparison.b)}" for month in bridge)]
             lines.append("")
     lines += ["QUALITY", *(f"  {remark}" for remark in quality), ""] if quality else []
     if not quiet:
@@ -115,22 +111,22 @@ def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
     return lines
 
 
-def _bridge(bridge: Bridge, b: SheetFacts) -> str:
+def _bridge(month: Bridge, b: SheetFacts) -> str:
     """`Llama 3.1 70B, RAG at 32: $40,179; prices -$4,409, load +$35,770; now $71,540`, and what is budgeted for it."""
-    budget = budget_words(b, bridge.after_usd)
+    budget = budget_words(b, month.after_usd)
     budgeted = f", as budgeted {budget}" if budget else ""
-    now = f"{_usd(bridge.after_usd)}{budgeted}"
-    return f"{bridge.name}, {bridge.load}: {_usd(bridge.before_usd)}; {parts(bridge)}; now {now}"
+    now = f"{_usd(month.after_usd)}{budgeted}"
+    return f"{month.name}, {month.load}: {_usd(month.before_usd)}; {parts(month)}; now {now}"
 
 
-def parts(bridge: Bridge) -> str:
+def parts(month: Bridge) -> str:
     """The dollars of each cause, or that they are not known."""
-    if bridge.how == "unchanged":
+    if month.how == "unchanged":
         return "unchanged"
-    if bridge.steps:
-        return ", ".join(f"{step.cause} {signed_usd(step.usd) if step.usd else '$0'}" for step in bridge.steps)
-    causes = f"by {' and '.join(bridge.causes)} together" if bridge.causes else "by nothing that the files say"
-    return causes + (f" ({bridge.why})" if bridge.why else "")
+    if month.steps:
+        return ", ".join(f"{step.cause} {signed_usd(step.usd) if step.usd else '$0'}" for step in month.steps)
+    causes = f"by {' and '.join(month.causes)} together" if month.causes else "by nothing that the files say"
+    return causes + (f" ({month.why})" if month.why else "")
 
 
 def _usd(amount: float | None) -> str:
@@ -145,8 +141,7 @@ def block_text(comparison: Comparison, bridge: Sequence[Bridge], quality: Sequen
     """The block to paste: what dollars became and why, then what changed, in a few lines each."""
     since = comparison.a.as_of or "the sheet before"
     files = (
-        f"{plain(PurePath(facts.path).name)} (as of {facts.as_of or 'no date'})"
-        for facts in (comparison.a, comparison.b)
+        f"{plain(PurePath(side.path).name)} (as of {side.as_of or 'no date'})" for side in (comparison.a, comparison.b)
     )
     blocks = [f"### What changed since {since}", f"{' against '.join(files)}."]
     if comparison.is_equal:
@@ -159,21 +154,15 @@ def block_text(comparison: Comparison, bridge: Sequence[Bridge], quality: Sequen
 def _sheet_blocks(comparison: Comparison, bridge: Sequence[Bridge], quality: Sequence[str]) -> Iterator[str]:
     """A bridge of dollars per model with its remarks, then what is rented, and what changed."""
     remarks = []
-    if any(model_bridge.how == "solved again" for model_bridge in bridge):
+    if any(month.how == "solved again" for month in bridge):
         remarks.append(
             "- Dollars a month; solved again cause by cause, in the order of the columns, on which the parts depend."
         )
     if budgets := [
-        f"{model_bridge.name} {words}"
-        for model_bridge in bridge
-        if (words := budget_words(comparison.b, model_bridge.after_usd))
+        f"{month.name} {words}" for month in bridge if (words := budget_words(comparison.b, month.after_usd))
     ]:
         remarks.append(f"- As budgeted, a month: {plain('; '.join(budgets))}.")
-    remarks += [
-        f"- {plain(model_bridge.name)}: {plain(parts(model_bridge))}."
-        for model_bridge in bridge
-        if model_bridge.how == "not separated"
-    ]
+    remarks += [f"- {plain(month.name)}: {plain(parts(month))}." for month in bridge if month.how == "not separated"]
     lines = [("Hardware", str(change)) for change in comparison.sections["recommendation"]]
     for kind, changes in _by_kind(comparison).items():
         lines += _first(kind, changes)
@@ -202,21 +191,14 @@ def _changed(count: int, n_loads: int) -> str:
 
 def _money_table(bridge: Sequence[Bridge]) -> str:
     """Dollars a month at the headline: before, what each cause did, after."""
-    causes = tuple(dict.fromkeys((*CAUSES, *(step.cause for model_bridge in bridge for step in model_bridge.steps))))
+    causes = tuple(dict.fromkeys((*CAUSES, *(step.cause for month in bridge for step in month.steps))))
     heads = ("Model, load", "Before", *(cause.capitalize() for cause in causes), "After")
     rows = []
-    for model_bridge in bridge:
-        did = {step.cause: step.usd for step in model_bridge.steps}
-        is_known = model_bridge.steps or model_bridge.how == "unchanged"
+    for month in bridge:
+        did = {step.cause: step.usd for step in month.steps}
+        is_known = month.steps or month.how == "unchanged"
         signed = [_signed(did.get(cause, 0.0)) if is_known else "–" for cause in causes]
-        rows.append(
-            (
-                _arrows(f"{model_bridge.name}, {model_bridge.load}"),
-                _usd(model_bridge.before_usd),
-                *signed,
-                _usd(model_bridge.after_usd),
-            )
-        )
+        rows.append((_arrows(f"{month.name}, {month.load}"), _usd(month.before_usd), *signed, _usd(month.after_usd)))
     return table_text(table("", (heads[0], *(Column(head, right=True) for head in heads[1:])), rows))
 
 
@@ -252,11 +234,11 @@ def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> 
     """From the sheet in the file `before` (workbook or JSON) to the workbook that is sent. Raises WorkbookError."""
     comparison = compare(read_sheet(before, catalog), facts_now(read_workbook_bytes(workbook, name), catalog))
     money = []
-    for model_bridge in () if comparison.is_equal else bridges(comparison, catalog):
-        rented = (c for c in comparison.sections["recommendation"] if c.more.get("model") == model_bridge.model)
+    for month in () if comparison.is_equal else bridges(comparison, catalog):
+        rented = (c for c in comparison.sections["recommendation"] if c.more.get("model") == month.model)
         words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
-        load, why = _arrows(f"{model_bridge.name}, {model_bridge.load}"), "; ".join([*words, parts(model_bridge)])
-        money.append(Money(load, _usd(model_bridge.before_usd), _usd(model_bridge.after_usd), why))
+        load, why = _arrows(f"{month.name}, {month.load}"), "; ".join([*words, parts(month)])
+        money.append(Money(load, _usd(month.before_usd), _usd(month.after_usd), why))
     # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
     telling = (
         [c for c in changes if "what" in c.more or not (c.before is None is c.after)]

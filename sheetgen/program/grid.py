@@ -16,6 +16,7 @@ import numpy
 from sheetgen.program.declared import Again, Axes, Declared, Named, Program, Repeat, by_name
 
 Column: TypeAlias = Any  # a number, or a numpy array with a side for each of its axes
+Positions: TypeAlias = "numpy.ndarray[Any, Any]"  # whole numbers: of each position on one axis that on another
 Columns: TypeAlias = dict[str, Column]
 
 
@@ -41,7 +42,7 @@ class Grid:
     """
 
     columns: dict[str, tuple[tuple[Axes, Column], ...]]
-    places: Mapping[tuple[str, str], Any]
+    places: Mapping[tuple[str, str], Positions]
     sizes: Mapping[str, int]
     _layouts: dict[tuple[Axes, Axes, tuple[int, ...]], Callable[[Column], Column]] = field(
         default_factory=dict, compare=False, repr=False
@@ -92,7 +93,7 @@ class Grid:
         own = self.fewest_axes(names, axes)
         self.put(own, {name: function(*(self.spread(read, own) for read in names))})
 
-    def restricted(self, kept: Mapping[str, Any]) -> Grid:
+    def restricted(self, kept: Mapping[str, Positions]) -> Grid:
         """The grid with some positions of its axes alone; those of other axes stay."""
         places = {}
         for (axis, other), positions in self.places.items():
@@ -109,7 +110,7 @@ class Grid:
         return Grid(columns, places, {**self.sizes, **sizes})
 
     @staticmethod
-    def _restricted(column: Column, axes: Axes, kept: Mapping[str, Any]) -> Column:
+    def _restricted(column: Column, axes: Axes, kept: Mapping[str, Positions]) -> Column:
         for side, axis in enumerate(axes):
             if axis in kept and column.shape[side] > 1:
                 column = column.take(kept[axis], side)
@@ -299,7 +300,7 @@ class View(Mapping[str, Column]):
 
     grid: Grid
     axes: Axes
-    _read: dict[str, tuple[Any, Column]] = field(default_factory=dict, compare=False, repr=False)
+    _read: dict[str, tuple[Column, Column]] = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Column:
         columns = self.grid.columns.get(name)

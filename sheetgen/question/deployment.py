@@ -560,11 +560,8 @@ def model_kind(model: Model) -> ModelKind:
 def residual_columns(residuals: Mapping[str, float], kind: ModelKind, weight_dtype: str) -> Columns:
     """Those of `SpeedFile.residuals` that are of a model's kind and precision, under the names that formulas read."""
     values = {"kind": kind, "dtype": weight_dtype}
-    return {
-        f"{t}_of_{residual}": residuals[f"{t}_of_{residual}_{value}"]
-        for residual, value in values.items()
-        for t in ("tpot", "ttft")
-    }
+    names = {f"{t}_of_{part}": f"{t}_of_{part}_{value}" for part, value in values.items() for t in ("tpot", "ttft")}
+    return {name: residuals[source] for name, source in names.items()}
 
 
 def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> Columns:
@@ -641,7 +638,7 @@ CONSTANTS = {
 }
 
 
-def complete(given: Options, n_rows: int, catalog: Catalog, by_names: NamedRows | None = None) -> Points:
+def complete(given: Mapping[str, Column], n_rows: int, catalog: Catalog, by_names: NamedRows | None = None) -> Points:
     """Check and complete `given` (columns by input name; a missing column or a blank takes the default).
 
     by_names: the rows of one frame by their names, which are looked up once for all parts of the frame; what rows have
@@ -763,7 +760,7 @@ def objects(values: Iterable[object]) -> Column:
     return column
 
 
-def _texts(given: Options, n_rows: int) -> tuple[Columns, Column, list[tuple[str, ...]]]:
+def _texts(given: Mapping[str, Column], n_rows: int) -> tuple[Columns, Column, list[tuple[str, ...]]]:
     """The names of the rows as columns of text; which combination of names each row has, and all combinations."""
     codes, choices = zip(*(_distinct(given.get(name), n_rows, DEFAULTS[name]) for name in NAMES), strict=True)
     columns = {name: objects(texts)[code] for name, code, texts in zip(NAMES, codes, choices, strict=True)}
@@ -772,11 +769,7 @@ def _texts(given: Options, n_rows: int) -> tuple[Columns, Column, list[tuple[str
         return columns, numpy.zeros(0, int), []
     code, every = factorized(numpy.ravel_multi_index(codes, sizes))
     places = zip(*(positions.tolist() for positions in numpy.unravel_index(every, sizes)), strict=True)
-    return (
-        columns,
-        code,
-        [tuple(texts[position] for texts, position in zip(choices, row, strict=True)) for row in places],
-    )
+    return columns, code, [tuple(texts[i] for texts, i in zip(choices, row, strict=True)) for row in places]
 
 
 def _distinct(given: Column, n_rows: int, default: str) -> tuple[Column, list[str]]:

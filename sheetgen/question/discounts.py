@@ -64,12 +64,9 @@ def _key(name: str, providers: Collection[str]) -> Key:
             f"{OPTION} names {shown(name)!r}, which is no provider and no purchase class. Write aws=0.1, "
             f"reserved-1yr=0.2, or both as azure:reserved-1yr=0.2.{near}"
         )
-    for word, kind, allowed_words in (
-        (provider, "provider", providers),
-        (purchase, "purchase class", tuple(PURCHASES)),
-    ):
-        if colon and word not in allowed_words:
-            allowed = f" Allowed: {', '.join(allowed_words)}.{did_you_mean(word, allowed_words)}"
+    for word, kind, words in ((provider, "provider", providers), (purchase, "purchase class", tuple(PURCHASES))):
+        if colon and word not in words:
+            allowed = f" Allowed: {', '.join(words)}.{did_you_mean(word, words)}"
             raise ScenarioError(f"{OPTION} of {shown(name)!r}: {shown(word)!r} is no {kind}.{allowed}")
     if not (provider or purchase):
         raise ScenarioError(f"{OPTION} has a part without a name before the =. Write aws=0.1.")

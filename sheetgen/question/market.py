@@ -282,35 +282,26 @@ class _Asked:
     def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
         """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""
         in_use = self.filters.purchase
-        names_by_class = {in_use: {candidate.instance for candidate in kept}}
+        named = {in_use: {candidate.instance for candidate in kept}}  # the candidates' names by class
         for purchase in PURCHASES:
             if purchase != in_use:
                 other = replace(self, filters=replace(self.filters, purchase=purchase))
-                names_by_class[purchase] = {candidate.instance for candidate in other.select(self.is_by_provider)[0]}
-        kept_by_name, room = {candidate.instance: candidate for candidate in kept}, MAX_CANDIDATES - len(kept)
+                named[purchase] = {candidate.instance for candidate in other.select(self.is_by_provider)[0]}
+        here, room = {candidate.instance: candidate for candidate in kept}, MAX_CANDIDATES - len(kept)
         candidates = []
         for row, gpu in self.takes_part():
             own = _offered(row, in_use)
             for offer in self._offers(row, gpu, own or row.offered[0]) if row.offered else ():
-                if offer.instance not in kept_by_name and (
-                    room == 0 or not any(offer.instance in names for names in names_by_class.values())
-                ):
+                is_candidate = any(offer.instance in names for names in named.values())
+                if offer.instance not in here and (room == 0 or not is_candidate):
                     continue
-                room -= offer.instance not in kept_by_name
+                room -= offer.instance not in here
                 blank = replace(offer, purchase=in_use, usd_per_hour=0, price_as_of=None, price_kind="")
-                candidates.append(kept_by_name.get(offer.instance, offer if own else blank))
-        taken = {
-            (candidate.shape, p)
-            for candidate in candidates
-            for p, names in names_by_class.items()
-            if candidate.instance in names
-        }
+                candidates.append(here.get(offer.instance, offer if own else blank))
+        taken = {(c.shape, p) for c in candidates for p, names in named.items() if c.instance in names}
         for candidate in candidates:
-            passed = (
-                p
-                for p, names in names_by_class.items()
-                if candidate.instance not in names and (candidate.shape, p) in taken
-            )
+            name, shape = candidate.instance, candidate.shape
+            passed = (p for p, names in named.items() if name not in names and (shape, p) in taken)
             yield replace(candidate, passed_over=() if self.instances else tuple(passed))
 
     def of_other_classes(self, kept: Sequence[Candidate]) -> dict[str, tuple[Candidate, ...]]:
@@ -574,11 +565,9 @@ def owning_of(catalog: Catalog, options: Options, gpus: tuple[Gpu, ...]) -> Owni
     )
     if problems:
         raise ScenarioError(*problems)
-    catalog_gpus = {owned_gpu.gpu: owned_gpu for owned_gpu in file.gpus}
+    listed = {gpu.gpu: gpu for gpu in file.gpus}
     owned = {
-        gpu.id: _owned(
-            gpu, catalog_gpus.get(gpu.id), *(stated.get(gpu.id, stated.get(ALL)) for stated in (quotes, powers))
-        )
+        gpu.id: _owned(gpu, listed.get(gpu.id), *(given.get(gpu.id, given.get(ALL)) for given in (quotes, powers)))
         for gpu in gpus
     }
     return Owning(values, terms, owned, quotes, powers)

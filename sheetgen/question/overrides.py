@@ -287,16 +287,14 @@ def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
     return Overrides(**parts), written.place_of
 
 
-def unknown_keys(
-    overrides: Overrides, allowed_keys: Mapping[str, Iterable[str]], place_of: Callable[[Loc], str]
-) -> Iterator[str]:
-    """A line for each row and input that the sheet does not have; `allowed_keys` has them by part."""
-    for part, allowed in allowed_keys.items():
+def unknown_keys(overrides: Overrides, keys: Mapping[str, Iterable[str]], where: Callable[[Loc], str]) -> Iterator[str]:
+    """A line for each row and input that the sheet does not have; `keys` has them by part."""
+    for part, allowed in keys.items():
         names = tuple(allowed)
         for key in getattr(overrides, part):
             if key not in names:
                 kind = "an input" if part == "inputs" else f"a row of {part}"
-                yield f"{place_of((part, key))}{shown(key)} is not {kind} on this sheet.{did_you_mean(key, names)}"
+                yield f"{where((part, key))}{shown(key)} is not {kind} on this sheet.{did_you_mean(key, names)}"
 
 
 BY_READER = "typed in, not from the catalogs"
@@ -389,39 +387,37 @@ def overridden_candidates(
     """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
     purchase = listed[0].purchase
     blank, columns = Candidate("/", "", listed[0].gpu, 0, purchase, 0, None, "", BY_READER), _COLUMNS[purchase]
-    rows: list[tuple[Candidate, Row]] = [
-        (candidate, overrides.instances.get(candidate.instance, {})) for candidate in listed
-    ]
+    rows: list[tuple[Candidate, Row]] = [(machine, overrides.instances.get(machine.instance, {})) for machine in listed]
     rows += [(blank, {"instance_gpu": None, **row}) for row in overrides.own_instances]
     named = {key.lower(): gpu for key, gpu in gpus.items()}  # to a spreadsheet's look-up capital letters are no others
-    for candidate, row in rows:
-        price = row.get(columns["price"], candidate.usd_per_hour)
-        if not price or purchase in candidate.passed_over:
+    for machine, row in rows:
+        price = row.get(columns["price"], machine.usd_per_hour)
+        if not price or purchase in machine.passed_over:
             continue
         if not row:
-            yield replace(candidate, gpu=gpus[candidate.gpu.id], tries_ranks=overrides.shares_experts(candidate.gpu))
+            yield replace(machine, gpu=gpus[machine.gpu.id], tries_ranks=overrides.shares_experts(machine.gpu))
             continue
-        provider, kind = candidate.instance.split("/", 1)
+        provider, kind = machine.instance.split("/", 1)
         provider, kind = row.get("provider", provider), row.get("type", kind)
-        gpu = named.get((row.get("instance_gpu", candidate.gpu.id) or "").lower())
-        count = row.get("gpu_count", candidate.gpu_count)
+        gpu = named.get((row.get("instance_gpu", machine.gpu.id) or "").lower())
+        count = row.get("gpu_count", machine.gpu_count)
         if gpu is None or not count:
             continue
-        is_listed = price == candidate.usd_per_hour  # the source is of the list's price; the date, of the one beside it
+        is_listed = price == machine.usd_per_hour  # the source is of the list's price; the date, of the one beside it
         yield replace(
-            candidate,
+            machine,
             instance=f"{provider}/{kind}",
             provider=provider,
             gpu=gpu,
             gpu_count=count,
             usd_per_hour=price,
-            price_as_of=_iso(row.get(columns["date"], candidate.price_as_of)),
-            region=row.get("region", candidate.region) or "",
-            source=row.get("source", candidate.source if is_listed else "") or BY_READER,
-            price_kind=row.get(columns["terms"], candidate.price_kind) or "",
-            prices=tuple(_prices(candidate, row)),
-            network_gbps=row.get("network_gbps", candidate.network_gbps) or 0,
-            tries_ranks=candidate is blank or overrides.shares_experts(candidate.gpu),
+            price_as_of=_iso(row.get(columns["date"], machine.price_as_of)),
+            region=row.get("region", machine.region) or "",
+            source=row.get("source", machine.source if is_listed else "") or BY_READER,
+            price_kind=row.get(columns["terms"], machine.price_kind) or "",
+            prices=tuple(_prices(machine, row)),
+            network_gbps=row.get("network_gbps", machine.network_gbps) or 0,
+            tries_ranks=machine is blank or overrides.shares_experts(machine.gpu),
         )
 
 

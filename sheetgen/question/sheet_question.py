@@ -279,14 +279,8 @@ class SheetModel:
         for the published weights, and where none is known."""
         if self.checkpoint_named is not None:
             low, is_used = self.checkpoint_named.lower(), self.weight_dtype == self.auto_weight_dtype
-            return next(
-                (
-                    checkpoint
-                    for checkpoint in self.model.checkpoints
-                    if is_used and (checkpoint.hf_id or "").lower() == low
-                ),
-                None,
-            )
+            named = (c for c in self.model.checkpoints if is_used and (c.hf_id or "").lower() == low)
+            return next(named, None)
         is_published = self.weight_dtype == self.model.weight_dtype
         return None if is_published else self.model.checkpoint(self.weight_dtype)
 
@@ -423,10 +417,9 @@ class Question:
     @property
     def fp8_remarks(self) -> list[str]:
         """For each model whose KV cache the engine keeps in FP8 by itself on some of the GPUs, a sentence on it."""
-        of_auto = (
-            model for model in self.models if self.settings.kv_cache_dtype == "auto" and model.kv_cache_dtype != "fp8"
-        )
-        remarks = (self.engine.fp8_remark(model.model.entry_id, model.model.name, self.gpus) for model in of_auto)
+        is_auto = self.settings.kv_cache_dtype == "auto"
+        wider = (sheet.model for sheet in self.models if is_auto and sheet.kv_cache_dtype != "fp8")
+        remarks = (self.engine.fp8_remark(model.entry_id, model.name, self.gpus) for model in wider)
         return [remark for remark in remarks if remark]
 
     @property
@@ -627,13 +620,9 @@ def _measured(question: Question, catalog: Catalog) -> Question:
         settled["kv_cache_dtype"] = settings.kv_cache_dtype
     measurements = measurements_of(readings, asked_once(deployments), settled, catalog)
     # What differs in the weights' precision alone sets times and memory of answers at that precision.
-    used = {deployment for deployment in deployments if measurements.of(deployment)}
-    requested = {deployment._replace(weight_dtype="") for deployment in deployments}
-    kept = tuple(
-        deployment
-        for deployment in measurements.deployments
-        if deployment.served._replace(weight_dtype="") in requested
-    )
+    used = {served for served in deployments if measurements.of(served)}
+    requested = {served._replace(weight_dtype="") for served in deployments}
+    kept = tuple(served for served in measurements.deployments if served.served._replace(weight_dtype="") in requested)
     return replace(
         question,
         measurements=replace(split_used(measurements, used, deployments), deployments=kept),
@@ -641,7 +630,7 @@ def _measured(question: Question, catalog: Catalog) -> Question:
     )
 
 
-def _overridden(question: Question, overrides: typed.Overrides, place_of: Callable[[Loc], str]) -> Question:
+def _overridden(question: Question, overrides: typed.Overrides, where: Callable[[Loc], str]) -> Question:
     """`question` with its overrides applied.
 
     Raises ScenarioError for a row or an input that the sheet does not have, and where nothing can be rented then.
@@ -655,14 +644,12 @@ def _overridden(question: Question, overrides: typed.Overrides, place_of: Callab
         "instances": (c.instance for c in question.rows),
         "precisions": DTYPES,
     }
-    problems = list(typed.unknown_keys(overrides, allowed, place_of))
+    problems = list(typed.unknown_keys(overrides, allowed, where))
     overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.rows))
     gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
     candidates = tuple(typed.overridden_candidates(question.rows, gpus, overrides))
     if not candidates:
-        problems.append(
-            f"{place_of(())}no instance is left to choose from: none has a price above 0. Give one a price."
-        )
+        problems.append(f"{where(())}no instance is left to choose from: none has a price above 0. Give one a price.")
     if problems:
         raise ScenarioError(*problems)
 
@@ -674,19 +661,12 @@ def _overridden(question: Question, overrides: typed.Overrides, place_of: Callab
         changed = replace(sheet_model, model=typed.overridden_model(sheet_model.model, row), **changes)
         return at_settings(changed, question.settings)
 
-    def workload(asked_workload: Workload) -> Workload:
-        answer, prompt = (
-            overrides.input(f"{length}_{name_part(asked_workload.id)}", None) for length in ("output", "prompt")
-        )
+    def workload(asked: Workload) -> Workload:
+        answer, prompt = (overrides.input(f"{length}_{name_part(asked.id)}", None) for length in ("output", "prompt"))
         if answer is None and prompt is None:
-            return asked_workload
-        stated = asked_workload.input_tokens if prompt is None and question.states_prompt else prompt
-        return sized(
-            asked_workload,
-            asked_workload.context_tokens,
-            asked_workload.output_tokens if answer is None else answer,
-            stated,
-        )
+            return asked
+        stated = asked.input_tokens if prompt is None and question.states_prompt else prompt
+        return sized(asked, asked.context_tokens, asked.output_tokens if answer is None else answer, stated)
 
     of_settings = {name: value for name, value in overrides.inputs.items() if name in typed.SETTINGS}
     return replace(

@@ -197,11 +197,9 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
         before, after = a.offers.get(key), b.offers.get(key)
         if before and after:
             pairs = ("gpu", "GPU", before.gpu, after.gpu), ("gpu_count", "GPUs", before.gpu_count, after.gpu_count)
-            for field_name, label, old, new in pairs:
+            for part, label, old, new in pairs:
                 if not same(old, new):
-                    yield Change(
-                        f"{key}.{field_name}", f"{key}, {label}", from_to(old, new), old, new, {"instance": key}
-                    )
+                    yield Change(f"{key}.{part}", f"{key}, {label}", from_to(old, new), old, new, {"instance": key})
             for purchase in sorted(compared, key=lambda p: (p != b.purchase, p)):
                 label = key if purchase == b.purchase else f"{key}, {purchase}"
                 yield from _price(key, label, purchase, before.prices.get(purchase), after.prices.get(purchase))

@@ -245,10 +245,7 @@ def _spoken_apart(item: ElementTree.Element) -> str:
 def _number_formats(styles: ElementTree.Element) -> list[str]:
     from openpyxl.styles.numbers import BUILTIN_FORMATS
 
-    own = {
-        number_format.get("numFmtId"): number_format.get("formatCode", "General")
-        for number_format in styles.iter(f"{_NAMESPACE}numFmt")
-    }
+    own = {style.get("numFmtId"): style.get("formatCode", "General") for style in styles.iter(f"{_NAMESPACE}numFmt")}
     usual = {str(n): code for n, code in BUILTIN_FORMATS.items()}
     ids = [xf.get("numFmtId", "0") for xf in styles.iterfind(f"{_NAMESPACE}cellXfs/{_NAMESPACE}xf")]
     return [own.get(format_id) or usual.get(format_id, "General") for format_id in ids]

@@ -227,10 +227,8 @@ def _overrides(
         inputs[f"output_{workload}"] = answer
     tables = {}
     for name, keys in row_keys(base).items():
-        typed_rows: Mapping[str, Mapping[str, Raw]] = settings.tables.get(name, {})
-        rows = {
-            key: {c: v for c, v in typed_rows[key].items() if c in TABLES[name]} for key in keys if key in typed_rows
-        }
+        typed: Mapping[str, Mapping[str, Raw]] = settings.tables.get(name, {})
+        rows = {key: {c: v for c, v in typed[key].items() if c in TABLES[name]} for key in keys if key in typed}
         tables[name] = {key: row for key, row in rows.items() if row}
     # The instances of the sheet and no others, at its prices.
     column = class_columns(prices.purchase)["price"]

@@ -153,13 +153,10 @@ class Change:
 
 def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
     """Every difference, in the order of the sheets; those of fixed figures too."""
+    inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_idle(snapshot))
     for name, old in built.inputs.items():
-        if (
-            name in snapshot.inputs
-            and name not in (*NOT_COMPARED, *_idle(snapshot))
-            and not _same(old, snapshot.inputs[name])
-        ):
-            cell, new = snapshot.cells[f"in_{name}"], _whole(snapshot.inputs[name])
+        if name in inputs and name not in passed_over and not _same(old, inputs[name]):
+            cell, new = snapshot.cells[f"in_{name}"], _whole(inputs[name])
             yield Change(
                 "inputs",
                 None,
@@ -560,9 +557,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
             start = _with_instances_of(snapshot, start, catalog)
             before = _build(catalog, start, start)
         follows = _targets_that_follow(before, snapshot)
-        stated = {
-            f"{name}_{name_part(workload_id)}" for name in TARGETS for workload_id in before.question.stated[name]
-        }
+        stated = {f"{name}_{name_part(w)}" for name in TARGETS for w in before.question.stated[name]}
         differ = [change for change in _changes(before, snapshot) if change.name not in follows - stated]
 
         def still(built: Built) -> Set[str]:
@@ -577,11 +572,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
                 break
             carried = _carry(carried, after, snapshot, rest, follows)
             after = _build(catalog, carried, start, baseline)
-            left = (
-                change
-                for change in _changes(after, snapshot)
-                if not change.is_fixed and change.name not in still(after)
-            )
+            left = (c for c in _changes(after, snapshot) if not c.is_fixed and c.name not in still(after))
             rest = [change for change in left if change.part == "inputs" or change.row]
         if problems := list(_not_listed(before, after, snapshot)):
             raise ScenarioError(*problems)

@@ -359,10 +359,7 @@ class _Reading:
                 why = "does not span the same rows as the others of its table. Insert and delete whole rows only"
                 self.problems[f"{why}; start from a fresh build."].append(f"{PREFIX}{name}_{column}")
         cells = {c: [self._at(area, i) for i in range(first.n_rows)] for c, area in areas.items()}
-        formats = {
-            c: next((f.number_format for f in column_cells if f.value is not None), "")
-            for c, column_cells in cells.items()
-        }
+        formats = {c: next((f.number_format for f in held if f.value is not None), "") for c, held in cells.items()}
         rows: dict[str, Mapping[str, Raw]] = {}
         positions: dict[str, int] = {}
         formulas = set()

@@ -85,9 +85,7 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     }
     for row, lever in plans.worked_out():
         by_lever[row][lever.id].append(lever)
-    told = {
-        row: tuple(lever for same in same_row.values() for lever in _told(same)) for row, same_row in by_lever.items()
-    }
+    told = {row: tuple(lever for same in by_id.values() for lever in _told(same)) for row, by_id in by_lever.items()}
     return tuple(told.get(row, ()) for row in range(len(question.loads)))
 
 
@@ -123,22 +121,12 @@ class Plans:
         further: bool = False,
     ) -> None:
         """A lever of a load; without a change it has no price. `words` stand in place of the usual ones."""
-        lever_words = self.words[lever]
-        cost = lever_words.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
-        note = ". ".join(filter(None, (note, cost[:1].upper() + cost[1:], lever_words.more)))
+        entry = self.words[lever]
+        cost = entry.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
+        note = ". ".join(filter(None, (note, cost[:1].upper() + cost[1:], entry.more)))
         before = Rented.of(self.solved, row)
         planned = Lever(
-            lever,
-            lever_words.family,
-            words or lever_words.words,
-            changed,
-            cost,
-            note,
-            before,
-            None,
-            why_not,
-            offload,
-            further,
+            lever, entry.family, words or entry.words, changed, cost, note, before, None, why_not, offload, further
         )
         self.planned.append((row, change, planned))
 
@@ -345,8 +333,7 @@ class Plans:
         targets = self.file.tried_targets
         tried = {
             (lever, row): [
-                Change(row, workload=looser_workload)
-                for looser_workload in looser(self.solved.workload_of(row), lever, targets)
+                Change(row, workload=other) for other in looser(self.solved.workload_of(row), lever, targets)
             ]
             for lever in LOOSER  # first each target alone
             for row in rows

@@ -39,8 +39,7 @@ def looser(workload: Workload, lever: str, tried: TriedTargets) -> Iterator[Work
     first, usual = next(iter(now.items()))
     for ms in tried_ms[first]:
         then = {
-            field: next((target_ms for target_ms in tried_ms[field] if target_ms * usual >= now[field] * ms), None)
-            for field in now
+            field: next((limit for limit in tried_ms[field] if limit * usual >= now[field] * ms), None) for field in now
         }
         if ms > usual and all(then.values()):
             yield workload.model_copy(update={field: float(target or 0) for field, target in then.items()})
