@@ -63,7 +63,8 @@ class Colors(Entry):
     accent: Color = None  # the answers, and the links of the page
 
     def wrong(self) -> Iterator[tuple[str, str]]:
-        """Which colour cannot be read, and one sentence with its contrast and one that would do."""
+        """Each colour that cannot be read on the page, with a sentence that gives its contrast and a darker colour that
+        would do."""
         for name, color in self.model_dump(exclude_none=True).items():
             if contrast(color, TINT) < LEAST_CONTRAST:
                 yield name, _too_pale(name, color)
@@ -76,7 +77,7 @@ def contrast(color: str, other: str) -> float:
 
 
 def _too_pale(name: str, color: str) -> str:
-    """That `color` cannot be read on the page, and the first darker one of its hue that can be."""
+    """The sentence that `color` cannot be read on the page, with the first darker colour of its hue that can."""
     where, ground = ("white", WHITE) if contrast(color, WHITE) < LEAST_CONTRAST else (f"the tint {TINT}", TINT)
     hue, light, saturation = colorsys.rgb_to_hls(*(part / 255 for part in bytes.fromhex(color[1:])))
     darker = color

@@ -25,8 +25,8 @@ MOST_MACHINES = 8  # that have one request each
 
 
 def in_force(grid: Grid, confidence: float) -> Grid:
-    """The grid of a sheet in which contexts that no hardware serves at the confidence asked for are answered at an
-    even chance, where that serves them."""
+    """The sheet's grid in which contexts that no hardware serves at the confidence asked for are answered at an even
+    chance, where hardware serves that."""
     if confidence <= EVEN or _served(grid).all():
         return grid
     even = grid.read_again(AGAIN.again(AT_LEVEL[EVEN]), AGAIN)
@@ -41,25 +41,25 @@ def in_force(grid: Grid, confidence: float) -> Grid:
 
 
 def at_confidence_asked(grid: Grid) -> Grid:
-    """The grid with every context at the confidence asked for, up to the choice."""
+    """The grid up to the choice, with every context at the confidence asked for."""
     return _at_z(grid, float(grid.spread("confidence_z", ())))
 
 
 def _at_z(grid: Grid, level_z: float) -> Grid:
-    """The grid with every context at so many standard deviations, up to the choice."""
+    """The grid up to the choice, with every context at this many standard deviations."""
     other = grid.again({})
     other.put(("pace",), {"level_z": numpy.full(grid.sizes["pace"], level_z)})
     return other.read_again(AGAIN.again("at_levels"), AGAIN)
 
 
 def _served(grid: Grid) -> Column:
-    """By load, True where some offer serves it."""
+    """For each load, True where some offer serves it."""
     return (grid.spread("monthly_usd", ("load", "offer")) > 0).any(axis=1)
 
 
 def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
-    """By load the very cheapest at an even chance, at the confidence asked for and at 0.9, the least first; None where
-    nothing holds it."""
+    """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order; None where
+    nothing holds the load."""
     asked = solved.question.settings.confidence
     columns: list[list[AtConfidence | None]] = []
     for confidence in sorted({EVEN, asked, SURE}):
@@ -76,9 +76,9 @@ def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
 def less_sure(
     solved: Solution, confidences: Sequence[Sequence[AtConfidence | None]]
 ) -> tuple[AtConfidence | None, ...]:
-    """By load what is cheapest at the surest level below the confidence asked for at which the month is clearly less,
-    in the steps in which a chance is said; where it is at none, at an even chance. None where no more was asked for, or
-    nothing is served at what was.
+    """By load, the cheapest answer at the highest confidence below the one asked for that clearly lowers the month's
+    cost, in the steps in which chances are printed; if there is none, the answer at an even chance. None where no more
+    than an even chance was asked for, or nothing serves the load at the confidence asked for.
 
     confidences: as `by_confidence` has them.
     """
@@ -110,7 +110,7 @@ def less_sure(
 
 
 def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:
-    """By load what is cheapest at a confidence, with how sure it is in fact."""
+    """By load, the cheapest at a confidence, with its actual chance."""
     loads = solved.question.loads
     held = {row: pick for row, pick in enumerate(picks) if pick is not None and not loads[row].over_limit}
     levels: list[AtConfidence | None] = [None] * len(loads)
@@ -127,12 +127,13 @@ def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | 
 
 
 def is_fallback(solved: Solution, row: int) -> bool:
-    """True where a load is answered at an even chance, as nothing serves it at the confidence asked for."""
+    """True where a load is answered at an even chance because nothing serves it at the confidence asked for."""
     return paces_at_even_chance(solved)[solved.question.pace(solved.question.loads[row])]
 
 
 def paces_at_even_chance(solved: Solution) -> list[bool]:
-    """By model and workload, True where nothing serves it at the confidence asked for, and an even chance does."""
+    """By model and workload, True where nothing serves it at the confidence asked for, but something does at an even
+    chance."""
     levels = solved.grid.spread("level_z", ("pace",)).tolist()
     return [solved.question.settings.confidence > EVEN and level == 0.0 for level in levels]
 
@@ -140,9 +141,10 @@ def paces_at_even_chance(solved: Solution) -> list[bool]:
 def measure_first(
     chosen: ChosenRecord | None, levels: Sequence[AtConfidence | None], asked: float, is_even: bool
 ) -> tuple[str, ...]:
-    """Reasons to measure before renting: `impossible` at the confidence asked for, which answers at an even chance; its
-    cost (`asked_dear`) or its machines with one request each (`one_each`); 0.9 that nothing holds (`sure_impossible`)
-    or that costs several times an even chance (`sure_dear`)."""
+    """Reasons to measure before renting: nothing serves the load at the confidence asked for (`impossible`, answered
+    at an even chance); its cost is several times an even chance's (`asked_dear`), or its machines have one request
+    each (`one_each`); nothing serves it at 0.9 (`sure_impossible`), or at several times an even chance's cost
+    (`sure_dear`)."""
     if chosen is None:
         return ()
     usd = {level.confidence: level.monthly_usd for level in levels if level}

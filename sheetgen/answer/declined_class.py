@@ -37,7 +37,7 @@ def in_class_or_on_demand(solved: Solution, on_demand: Callable[[], Question]) -
 
 
 def _reason_to_decline(solved: Solution, plain: Question) -> DeclinedReason | None:
-    """Why the answer in a class is none; None where it stands.
+    """The reason why the answer in a class is not taken; None where it stands.
 
     Money is not bound at an even chance where more was asked for. Else the class is no answer where on demand costs no
     more at the same confidence.

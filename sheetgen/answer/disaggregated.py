@@ -1,4 +1,5 @@
-"""Prefill and decode apart: two pools, each of hardware and layout of its own, and the KV cache on the fabric between.
+"""Prefill and decode apart: two pools, each with its own hardware and layout, and the KV cache on the fabric between
+them.
 
 The answer for one pool of replicas says how many requests a second there are; both pools are sized for that rate. Both
 are chosen as a pair by the rule of `choice`. A loss that is to be survived may strike either, so each has its spares,
@@ -30,7 +31,7 @@ NO_PROMPT_SECONDS = 1e-9  # of a replica that reads no prompts, which limit noth
 
 @dataclass(frozen=True)
 class Pool:
-    """One of the two pools; where both are on one type of instance they share machines: see `Apart.n_instances`."""
+    """One of the two pools; pools on the same type of instance share machines: see `Apart.n_instances`."""
 
     candidate: Candidate
     layout: Layout
@@ -75,12 +76,12 @@ class Apart:
 
     @property
     def ttft_seconds(self) -> float:
-        """The prompt, and its cache on the way to the other pool."""
+        """Seconds to the first token: the prompt, and its cache on the way to the other pool."""
         return self.prefill.seconds + self.kv_transfer_seconds
 
 
 def pools_record(pools: Apart | None) -> Json:
-    """Both pools as JSON has them, and the way between them; None where no pair meets the targets."""
+    """Both pools as JSON has them, and the fabric between them; None where no pair meets the targets."""
     if pools is None:
         return dict.fromkeys(("prefill", "decode", "kv_transfer_bytes", "kv_transfer_seconds", "disaggregated"))
     return {
@@ -186,7 +187,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
 
 
 def _of_offers(solved: Solution, row: int, offers: Column) -> Columns:
-    """The quantities of each offer that the pairs read."""
+    """The quantities of each offer that the search for pairs reads."""
     names = ("instance_month_usd", "gpu_count", "replicas_per_instance", "network_gbps", "runs_weights",
              "tensor_parallel_size", "data_parallel_size", "interconnect_bytes_per_second",
              "link_efficiency")  # fmt: skip
@@ -197,8 +198,9 @@ def _of_offers(solved: Solution, row: int, offers: Column) -> Columns:
 def _pairs(
     candidates: Sequence[Candidate], prefills: Column, decodes: Column
 ) -> tuple[Column, Column, list[str], Column]:
-    """Pairs of candidates that can be the two pools, in one region of one provider: where both are at their cheapest,
-    else each that they have in common. With the regions, and what each of both costs there over its own price."""
+    """Pairs of candidates that can be the two pools in one region of one provider: the region where both are at their
+    cheapest, otherwise every region that they share. Returns the positions of both, the regions, and what both cost
+    there as a multiple of their own prices."""
     places = [(candidate.provider, candidate.region) for candidate in candidates]
     place = numpy.array(list(map(places.index, places)), int)
     own = numpy.array([candidate.usd_per_hour for candidate in candidates])
@@ -220,7 +222,7 @@ def _pairs(
 def _machines(
     columns: Columns, prompts: _Sized, answers: _Sized, first: Column, second: Column, shares: bool
 ) -> tuple[Column, Column]:
-    """Machines of both pools, 2 x pairs, and whether both share them: those count as prefill's then.
+    """Machines of both pools (2 x pairs), and whether the pools share them; shared machines are counted as prefill's.
 
     Sizes that are powers of two fill a machine whose GPUs are one without a gap. shares: whether pools on one type of
     instance may; not where a zone is to be survived, as the replicas of each pool then stand evenly over the zones.
@@ -243,7 +245,8 @@ def _machines(
 def _fabric(
     solved: Solution, columns: Columns, machines: Column, first: Column, second: Column
 ) -> tuple[Column, Column]:
-    """By pair the bytes a second of one prompt's cache, and of all together on what is left after the loss.
+    """For each pair, bytes a second for one prompt's cache, and for all prompts together on the replicas left after the
+    loss.
 
     Inside one machine over one GPU's link, else over the network: a replica has its GPUs' share of its machine's, and
     the slower side counts. What others take of it makes one wait: bytes / rate / (1 - the use of all). Source: mean
@@ -285,7 +288,7 @@ def _z(solved: Solution) -> float:
 
 
 def requests_per_second(solved: Solution, row: int) -> float:
-    """Requests a second of a load, the extra headroom too: as stated, or of those at once by Little's law."""
+    """Requests a second of a load, with the extra headroom: as stated, or from its requests at once by Little's law."""
     choice, grid = solved.choices[row], solved.grid
     if rate := solved.question.loads[row].requests_per_second:
         return rate * (1 + solved.question.settings.extra_headroom_fraction)
@@ -305,7 +308,7 @@ def kv_transfer_bytes(solved: Solution, row: int) -> float:
 
 
 def _inside(solved: Solution, row: int) -> Column:
-    """Offers that hold a request of the load inside one machine, whose network is known."""
+    """Positions of the offers that hold a request of the load inside one machine and whose network is known."""
     costs = solved.costs
     held = (costs["pipeline_stages"][row] == 1) & (costs["sequences"][row] >= 1) & (costs["network_gbps"][row] > 0)
     return numpy.flatnonzero(held & (costs["instance_month_usd"][row] > 0))
@@ -323,13 +326,13 @@ class _Sized:
 
 
 def _replicas(grid: Grid, places: Column, per_replica: Column) -> Column:
-    """Replicas of a pool that so many places take, so many on each, with those that may be lost."""
+    """Replicas of a pool for so many places, so many on each, with those that may be lost."""
     quantities = {name: grid.spread(name, OF_CHOSEN) for name in ("replicas_per_instance", "survive", "zones")}
     return parallelism.n_replicas.of(quantities | {"load_requests": places, "paced_requests": per_replica})
 
 
 def _prefill(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
-    """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
+    """The prefill pool: a replica takes one prompt at a time, with no decoding in its way."""
     grid = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     grid = grid.read_again(AGAIN.again("prompts_alone"), AGAIN)
     prompts, seconds = numpy.ones(len(offers)), grid.spread("service_ttft_seconds", OF_CHOSEN)
@@ -340,7 +343,7 @@ def _prefill(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
 
 
 def _decode(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
-    """A replica that decodes has no prompts among its steps."""
+    """The decode pool: a replica has no prompts among its steps."""
     grid = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     grid = grid.read_again(AGAIN.again("answers_alone"), AGAIN)
     places = grid.spread("paced_requests", OF_CHOSEN)

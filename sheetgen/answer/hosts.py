@@ -1,4 +1,4 @@
-"""A load's tokens at hosts of the same model, beside renting the hardware for them."""
+"""A load's tokens at hosts of the same model, beside renting hardware for them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SHOWN_HOSTS = 3
 
 
 def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
-    """The three cheapest live hosts for a load; none where there is none of the model, or nothing holds the load: how
-    many tokens it has in a month follows from its people."""
+    """The three cheapest live hosts for a load; none where the model has no hosts, or nothing holds the load, as the
+    number of tokens in a month follows from its people."""
     question, tokens = solved.question, hosted_tokens(solved, row)
     best = by_host(
         question.live_hosts(solved.model_of(row).model),
@@ -30,7 +30,7 @@ def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
 
 
 def hosted(price: HostedPrice, read_on: str, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
-    """The record of a host that takes so many dollars a month at a price that was read on a day."""
+    """The record of a host that charges so many dollars a month, at a price that was read on a day."""
     return HostedRecord(
         price.host,
         price.name,
@@ -54,8 +54,8 @@ def by_host(
     input_tokens: float,
     cached_fraction: float = 0.0,
 ) -> list[tuple[float, HostedPrice]]:
-    """By host that accepts the prompt, its charge for a month's tokens in US dollars, at its price that is lowest for
-    them; the cheapest host first, to the cent."""
+    """By host that accepts the prompt, its charge for a month's tokens in US dollars at its lowest price for them; the
+    cheapest host first, compared in whole cents."""
     best: dict[str, tuple[float, float, HostedPrice]] = {}
     for host_price in prices:
         usd = float(

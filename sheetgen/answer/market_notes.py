@@ -19,13 +19,13 @@ from sheetgen.sizing import speed
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
-    """True where a load's answer is of more machines than one may expect to find free."""
+    """True where a load's answer takes more machines than one may expect to find free."""
     most = solved.question.reference.assumption("reservation_above_instances")
     return solved.choices[row].n_instances > most
 
 
 def fewer_machines(solved: Solution) -> list[RentalRecord | None]:
-    """By load, where its answer is of very many machines, the cheapest on at most a share of them."""
+    """By load whose answer takes very many machines, the cheapest on at most a share of them."""
     question = solved.question
     many, share = (question.reference.assumption(name) for name in ("many_instances", "few_of_many_fraction"))
     counts = numpy.array([choice.n_instances or 0 for choice in solved.choices])
@@ -113,7 +113,7 @@ def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> d
 
 
 def _is_of_answer(solved: Solution, row: int, picked: Pick) -> bool:
-    """True where a load would rent the machines of its answer, if in another layout."""
+    """True where a load would rent the machines of its answer, even if in another layout."""
     choice = solved.choices[row]
     assert choice.offer is not None
     machines = solved.offers[choice.offer].candidate, choice.n_instances

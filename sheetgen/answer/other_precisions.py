@@ -1,4 +1,4 @@
-"""An answer, and the cache that it keeps, in other precisions than those in use."""
+"""An answer, and the cache that it keeps, in precisions other than those in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_KV = ("inputs", "models", "shards", "paces")  # the tables that what a cache 
 
 
 def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
-    """By load what would be rented for the weights that were published; None where these are in use."""
+    """By load, what would be rented for the weights as published; None where these are in use."""
     question = solved.question
     models = {m: model.as_published for m, model in enumerate(question.models)}
     loads = {
@@ -46,8 +46,8 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
 
 
 def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
-    """By load what would be rented in the recommended precision of weights, where another one was named that is neither
-    this nor the published one, and it is clearly cheaper or surer."""
+    """By load, what would be rented in the recommended precision of weights, where another one was named that is
+    neither this nor the published one, and the recommended one is clearly cheaper or surer."""
     question = solved.question
     models = {
         m: replace(model, weight_dtype=model.recommended_weight_dtype)
@@ -76,20 +76,21 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
 
 
 def _chances(solved: Solution, picks: Picks) -> dict[int, float]:
-    """How sure the chosen of each load is, by its row."""
+    """The chance of what was chosen for each load, by its row."""
     offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
     return dict(zip(offers, chances_of(solved, list(offers), list(offers.values())), strict=True))
 
 
 def _asked_again(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:
-    """The question of these loads with those models in place of the same ones in other precisions."""
+    """The question for these loads, with models in other precisions in place of the same models."""
     places = {model.model.id: m for m, model in enumerate(models)}
     moved = tuple(replace(load, model=places[question.models[load.model].model.id]) for load in loads)
     return replace(question, models=tuple(models), loads=moved, headline=(0, 0))
 
 
 def kv_bytes_by_dtype(solved: Solution) -> list[dict[str, int]]:
-    """By load what stays in memory of all its caches, in the precisions that a cache is kept in, before division."""
+    """By load, the bytes of all its caches in each precision that a cache can have, before they are divided over
+    GPUs."""
     question, models, loads = solved.question, list[SheetModel](), list[Load]()
     rows: list[tuple[int, str]] = []
     for row, load in enumerate(question.loads):
@@ -111,12 +112,12 @@ def kv_bytes_by_dtype(solved: Solution) -> list[dict[str, int]]:
 
 
 def kv_dtypes(model: SheetModel) -> tuple[str, ...]:
-    """The precisions of the cache that a model is compared in: the one in use, its own, and FP8."""
+    """The precisions of the cache in which a model is compared: the one in use, its own, and FP8."""
     return tuple(dict.fromkeys((model.kv_cache_dtype, model.auto_kv_cache_dtype, FP8)))
 
 
 def model_records(solved: Solution) -> tuple[ModelRecord, ...]:
-    """The models of a sheet, with their sizes by precision and the checkpoints that are known."""
+    """The models of a sheet, with their sizes by precision and their known checkpoints."""
     of_requests = [solved.models[name].tolist() for name in ("kv_bytes_per_token", "state_bytes_per_sequence")]
     return tuple(_model_record(model, *kept) for model, *kept in zip(solved.question.models, *of_requests, strict=True))
 

@@ -22,7 +22,7 @@ from sheetgen.units import EVEN, GIB, PERCENT
 
 @dataclass(frozen=True)
 class _LoneTimes:
-    """Both times of a lone request at the confidence in use, by the places of offers, and their limits."""
+    """Both times of a lone request at the confidence in use, by the positions of offers, and their limits."""
 
     places: dict[int, int]
     tpot_seconds: list[float]
@@ -55,14 +55,14 @@ class _Offers:
         return self._runs(cache_runs)
 
     def _runs(self, part: Formula) -> Column:
-        """By offer, True where a part of what it must run is 1."""
+        """By offer, True where this part of what it must run is 1."""
         grid = self.solved.grid.along("chosen", {"load": [self.row]})
         grid.evaluate((part,), ("chosen", "offer"))
         return grid.spread(part.name, ("chosen", "offer"))[0] == 1
 
     @cached_property
     def lone_times(self) -> _LoneTimes:
-        """Those on the offers that hold the load in memory, and on which a lone request misses a target."""
+        """Times on the offers that hold the load in memory and on which a lone request misses a target."""
         held = [i for i, n_instances in enumerate(self.n_instances) if n_instances == 0]
         grid = self.solved.grid.along("chosen", {"load": [self.row] * len(held), "offer": held})
         grid.put((), {"batch_requests": 1.0})
@@ -80,7 +80,7 @@ class _Offers:
         )
 
     def served(self, offers: Sequence[int]) -> list[float]:
-        """By offer, the requests at once, or a second, that as many of it as the load takes serve within the
+        """By offer, the requests at once (or a second) that as many instances as the load takes serve within the
         targets."""
         chosen = self.solved.grid.along("chosen", {"load": [self.row] * len(offers), "offer": list(offers)})
         chosen.work_out(ANSWERED)
@@ -150,8 +150,8 @@ def _reason(offers: _Offers, mine: list[int], choice: Choice) -> Reason:
 
 
 def _passed_over(offers_of_load: _Offers, offers: list[int], choice: Choice, is_same: bool) -> PassedOver:
-    """By which rule of near ties an instance loses that costs no more, in the layout that comes nearest of its cheapest
-    ones. is_same: whether it costs as much."""
+    """The rule of near ties by which an instance that costs no more loses, in its cheapest layout that comes nearest.
+    is_same: whether it costs the same."""
     solved, row = offers_of_load.solved, offers_of_load.row
     assert choice.offer is not None and choice.cheapest is not None, "something is cheaper than nothing only"
     mine = solved.candidate(offers[0])
@@ -205,6 +205,6 @@ def _too_slow(offers: _Offers, held: list[int]) -> Reason | None:
 
 
 def _over(ms: float, target_ms: float) -> str:
-    """Milliseconds above a target, with as many decimals as it takes to see that they are."""
+    """Milliseconds above a target, with as many decimals as it takes to show the difference."""
     texts = [f"{ms:,.{digits}f}" for digits in range(4)]
     return next((text for text in texts if float(text.replace(",", "")) > target_ms), "a little over")

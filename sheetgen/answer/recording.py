@@ -162,7 +162,7 @@ def _inputs(question: Question) -> Json:
 
 
 def _default_providers(question: Question) -> dict[str, None]:
-    """The providers that are asked where none is named: the large clouds, and those whose rows the user brings."""
+    """The providers asked where none is named: the large clouds, and those whose rows the user adds."""
     return dict.fromkeys((*DEFAULT_PROVIDERS, *(row.provider for row in question.rows if row.brought)))
 
 
@@ -280,7 +280,7 @@ def _seconds(milliseconds: float | None) -> float | None:
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
-    """The rental that another rule would choose."""
+    """The rental that another rule would choose; None where it chooses nothing."""
     return pick and RentalRecord(solved.candidate(pick.offer).instance, pick.n_instances, pick.usd)
 
 
@@ -377,8 +377,8 @@ def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]
 
 
 def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | None) -> float | None:
-    """The month's money that a measurement decides: what it costs at a confidence of 0.9, or where nothing is so sure
-    what the answer does, less what it costs at 0.5; None where that is not known."""
+    """The month's money that a measurement decides: the cost at a confidence of 0.9 (the answer's cost where nothing is
+    so sure) less the cost at 0.5; None where that is not known."""
     return None if even_usd is None else (answer_usd if surest_usd is None else surest_usd) - even_usd
 
 
@@ -421,7 +421,7 @@ def _owned(solved: Solution, row: int) -> OwnedRecord | None:
 
 
 def _levers(levers: Sequence[Lever]) -> Json:
-    """A cell's levers that have a price, those that save most first; the answer at FP8; the indication for host
+    """A cell's levers that have a price, those that save most first; the answer at FP8; and the indication for host
     memory."""
     host_memory = None
     for lever in levers:

@@ -1,4 +1,4 @@
-"""Memory of one replica of an answer, for the sentences about where deployments die; and the longest context that the
+"""Memory of one replica of an answer, for the sentences about where deployments fail; and the longest context that the
 recommended hardware holds, by memory alone."""
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ BATCH = {name for formula in PEAK for name in formula.inputs} - {formula.name fo
 
 
 def fewer(used: float, proposed: int) -> int:
-    """A lower limit: the proposed value, or half of what is in use where that is met already."""
+    """A lower limit: the proposed value, or half of the one in use where that is at or below the proposed value
+    already."""
     return proposed if proposed < used else max(1, int(used) // 2)
 
 
 def subject(solved: Solution) -> Fit | None:
-    """The headline load whose numbers are shown, that of the model to be approved before others; nothing where no
-    model fits."""
+    """The headline load whose numbers are shown, first the one of the model to be approved; None where no model
+    fits."""
     fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
     weights = solved.models["weights_bytes"]
     asked = solved.question.ask
@@ -116,7 +117,7 @@ def sampler_bytes(batch: Mapping[str, float]) -> float:
 def bills_as_started(
     bills: Mapping[str, float | int | str], started: Mapping[str, float]
 ) -> dict[str, float | int | str]:
-    """The numbers of a subject without stages where its replica is started with limits of its own."""
+    """The numbers of a subject without stages whose replica is started with limits of its own."""
     if bills["pipeline_parallel_size"] != 1:
         return dict(bills)
     held = int(started["sequences_in_pool"] * started["data_parallel_size"])
@@ -132,7 +133,7 @@ def bills_as_started(
 
 
 def _as_started(fit: Fit) -> Columns:
-    """Quantities of the pool of one GPU of a replica, where a rank admits as many requests as it serves within the
+    """Quantities of the pool of one GPU of a replica whose ranks admit as many requests as they serve within the
     targets."""
     pools = SHEET["pools"].quantities
     values: Columns = {i: fit[i] for _, formula in by_name(pools) for i in formula.inputs if i in fit.numbers}
@@ -166,8 +167,8 @@ def startup_log(solved: Solution, row: int) -> StartupLog | None:
 
 
 def _needed(fit: Fit, requests: int, tokens: Column) -> Column:
-    """The pool that one rank needs for that many sequences of that many tokens, or of each of several such numbers,
-    before its stages divide it."""
+    """Bytes of the pool that one rank needs for so many sequences of so many tokens (one number or several), before the
+    stages divide it."""
     values: Columns = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
     values = evaluate(NEEDS, values)
     values |= {"pipeline_stages": fit.choice.pipeline_parallel_size}
@@ -176,7 +177,7 @@ def _needed(fit: Fit, requests: int, tokens: Column) -> Column:
 
 
 def held_per_replica(fit: Fit, contexts: Column) -> list[int]:
-    """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
+    """The sequences that one replica of the recommended hardware holds if all have this many tokens."""
     inputs = {i for formula in HOLDS for i in formula.inputs} - {formula.name for formula in HOLDS}
     values: Columns = {name: fit[name] for name in inputs if name in fit.numbers}
     tokens = numpy.array(contexts, float)
@@ -192,7 +193,7 @@ def held_per_replica(fit: Fit, contexts: Column) -> list[int]:
 
 
 def _fullest(fit: Fit) -> int:
-    """Requests of the fullest replica."""
+    """Requests on the fullest replica."""
     quantities = {name: fit[name] for name in requests_per_replica.inputs}
     return int(requests_per_replica.of(quantities))
 
@@ -212,7 +213,8 @@ TRIED_AT_ONCE = 64
 
 
 def largest_where(holds: Callable[[Column], Column], low: int, high: int) -> int:
-    """The largest number up to `high` at which something still holds that holds at `low`, and above it nowhere.
+    """The largest number up to `high` for which `holds` is true, where it is true at `low` and stays false once it is
+    false.
 
     holds: of a column of numbers, where it does.
     """

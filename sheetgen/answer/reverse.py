@@ -1,4 +1,4 @@
-"""The reverse question: what a sum a month, or machines that one has, serve at most within the targets.
+"""The reverse question: what a sum a month, or machines that one owns, serve at most within the targets.
 
 Machines of several kinds serve side by side, each kind in the layout that makes the most of all of them. A failure is
 one in all, wherever it takes most: one replica, one machine, or the machines of one zone. Each kind is spread evenly
@@ -39,8 +39,8 @@ OWN = "own"  # the provider of one's own machines
 
 @dataclass(frozen=True)
 class Most:
-    """The most that machines of one kind serve; of several kinds its part of the most that all serve, after the
-    loss."""
+    """The most that machines of one kind serve; with several kinds, this kind's part of the most that all serve, after
+    the loss."""
 
     candidate: Candidate
     layout: Layout
@@ -56,7 +56,7 @@ class Most:
     pipeline_parallel_size: int = 1
 
     def record(self) -> Json:
-        """As JSON has it."""
+        """The answer as JSON has it."""
         return {
             "instance": self.candidate.instance,
             "gpu": self.candidate.gpu.id,
@@ -77,7 +77,7 @@ class Most:
 
 @dataclass(frozen=True)
 class Reverse:
-    """The most requests at once, and the most a second: not always in the same layouts, nor of the same hardware.
+    """The most requests at once and the most a second: not always in the same layouts, nor on the same hardware.
 
     Both lists have an entry for each kind of machines, None where it takes no part; a budget is one kind.
     `next_rent` is the answer to one more request at once (of one's own machines: to one, beside them).
@@ -101,13 +101,13 @@ class Reverse:
         return sum(most.requests_per_second for most in self.per_second if most)
 
     def with_step(self, solved: Solution) -> Reverse:
-        """The same with the next step, which is solved."""
+        """The same with the next step solved."""
         choice, more = solved.choices[0], solved.choices[0].cheapest
         rent = more and RentalRecord(solved.candidate(more.offer).instance, more.n_instances, more.usd)
         return replace(self, next_rent=rent, next_verdict=choice.verdict)
 
     def record(self) -> Json:
-        """As JSON has it."""
+        """The answer as JSON has it."""
         rent = self.next_rent
         return {
             "model": self.question.models[0].model.id,
@@ -127,7 +127,7 @@ class Reverse:
 
 
 def within_budget(question: Question, usd: float) -> Reverse:
-    """The most that a sum a month rents: the most that is served, then the lower price, then fewer machines.
+    """The most that a sum a month rents: the most served, then the lower price, then fewer machines.
 
     question: of one model and workload.
     """
@@ -139,7 +139,7 @@ def within_budget(question: Question, usd: float) -> Reverse:
 
 
 def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
-    """The most that one's own machines serve; `have` is read by `machines_of`.
+    """The most that one's own machines serve; `have` is text for `machines_of`.
 
     They have the network of the best such machine that is rented: a replica spans them by the rule of `recommend`.
     Raises ScenarioError or CatalogError for what cannot be read.
@@ -188,7 +188,7 @@ def _alike(catalog: Catalog, gpu: Gpu, gpu_count: int) -> Iterator[Instance]:
 
 
 def machines_of(text: str, catalog: Catalog) -> list[tuple[Gpu, int, int]]:
-    """`h100:16` as two machines of eight; `l40s:8x4` as eight of four; what is left of eights as one machine.
+    """`h100:16` as two machines of eight; `l40s:8x4` as eight of four; a remainder of eights as one machine.
 
     Raises ScenarioError for what cannot be read, CatalogError for a GPU that is not known.
     """
@@ -222,7 +222,7 @@ _READ = tuple(
 
 
 class _Machines:
-    """So many machines by offer, of which each kind (its offers) takes one: what they serve, and what a loss takes.
+    """A number of machines by offer, of which each kind (its offers) uses one: what they serve, and what a loss takes.
 
     A loss takes whole parts: a replica, or a machine with all on it; of replicas that span machines whole ones.
     """
@@ -240,20 +240,20 @@ class _Machines:
         self.counts = numpy.floor(counts / self.spanned) * self.spanned  # a part of a replica serves nothing
 
     def hold(self) -> Iterator[bool]:
-        """By kind, whether memory holds one request on the machines that there are."""
+        """By kind, whether memory on the machines that there are holds one request."""
         places = self.known["replicas_per_instance"] * self.counts
         sequences = self.solved.sequences["sequences"][0, [offer.profile for offer in self.solved.offers]]
         yield from (bool(((places >= 1) & (sequences >= 1))[offers].any()) for offers in self.kinds)
 
     def serves(self, formula: Formula, offers: Column, lost: Column = 0, more: Column = 0) -> Column:
-        """The load that offers serve which have lost so many parts, and have so many machines more."""
+        """The load that these offers serve after losing so many parts, with so many machines more."""
         quantities = {name: column[offers] for name, column in self.known.items()}
         left = numpy.maximum(0, self.counts[offers] + more - lost * self.part[offers])
         served = formula.of(quantities | {"n_instances": left, "survive": 0})
         return numpy.where(quantities["paced_requests"] > 0, served, 0)  # not the little that a root of 0 is off
 
     def losses(self, offers: Column, more: Column) -> Column:
-        """Every loss that is to be survived where these offers serve side by side: parts of each, loss x offer."""
+        """Every loss to be survived where these offers serve side by side: parts of each, loss x offer."""
         parts = numpy.round((self.counts[offers] + more) / self.part[offers])
         if not self.survive:
             return 0 * parts[None]
@@ -262,14 +262,15 @@ class _Machines:
         return numpy.ceil(parts / self.zones)[None]
 
     def worst(self, formula: Formula, offers: Column, more: Column = 0) -> tuple[Column, float]:
-        """The loss after which these offers serve least, and how much that is."""
+        """The loss after which these offers serve least, and how much they serve then."""
         losses = self.losses(offers, more)
         served = [float(self.serves(formula, offers, lost, more).sum()) for lost in losses]
         least = int(numpy.argmin(served))
         return losses[least], served[least]
 
     def best(self, formula: Formula) -> list[int | None]:
-        """By kind the offer with which all serve the most after the loss; None where it has none that serves.
+        """By kind, the offer with which all together serve the most after the loss; None for a kind that serves
+        nothing.
 
         A loss of one part takes the greatest of all kinds: with every greatest that there can be each kind serves what
         it can, the most of which is the most of all. A zone takes its share of each kind, whatever the others are.
@@ -297,7 +298,7 @@ class _Machines:
         return best_picks
 
     def answers(self) -> Iterator[tuple[Most | None, ...]]:
-        """By kind the most at once, then the most a second."""
+        """By kind, the most at once, then the most a second."""
         for formula in (IN_FLIGHT, PER_SECOND):
             picks = self.best(formula)
             taken = numpy.array([i for i in picks if i is not None], int)
@@ -306,7 +307,8 @@ class _Machines:
             yield tuple(None if i is None else self._most(taken, lost, next(left)) for i in picks)
 
     def _most(self, taken: Column, lost: Column, place: int) -> Most:
-        """The answer of one kind: times are those of the replicas that are left, as full as what they serve."""
+        """The answer of one kind: times are those of the replicas that are left, as full as the served load makes
+        them."""
         offer = int(taken[place])
         count, offers = int(self.counts[offer]), [offer]
         served = int(self.serves(IN_FLIGHT, offers, lost[place])[0])
@@ -338,7 +340,7 @@ class _Machines:
 
 
 def in_words(most: Most) -> Iterator[str]:
-    """An answer in words, without what it costs."""
+    """An answer in words, without its cost."""
     stages = most.pipeline_parallel_size
     gpus = f"{most.layout.n_gpus * stages}x {most.candidate.gpu.short_name} ({most.layout.words(stages)})"
     yield (

@@ -1,4 +1,4 @@
-"""The given columns that a question puts into its sheet's program, each on its axes."""
+"""The columns that a question puts into its sheet's program, each on its axes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PRECISIONS = list(DTYPES)
 
 
 def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Offer]) -> Grid:
-    """The facts of a question on their axes: nothing is worked out yet."""
+    """The facts of a question on their axes; nothing is worked out yet."""
     layouts = question.layouts
     sizes, ranks = (list(dict.fromkeys(widths)) for widths in zip(*layouts, strict=True))
     kinds = [deployment.model_kind(model.model) for model in question.models]
@@ -113,7 +113,7 @@ def settings_of(question: Question) -> Columns:
 
 
 def closed_loop(question: Question) -> int:
-    """1 where some load is of requests at once, 0 where all are rates."""
+    """1 where some load is stated as requests at once, 0 where all are rates."""
     return int(not all(load.requests_per_second for load in question.loads))
 
 
@@ -173,7 +173,7 @@ def _put_models(grid: Grid, question: Question) -> None:
 
 
 def _put_gpus(grid: Grid, question: Question) -> None:
-    """Put in the columns that an engine has of each GPU, and of each precision and kind of model there."""
+    """Put in an engine's columns for each GPU, and for each precision and kind of model on it."""
     columns, gpus = gpu_columns(question), question.gpus
     everywhere = {*deployment.OF_EVERY_SPEED, *deployment.DEFINITIONS}
     other_bands = band_names("other")
@@ -208,7 +208,8 @@ def _put_loads(grid: Grid, question: Question) -> None:
 
 
 def _put_measurements(grid: Grid, question: Question) -> None:
-    """The deployments that were measured, by the names that a workbook shows, and what their runs and logs set."""
+    """Put in the measured deployments, by the names that a workbook shows, and the corrections that their runs and logs
+    set."""
     if not question.measurements.deployments:
         grid.put((), {name: float(value) for name, value in deployment.UNMEASURED.items()})
         return
@@ -219,7 +220,7 @@ def _put_measurements(grid: Grid, question: Question) -> None:
 
 
 def measured_columns(question: Question) -> Columns:
-    """By deployment that was measured its names and sizes, and what was, as `speed.of_measurements` reads them."""
+    """For each measured deployment its names, sizes and corrections, as `speed.of_measurements` reads them."""
     models = {model.model.id: model.model.name for model in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
     measured = question.measurements.deployments
@@ -238,7 +239,7 @@ def measured_columns(question: Question) -> Columns:
 
 
 def runs_weights(gpu: Gpu, dtype: str) -> int:
-    """2 where a GPU computes in that precision of weights, 1 where it keeps weights in it alone, 0 where neither."""
+    """2 where a GPU computes in that precision of weights, 1 where it only stores weights in it, 0 for neither."""
     return {"native": 2, "weight_only": 1}.get(gpu.weights_run.get(dtype, ""), 0)
 
 
@@ -305,13 +306,13 @@ def _gpu_columns(same: _Same) -> Columns:
 
 
 def _pool_error(engine: Engine, scope: str, end: str) -> float:
-    """An end of the pool's error band; without a band the prediction is taken at its word."""
+    """One end of the pool's error band, in bytes; 0 where no band is known."""
     band = engine.band("kv_pool", scope)
     return getattr(band, end) * GIB if band else 0.0
 
 
 def _bands_of_gpu(speed: SpeedFile, engine: str, gpu: Gpu) -> Columns:
-    """The bands of speed that differ by GPU: its own, and by kind of model those of others."""
+    """The bands of speed that differ by GPU: the GPU's own, and those of others by kind of model."""
 
     def ends(scope: Scope, kind: ModelKind) -> Columns:
         return deployment.speed_band_columns(speed, scope, kind, engine, gpu)

@@ -59,8 +59,8 @@ def solve(question: Question) -> Solution:
 def _where_they_save(
     by_purchase: Mapping[str, list[RentalRecord | None]], solved: Solution
 ) -> dict[str, list[RentalRecord | None]]:
-    """By class each load's answer, none of a commitment that saves nothing on demand at the same confidence; the class
-    in use as it is."""
+    """By class, each load's answer; None for a commitment that is not cheaper than on demand at the same confidence.
+    The class in use stays as it is."""
     question, is_even = solved.question, paces_at_even_chance(solved)
     as_sure = [
         None if is_even[question.pace(load)] else usual
@@ -79,7 +79,7 @@ def _where_they_save(
 
 
 def _with_requests(solved: Solution) -> Solution:
-    """The solution with the requests at once that follow where a load is a rate."""
+    """The solution with the requests at once that follow for loads that are rates."""
     loads = tuple(
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
@@ -89,7 +89,8 @@ def _with_requests(solved: Solution) -> Solution:
 
 
 def tables(question: Question) -> Solution:
-    """Every load on every candidate, of which none is chosen yet: for the planner, who chooses jointly."""
+    """Every load on every candidate, with no candidate chosen yet: for the planner, which chooses for all loads
+    together."""
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, layout) for g in range(len(question.gpus)) for layout in question.layouts)
     offers = _offers_of(question.candidates, profiles, gpu_index)
@@ -113,8 +114,8 @@ def _offers_of(
 
 
 def _cell_kv(solved: Solution) -> None:
-    """Put in what stays in memory of each load's cache on the GPU chosen (the first where none is), before division
-    over several."""
+    """Put in the bytes that each load's cache keeps in memory, on one undivided GPU of the kind chosen (the first where
+    none is)."""
     loads = range(len(solved.question.loads))
     whole = solved.grid.along("chosen", {"load": loads, "profile": [solved.undivided_profile(row) for row in loads]})
     whole.work_out(CELL_KV)
@@ -122,7 +123,7 @@ def _cell_kv(solved: Solution) -> None:
 
 
 def choose(solved: Solution) -> list[Choice]:
-    """Per load the choice of INTERFACE, the very cheapest and the runner-up, by the steps of `choice`."""
+    """For each load the choice of INTERFACE, the cheapest and the runner-up, by the steps of `choice`."""
     loads, offers = solved.question.loads, solved.offers
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
@@ -169,7 +170,8 @@ def choose(solved: Solution) -> list[Choice]:
 
 
 def _served(numbers: Mapping[str, float], is_rate: bool) -> Json:
-    """The load that is served within the targets: requests at once, or a second, with places and who waits for them."""
+    """The load served within the targets: requests at once; for a rate, requests a second, its places, and the share of
+    requests that wait."""
     if not is_rate:
         return {"served_at_target": int(numbers["served_at_target"])}
     serving = parallelism.needed_replicas(numbers["load_requests"], numbers["paced_requests"])
@@ -195,7 +197,7 @@ _OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_reque
 
 
 def verdict_without(solved: Solution, row: int) -> str:
-    """Why nothing serves a load: nothing holds it, or a lone request is too slow wherever memory does."""
+    """The reason why nothing serves a load: no memory holds it, or a lone request is too slow wherever memory does."""
     cell = solved.question.loads[row]
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens
@@ -204,8 +206,8 @@ def verdict_without(solved: Solution, row: int) -> str:
 
 
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
-    """The choices with what they would take without targets of speed, and without that of the first token alone, where
-    it costs less."""
+    """The choices, each with what it would take without targets of speed, and without the target of the first token
+    alone, where that costs less."""
     alone, no_ttft = (_picks_again(solved.grid, name) for name in ("without_targets", "without_ttft"))
     out = []
     for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
@@ -221,7 +223,7 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
 
 
 def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
-    """The choices with what they would take if nothing had to be survived, where that costs less."""
+    """The choices, each with what it would take if no loss had to be survived, where that costs less."""
     out = []
     for choice, pair in zip(choices, _picks_again(solved.grid, "without_loss"), strict=True):
         cheaper = choice.offer is not None and pair and pair[0].usd < choice.monthly_usd * (1 - 1e-12)
@@ -230,8 +232,9 @@ def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice,
 
 
 def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | None]]]:
-    """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer. What
-    binds money is answered at the confidence asked for, or not at all; other classes at that of the load's answer."""
+    """For each purchase class, the answer by load from the same rule over the candidates with a price in that class.
+    Classes that commit money are answered at the confidence asked for or not at all; other classes at the confidence of
+    the load's own answer."""
     question = solved.question
     elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
     gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
@@ -278,7 +281,7 @@ def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[i
 
 
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
-    """The choices with what users get of them: times, tokens, bands, and what asked for the replicas."""
+    """The choices with what users get from them: times, tokens, bands, and the limit that set the replicas."""
     offers = {row: choice.offer for row, choice in enumerate(choices) if choice.offer is not None}
     if not offers:
         return choices
@@ -308,21 +311,21 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
 
 
 def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
-    """Users' times of loads on offers that hold them, on an axis of these."""
+    """The times that users see for loads on offers that hold them, on an axis of these pairs."""
     chosen = grid.along("chosen", {"load": rows, "offer": offers})
     chosen.work_out(*CHOSEN.tables)
     return chosen
 
 
 def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[float]:
-    """How sure it is that each load, by its row, is served by its offer, as many of it as the load takes."""
+    """The chance that each load, by its row, is served by its offer, on as many machines as the load takes."""
     return [float(chance) for chance in _paced(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
 
 
 def were_measured(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
-    """By load and its offer, whether runs of this kind took part in the fit of the speed: of the engine, the offer's
-    GPU and the model's kind, inside one machine and without data-parallel ranks; or whether runs of this deployment
-    were given."""
+    """For each load and its offer, True where runs of this kind took part in the fit of the speed: of the engine, the
+    offer's GPU and the model's kind, inside one machine and without data-parallel ranks; or where runs of this
+    deployment were given."""
     if not rows:
         return []
     chosen = solved.grid.along("chosen", {"load": rows, "offer": offers})

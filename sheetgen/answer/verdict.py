@@ -39,7 +39,7 @@ def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
 def _put_sentences(
     grid: Grid, name: str, sentences: Callable[[Mapping[str, Column]], Column], reads: Sequence[str]
 ) -> None:
-    """Put in a sentence a row, worked out for all rows at once of the columns that it reads."""
+    """Put in a sentence for each row, made for all rows at once from the columns that it reads."""
 
     def written(*columns: Column) -> Column:
         texts = sentences({read: numpy.atleast_1d(column) for read, column in zip(reads, columns, strict=True)})
@@ -54,7 +54,7 @@ def _refusal(names: Resolved) -> str | None:
 
 
 def obstacle(names: Resolved) -> str | None:
-    """Why these names cannot go together, or None."""
+    """The reason why these names cannot go together; None where they can."""
     gpu = names.gpu
     if gpu.vendor not in names.engine.vendors:
         return f"{names.engine.name} does not run on {gpu.name}."
@@ -70,7 +70,7 @@ def obstacle(names: Resolved) -> str | None:
 
 
 def refused_cache(names: Resolved) -> str | None:
-    """Why the engine keeps no KV cache of the model in its precision on the GPU, or None."""
+    """The reason why the engine keeps no KV cache of the model in its precision on the GPU; None where it does."""
     return names.engine.no_kv(names.gpu, names.kv_cache_dtype, names.model)
 
 
@@ -132,7 +132,7 @@ def _guess(names: Resolved) -> str:
 
 
 def _sentences(columns: Mapping[str, Column]) -> Column:
-    """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
+    """One sentence per row: each kind of verdict with its numbers, for all rows at once."""
     fits, runs, full = columns["fits"], columns["runs_here"], columns["kv_budget_bytes_per_gpu"] < 0
     text = _written(
         columns["refused"].copy(),

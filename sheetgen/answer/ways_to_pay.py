@@ -1,4 +1,4 @@
-"""Cost of a recommendation in every way that finance asks for: the formulas of `cost`, cell by cell.
+"""Cost of a recommendation in every way that finance asks for: the formulas of `cost` for each cell.
 
 All in US dollars and unrounded, NaN where something is not known.
 """
@@ -70,7 +70,8 @@ def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Column]) -> d
 
 
 def unit_costs(solved: Solution, row: int) -> dict[str, float]:
-    """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
+    """Cost of a year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the
+    load."""
     choice = solved.choices[row]
     of_choice = ("monthly_usd", "prefill_fraction", "output_tokens_per_second")
     return _evaluated(
@@ -86,7 +87,7 @@ def unit_costs(solved: Solution, row: int) -> dict[str, float]:
 
 
 def hosted_tokens(solved: Solution, row: int) -> dict[str, float]:
-    """Tokens of a month that a host would be paid for, in millions; NaN where nothing holds the load."""
+    """Tokens of a month for which a host would be paid, in millions; NaN where nothing holds the load."""
     load = solved.question.loads[row]
     quantities = {
         **_inputs(solved),
@@ -101,7 +102,8 @@ def hosted_tokens(solved: Solution, row: int) -> dict[str, float]:
 
 
 def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
-    """The recommended instances in every purchase class, NaN where no price is known; empty where nothing fits."""
+    """Cost of the recommended instances in every purchase class, NaN where no price is known; empty where nothing
+    fits."""
     fit, classes = Fit.of(solved, row), []
     if fit is None:
         return ()
@@ -122,7 +124,7 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
 
 
 def with_europe(record: Record, solved: Solution) -> Record:
-    """The record of a sheet with what its headlines' machines cost in Europe."""
+    """The record of a sheet with the cost of its headlines' machines in Europe."""
     if solved.question.filters.region:
         return record
     cells = [
@@ -163,7 +165,7 @@ def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:
 
 
 def providers(solved: Solution) -> list[tuple[ProviderCost, ...]]:
-    """By load, per provider of the candidates its cheapest; ties as in the choice itself."""
+    """By load and provider of the candidates, its cheapest; ties as in the choice itself."""
     loads = solved.question.loads
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))
@@ -186,7 +188,7 @@ def _provider(solved: Solution, row: int, name: str, best: Pick) -> ProviderCost
 
 
 def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
-    """Owning the recommended GPUs: every figure of `OF_OWNING` at the low, base and high price.
+    """Cost of owning the recommended GPUs: every figure of `OF_OWNING` at the low, base and high price.
 
     None where nothing fits or nothing is known of the GPU; NaN where the price or the power is not known.
     """

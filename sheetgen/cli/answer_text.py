@@ -298,7 +298,8 @@ def _not_asked(cell: CellRecord) -> Iterator[str]:
 
 
 def _took_part(question: Question) -> str:
-    """Whose instances were compared, with whose GPUs, and in which class where that is not on demand."""
+    """The sentence that says which providers' instances were compared, with which vendors' GPUs, and in which class if
+    not on demand."""
     purchase = "" if question.settings.purchase == ON_DEMAND else f" {question.settings.purchase}"
     return f"{count(len(question.candidates), 'instance')} took part{purchase}, {took_part(question.candidates)}."
 

@@ -209,7 +209,7 @@ def _rate(figure: float) -> str:
 
 
 def _scope(answer: Json, names: Resolved, measurements: Measurements) -> Iterator[str]:
-    """Which runs the bands are from."""
+    """Sentences that say which measured runs the bands come from."""
     engine = names.engine
     if answer["speed_scope"] == "anchored":
         measured = next((deployment for deployment in measurements.deployments if deployment.runs), None)
@@ -236,7 +236,7 @@ def _scope(answer: Json, names: Resolved, measurements: Measurements) -> Iterato
 
 
 def _held_against_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterator[str]:
-    """Before any speed of what does not fit: what that speed is of."""
+    """Caveats printed before any speed of a deployment that does not fit: what that speed assumes."""
     if why := obstacle(names):
         yield f"Speed as if it ran: {why}"
     elif not answer["fits"] and numbers["running_capacity"] < 1:

@@ -35,7 +35,7 @@ _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
 def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
-    """Which rows of the user's own take no part by default, and the option by which they do."""
+    """The user's own rows that take no part by default, and the option that includes them."""
     from sheetgen.catalog.prices.rows import ANY_REGION
     from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
 

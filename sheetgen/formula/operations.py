@@ -187,14 +187,14 @@ def normal_share(z: Value) -> Value:
 
 @operation(_function("NORMSINV"), "normalQuantile")
 def normal_quantile(share: Value) -> Value:
-    """The standard deviations below which that share of a normal distribution lies, none of what is no share of it; of
-    numbers, not of columns."""
+    """The number of standard deviations below which that share of a normal distribution lies; NaN unless 0 < share < 1.
+    For numbers only, not for columns."""
     return NormalDist().inv_cdf(share) if 0 < share < 1 else math.nan
 
 
 @operation(_function("NORMDIST", 0, 1, False), "normalDensity")
 def normal_density(z: Value) -> Value:
-    """The density of a normal distribution at `z` standard deviations; of numbers, not of columns."""
+    """The density of a normal distribution at `z` standard deviations. For numbers only, not for columns."""
     return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
@@ -366,8 +366,8 @@ def count_steps(holds: Callable[..., Value], *rows: Value) -> Value:
 
 
 def greatest_of_places(values: Value, holds: Callable[..., Value], *rows: Value) -> Value:
-    """The greatest of `values` at the places of `rows` of which `holds` is true, 0 where it is of none; as
-    `count_steps` reads them."""
+    """The greatest of `values` at the places of `rows` for which `holds` is true; 0 where it is true for none. `rows`
+    and `holds` are as in `count_steps`."""
     if is_written((values, *rows)):
         return greatest_where(values, holds(*rows))
     whole, *places = _as_first_axis(lambda _, *of_place: holds(*of_place), (values, *rows))
@@ -375,7 +375,8 @@ def greatest_of_places(values: Value, holds: Callable[..., Value], *rows: Value)
 
 
 def _as_first_axis(holds: Callable[..., Value], rows: Sequence[Value]) -> list[Value]:
-    """Rows with their places as an axis before those that what `holds` says of one place has."""
+    """Each row reshaped so that its places are the first axis, before the axes of the result of `holds` for one
+    place."""
     n_axes = numpy.ndim(holds(*(row[0] for row in rows)))
     whole = []
     for row in rows:

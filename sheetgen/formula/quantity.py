@@ -106,7 +106,7 @@ class Formula:
 
     @property
     def summary(self) -> str:
-        """The docstring's first sentence."""
+        """The docstring's first paragraph, on one line."""
         return self.documentation.split("\n\n")[0].replace("\n", " ")
 
     @property

@@ -87,8 +87,8 @@ class Grid:
         self.columns[name] = (*self.columns.get(name, ()), (own, column))
 
     def combine(self, name: str, function: Callable[..., Column], reads: Iterable[str], axes: Axes) -> None:
-        """Put in what a function makes of columns, on the fewest axes that these differ by; what no formula says, as
-        texts and what is filled in."""
+        """Put in a column that a function makes of others, on the fewest axes by which these differ: for texts and
+        other values that no formula gives."""
         names = tuple(reads)
         own = self.fewest_axes(names, axes)
         self.put(own, {name: function(*(self.spread(read, own) for read in names))})
@@ -195,9 +195,9 @@ class Grid:
         return next((side for side, axis in enumerate(axes) if (axis, own_axis) in self.places), None)
 
     def fewest_axes(self, names: Iterable[str], axes: Axes, rows: str | None = None) -> Axes:
-        """The axes on which what is made of these columns differs: of each of `axes` the smallest one that says all
-        that is read there, and none where nothing is. What stands on the axis `rows` is read whole, and makes no
-        difference.
+        """The axes by which a result made of these columns differs. For each of `axes`, the smallest axis that has all
+        that is read there, and no axis where nothing is read. Columns on the axis `rows` are read whole and add no
+        axis.
 
         Raises KeyError where a column cannot be read.
         """

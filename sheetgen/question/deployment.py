@@ -73,8 +73,8 @@ OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; ha
 
 
 def default_answer(context: Column, workloads: Sequence[Workload]) -> Column:
-    """Tokens of the answer where neither prompt nor answer is given, of a context or a column of them: those of the
-    workload of that context, else 1,024, or half of a small context."""
+    """Tokens of the answer where neither prompt nor answer is given, for a context or a column of contexts: those of
+    the workload with that context, else 1,024, or half of a small context."""
     answer = numpy.fmin(OUTPUT_TOKENS, numpy.floor(context / 2))
     for workload in reversed(workloads):
         answer = numpy.where(context == workload.context_tokens, workload.output_tokens, answer)
@@ -124,7 +124,7 @@ def _number(name: str, value: object) -> float:
 
 
 def _report(errors: Column, row: int, problem: str) -> None:
-    """Add a line to what is wrong with a row."""
+    """Add a line to the problems of a row."""
     before = errors[row]
     errors[row] = problem if before is None else f"{before}\n{problem}"
 
@@ -323,7 +323,7 @@ class Reference:
 
     @cached_property
     def fingerprints(self) -> tuple[Fingerprint, ...]:
-        """Those of the page."""
+        """Fingerprints of the catalogs, as the page shows them."""
         from sheetgen.catalog import guidance
 
         return guidance.fingerprints(self.catalog)
@@ -377,7 +377,7 @@ class Resolved:
 
 
 def resolve(row: Options, catalog: Catalog) -> Resolved:
-    """The catalog entries behind the names of one row, and the precisions that `auto` stands for.
+    """The catalog entries that the names of one row stand for, and the precisions that `auto` stands for.
 
     Raises ScenarioError with every name that stands for nothing.
     """
@@ -416,8 +416,8 @@ def served_model(name: object, catalog: Catalog) -> tuple[Model, str | None]:
 
 
 def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model | None:
-    """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
-    every layer that keeps any.
+    """A draft that can serve these models and whose whole cache `draft_columns` counts: one with full attention in
+    every layer that has a cache.
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
@@ -442,16 +442,16 @@ def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model 
 
 
 def at_weights(draft: Model, weight_dtype: str) -> Model:
-    """A model's own layer in the precision of its weights: checkpoints in 4 bits leave it in 16. Another draft as it
-    is."""
+    """A model's own layer as a draft, in the precision of the model's weights: 4-bit checkpoints leave that layer in 16
+    bits. Another draft is returned unchanged."""
     if draft.id != MTP:
         return draft
     return draft.model_copy(update={"weight_dtype": weight_dtype if DTYPES[weight_dtype].linear_bytes >= 1 else "bf16"})
 
 
 def no_draft(draft: Model, target: Model) -> str:
-    """Why a model cannot be the draft of another; "" where it can. It proposes tokens of the target's vocabulary, and a
-    head (EAGLE) reads the target's hidden states."""
+    """The reason why a model cannot be the draft of another; "" where it can. A draft proposes tokens of the target's
+    vocabulary, and a head (EAGLE) reads the target's hidden states."""
     if draft.entry_id == target.entry_id:
         return "it is the model itself"
     if draft.vocab_size != target.vocab_size:
@@ -518,7 +518,7 @@ OF_EVERY_SPEED = (
 
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
-    """The numbers that an engine on a GPU contributes to speed; assumed where the GPU's are not published."""
+    """The numbers that an engine on a GPU contributes to speed; assumptions where the GPU's own are not published."""
     link = gpu.interconnect_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(),
@@ -534,7 +534,8 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
 
 
 def peak_flops(gpu: Gpu, weight_dtype: str) -> float:
-    """The operations a second that a GPU's maker publishes for a precision of weights; assumed where there are none."""
+    """The operations a second that a GPU's maker publishes for a precision of weights; an assumption where none are
+    published."""
     return gpu.peak_flops_for(weight_dtype) or ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
 
 
@@ -542,7 +543,7 @@ BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
 
 
 def band_columns(engine: Engine, scope: str) -> Columns:
-    """How far measurements may lie from the predictions in a scope: NaN where no band is known."""
+    """The errors of predictions of memory in a scope of measurements; NaN where no band is known."""
     columns: Columns = {}
     for figure in BAND_FIGURES:
         band, unit = engine.band(figure, scope), 1 if figure == "weights" else GIB
@@ -553,26 +554,27 @@ def band_columns(engine: Engine, scope: str) -> Columns:
 
 
 def model_kind(model: Model) -> ModelKind:
-    """The kind of a model, as bands of speed have them."""
+    """The kind of a model, as the bands of speed distinguish them."""
     return MODEL_KINDS[int(speed_kind.of(model.shape() | DEFINITIONS)) - 1]
 
 
 def residual_columns(residuals: Mapping[str, float], kind: ModelKind, weight_dtype: str) -> Columns:
-    """Those of `SpeedFile.residuals` that are of a model's kind and precision, under the names that formulas read."""
+    """The factors of `SpeedFile.residuals` for a model's kind and precision, under the names that formulas read."""
     values = {"kind": kind, "dtype": weight_dtype}
     names = {f"{t}_of_{part}": f"{t}_of_{part}_{value}" for part, value in values.items() for t in ("tpot", "ttft")}
     return {name: residuals[source] for name, source in names.items()}
 
 
 def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> Columns:
-    """Both ends of the bands of speed in a scope, as factors of the prediction, as `tpot_band_low_fitted`."""
+    """Both ends of the bands of speed in a scope, as factors on the prediction, under names such as
+    `tpot_band_low_fitted`."""
     of_ends = itertools.product(SPEED_FIGURES, ENDS)
     ends = [getattr(speed.band(figure, end, scope, kind, engine, gpu), end) for figure, end in of_ends]
     return dict(zip(band_names(scope), ends, strict=True))
 
 
 def band_columns_of_any_kind(speed: SpeedFile, scope: Scope) -> Columns:
-    """The same of a scope whose bands are one for all kinds of models and GPUs, as they were drawn."""
+    """The same for a scope whose bands are the same for all kinds of models and GPUs."""
     of_ends = itertools.product(SPEED_FIGURES, ENDS)
     return {
         name: speed.band_of_any_kind(figure, end, scope)
@@ -592,7 +594,7 @@ def draft_columns(draft: Model | None) -> Columns:
 
 
 def draft_bytes(draft: Model) -> float:
-    """A draft's weights: of its checkpoint, where one is known."""
+    """Bytes of a draft's weights, from its checkpoint where one is known."""
     sized = draft.checkpoint_bytes(draft.weight_dtype)
     return sized or math.ceil(DTYPES[draft.weight_dtype].linear_bytes * draft.params.total)
 
@@ -696,7 +698,8 @@ def check_slices(resolved: Column, code: Column, numbers: Columns, errors: Colum
 
 
 def _grid_of_rows(code: Column, numbers: Columns, named: Columns, n_rows: int) -> Grid:
-    """Rows that have nothing in common. code: which of the distinct names a row has, whose numbers are in `named`."""
+    """A grid for rows that have nothing in common. code: for each row, which of the distinct combinations of names it
+    has; their numbers are in `named`."""
     grid = Grid.over(row=n_rows)
     grid.put((), CONSTANTS)
     grid.put(ROW, {name: column[code] for name, column in named.items()})
@@ -706,7 +709,7 @@ def _grid_of_rows(code: Column, numbers: Columns, named: Columns, n_rows: int) -
 
 
 def _grid_of_groups(code: Column, numbers: Columns, named: Columns) -> Grid:
-    """Rows in groups that are alike in their names and in the numbers that have few values."""
+    """A grid for rows in groups that share their names and the numbers that take few values."""
     group, first_row, few = _groups(code, numbers)
     grid = Grid.over(names=int(code.max(initial=-1)) + 1)
     grid = grid.along("group", {"names": code[first_row]}).along("row", {"group": group})
@@ -723,7 +726,7 @@ ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardl
 
 
 def _groups(code: Column, numbers: Columns) -> tuple[Column, Column, list[str]]:
-    """Rows alike in their names, by `code`, and in the numbers that have few values: which group each row is of, one
+    """Rows grouped by their names (`code`) and by the numbers that take few values. Returns the group of each row, one
     row of each group, and which numbers these are."""
     group, n_rows, few = code, len(code), list[str]()
     for name, column in numbers.items():
@@ -742,7 +745,8 @@ MANY_ROWS = 1000  # from here on it pays to import pandas
 
 
 def factorized(column: Column) -> tuple[Column, Column]:
-    """Which of its different values a column has in each row, and these, in the order in which they come."""
+    """For each row the position of its value among the column's distinct values, and these values in order of
+    appearance."""
     if len(column) > MANY_ROWS and getattr(column, "dtype", None) in (object, int):
         import pandas
 
@@ -753,7 +757,7 @@ def factorized(column: Column) -> tuple[Column, Column]:
 
 
 def objects(values: Iterable[object]) -> Column:
-    """A column of objects, whatever they are."""
+    """A numpy column of objects, whatever their type."""
     listed = list(values)
     column = numpy.empty(len(listed), object)
     column[:] = listed
@@ -761,7 +765,8 @@ def objects(values: Iterable[object]) -> Column:
 
 
 def _texts(given: Mapping[str, Column], n_rows: int) -> tuple[Columns, Column, list[tuple[str, ...]]]:
-    """The names of the rows as columns of text; which combination of names each row has, and all combinations."""
+    """The names of the rows as columns of text; for each row which combination of names it has; and all
+    combinations."""
     codes, choices = zip(*(_distinct(given.get(name), n_rows, DEFAULTS[name]) for name in NAMES), strict=True)
     columns = {name: objects(texts)[code] for name, code, texts in zip(NAMES, codes, choices, strict=True)}
     sizes = list(map(len, choices))
@@ -773,7 +778,8 @@ def _texts(given: Mapping[str, Column], n_rows: int) -> tuple[Columns, Column, l
 
 
 def _distinct(given: Column, n_rows: int, default: str) -> tuple[Column, list[str]]:
-    """Which of its different texts a column has in each row, and these: the default where blank."""
+    """For each row the position of its text among the column's distinct texts, and these texts; the default where
+    blank."""
     if given is None:
         return numpy.zeros(n_rows, int), [default]
     try:

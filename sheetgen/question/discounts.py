@@ -39,7 +39,7 @@ def in_general(value: Raw) -> Raw:
 
 
 def discounts_of(value: object, providers: Collection[str]) -> Discounts:
-    """Of the option the parts that are by provider or purchase class: `aws=0.1,reserved-3yr=0.05,azure:spot=0.2`.
+    """The parts of the option that are by provider or purchase class: `aws=0.1,reserved-3yr=0.05,azure:spot=0.2`.
 
     Raises ScenarioError with every problem.
     """
@@ -74,7 +74,7 @@ def _key(name: str, providers: Collection[str]) -> Key:
 
 
 def words_of(key: Key) -> str:
-    """A provider, a purchase class or both, as the option has them: azure:reserved-1yr."""
+    """A provider, a purchase class or both as the option names them: azure:reserved-1yr."""
     return ":".join(filter(None, key))
 
 
@@ -92,18 +92,19 @@ def key_of(words: str) -> Key:
 
 
 def option_text(general: float, discounts: Discounts) -> str:
-    """The option that says all of them."""
+    """The text of the option that states all of these discounts."""
     every = {"": general, **{f"{words_of(key)}=": value for key, value in discounts.items()}}
     return ",".join(f"{name}{int(value) if value == int(value) else value}" for name, value in every.items())
 
 
 def cell_name(key: Key) -> str:
-    """The name of its cell, and of the setting in a comparison, without in_."""
+    """The name of a discount's cell, which without in_ is also that of the setting in a comparison."""
     return CELL + "_".join(name_part(word) for word in key if word)
 
 
 def cell_names(providers: Iterable[str]) -> Iterator[tuple[str, Key]]:
-    """The cells of a sheet with these providers: the class of every provider, then each provider and its classes."""
+    """The discount cells of a sheet with these providers: each class for every provider, then each provider and its
+    classes."""
     for provider in ("", *providers):
         for purchase in ("", *PURCHASES):
             if provider or purchase:

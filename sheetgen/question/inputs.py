@@ -64,7 +64,7 @@ PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high
 
 
 def _said(name: str, part: str) -> str:
-    """Words of an input, or nothing where it has none."""
+    """The text of one `part` of an input's words; "" where it has none."""
     return words_in(WORDS).get(name, {}).get(part, "")
 
 
@@ -91,12 +91,12 @@ class Option:
 
     @property
     def in_size(self) -> str:
-        """Other help in `size`."""
+        """The help in `size`, where it differs."""
         return _said(self.input_name, "in_size")
 
     @property
     def hint(self) -> str:
-        """Said after a refusal."""
+        """Words added after a refusal."""
         return _said(self.input_name, "hint")
 
 
@@ -130,12 +130,12 @@ class Row:
 
     @property
     def title(self) -> str:
-        """Of the cell's message, where it is not the label."""
+        """The title of the cell's message, where it is not the label."""
         return _said(self.input_name, "title")
 
     @property
     def about(self) -> str:
-        """Said there after what the cell accepts."""
+        """Words after what the cell accepts, in the cell's message."""
         return _said(self.input_name, "about")
 
 
@@ -168,12 +168,12 @@ class Input:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Of a flag whose option is a word: what is said for 0 and for 1."""
+        """The words for 0 and for 1 where the option of a flag is a word; else none."""
         return self.option.words if self.option else ()
 
     def parse(self, value: Raw, called: str = "") -> Raw:
-        """The option's value, its default where blank. Raises ScenarioError with what is allowed; `called` is its name
-        there, where it is not the option's."""
+        """The value of the option's text, or the input's default where it is blank. `called` names it in problems,
+        where it is not the option's name. Raises ScenarioError with what is allowed."""
         option = self.option
         if value is None or option is None or (value == "" and not self.kind.is_number):
             return self.default
@@ -324,7 +324,7 @@ def _text(name: str, option: Option | None, default: Raw = None) -> Input:
 
 
 def _term(name: str, metavar: str, display: Display) -> Input:
-    """A term of owning; the catalog has its default, and why."""
+    """A term of owning; the catalog has its default and the reason for it."""
     kind = Kind("number", *OWNING_TERMS[name])
     return Input(name, kind, None, Option("money", metavar), Row(OWNING, display))
 

@@ -69,7 +69,7 @@ class Candidate:
 
     @property
     def shape(self) -> tuple[str, str, int]:
-        """Provider, GPU and count, of which the cheapest is a candidate."""
+        """Provider, GPU and count: the cheapest instance of each shape is a candidate."""
         return self.provider, self.gpu.id, self.gpu_count
 
     @property
@@ -78,7 +78,7 @@ class Candidate:
         return int(linked_gpus(self.gpu_count, self.nvlink_domain_gpus))
 
     def in_class(self, purchase: str) -> Candidate | None:
-        """The same at its price in that purchase class; nothing without one."""
+        """The same candidate at its price in that purchase class; None where it has none."""
         price = self.class_price(purchase)
         if price is None:
             return None
@@ -92,21 +92,21 @@ class Candidate:
         )
 
     def class_price(self, purchase: str) -> ClassPrice | None:
-        """The price in that purchase class, or nothing: a missing price is never 0."""
+        """The price in that purchase class; None where there is none: a missing price is never 0."""
         if purchase == self.purchase and self.usd_per_hour:
             return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind, self.region)
         return next((p for p in self.prices if p.purchase == purchase), None)
 
     def usd_in(self, region: str) -> float:
-        """$ an hour in that region of the area asked for; not a number where it has no price there, or where its own
-        was typed, which is of one region."""
+        """$ an hour in that region of the area asked for; NaN where the candidate has no price there, or where its
+        price was typed, as that is of one region."""
         usd = dict(self.by_region)
         if region == self.region or usd.get(self.region) != self.usd_per_hour:
             return self.usd_per_hour if region == self.region else math.nan
         return usd.get(region, math.nan)
 
     def in_region(self, region: str) -> Candidate:
-        """The same at its price there."""
+        """The same candidate at its price in that region."""
         return replace(self, region=region, usd_per_hour=self.usd_in(region))
 
 
@@ -123,9 +123,9 @@ class Filters:
 
 
 class Selected(NamedTuple):
-    """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
-    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices.
-    `doubted`: instances of which an implausible price in this class takes no part, each with why."""
+    """Candidates in the class asked for; the number of rows left out, by reason; and, by other class, its rows that are
+    no candidates in this one. `rows`: candidates of all classes, in catalog order, at this class's prices. `doubted`:
+    instances that an implausible price keeps out of this class, each with the reason."""
 
     candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, int], ...]
@@ -135,7 +135,7 @@ class Selected(NamedTuple):
 
 
 def vendor_name(vendor: str) -> str:
-    """A vendor's id as it is written: NVIDIA."""
+    """A vendor's name as it is written, from its id: NVIDIA."""
     return _VENDORS.get(vendor, vendor.capitalize())
 
 
@@ -162,7 +162,7 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 
 
 def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
-    """True where an instance that these filters allow can be had in their purchase class."""
+    """True where an instance that these filters allow is sold in their purchase class."""
     return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
 
 
@@ -213,7 +213,7 @@ def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple
 
 
 def _is_whole(row: Instance) -> bool:
-    """True for an instance at a list price; False for a GPU's share of one or an average."""
+    """True for a whole instance at a list price; False for a GPU's share of one, or an average price."""
     return row.unit == "instance" and row.offer == "list"
 
 
@@ -271,7 +271,7 @@ class _Asked:
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
 
     def _unpriced(self, row: Instance) -> str:
-        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so, or it is
+        """The reason why a row has no price in the class asked for: none is listed, it is listed but not sold, or it is
         implausible."""
         purchase = self.filters.purchase
         if (row.id, purchase) in self.doubted:
@@ -280,7 +280,7 @@ class _Asked:
         return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
     def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
-        """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""
+        """`kept`, the candidates of this class, and those of the other classes, up to as many as a workbook holds."""
         in_use = self.filters.purchase
         named = {in_use: {candidate.instance for candidate in kept}}  # the candidates' names by class
         for purchase in PURCHASES:
@@ -305,7 +305,7 @@ class _Asked:
             yield replace(candidate, passed_over=() if self.instances else tuple(passed))
 
     def of_other_classes(self, kept: Sequence[Candidate]) -> dict[str, tuple[Candidate, ...]]:
-        """By purchase class the candidates at its price that are none of those kept in the class asked for."""
+        """By purchase class, the candidates at its price that are not among those kept in the class asked for."""
         known_here = {candidate.instance for candidate in kept}
         others: dict[str, list[Candidate]] = {}
         for row, gpu in self.takes_part():
@@ -327,7 +327,7 @@ class _Asked:
 
     @property
     def _of_any_gpu(self) -> _Asked:
-        """The same with no GPU and no instance named."""
+        """The same filters with no GPU and no instance named."""
         return _Asked.of(self.catalog, self.engine, replace(self.filters, gpus=(), instances=()))
 
     def _not_named(self, wider: _Asked) -> list[Candidate]:
@@ -343,7 +343,8 @@ class _Asked:
         return [(row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None]
 
     def _rows(self, takes: Callable[[Instance], bool]) -> Iterator[tuple[Instance, Gpu, str | None]]:
-        """Rows of the names that were asked for, with their GPU, and why each is no candidate whatever its price."""
+        """Rows of the names that were asked for, with their GPU and the reason why each is no candidate whatever its
+        price."""
         for row in self.rows:
             if not takes(row) or (self.instances and row.id not in self.instances):
                 continue
@@ -352,7 +353,7 @@ class _Asked:
                 yield row, gpu, self._refusal(row, gpu)
 
     def _refusal(self, row: Instance, gpu: Gpu) -> str | None:
-        """Why a row is no candidate, whatever its region and price."""
+        """The reason why a row is no candidate, whatever its region and price."""
         if gpu.memory.basis not in ("measured", "derived", "stated"):
             return "whose GPU memory is not known"
         if gpu.vendor not in self.engine.vendors:
@@ -426,7 +427,7 @@ class _Asked:
 
 
 def _named(names: tuple[str, ...], every: tuple[str, ...], kind: str) -> tuple[str, ...]:
-    """The names asked for, all for `all`. Raises ScenarioError for one that is none."""
+    """The names asked for, or all names for `all`. Raises ScenarioError for an unknown name."""
     low = tuple(dict.fromkeys(name.lower() for name in names))
     problems = [
         f"{kind} {shown(name)!r} is in no catalog. Known: {', '.join((ALL, *every))}.{did_you_mean(name, every)}"
@@ -456,7 +457,8 @@ def _plausible_rows(
 
 
 def _plausible_row(catalog: Catalog, row: Instance) -> tuple[Instance, Mapping[tuple[str, str], str]]:
-    """A row of a region at its cheapest plausible prices, and by class and region why others are none."""
+    """A row of a region at its cheapest plausible prices; and, by class and region, the reason why others are
+    implausible."""
     if not isinstance(row, PlacedInstance):
         return row, {}
     plausible, doubts = plausible_of(catalog), dict[tuple[str, str], str]()
@@ -469,7 +471,8 @@ def _plausible_row(catalog: Catalog, row: Instance) -> tuple[Instance, Mapping[t
 
 
 def price_in(catalog: Catalog, area: str, candidate: Candidate) -> ClassPrice | None:
-    """The cheapest plausible price of a candidate in an area, in its own class; None where it is not sold there so."""
+    """The cheapest plausible price of a candidate in an area, in its own class; None where it is not sold there in that
+    class."""
     shape = f" x{candidate.gpu_count}" if candidate.assumed_shape else ""
     name, times = candidate.instance.removesuffix(shape), candidate.gpu_count if shape else 1
     for row in catalog.regions.rows_in(area):
@@ -482,17 +485,17 @@ def price_in(catalog: Catalog, area: str, candidate: Candidate) -> ClassPrice | 
 
 
 def _offered(row: Instance, purchase: str) -> InstancePrice | None:
-    """The price in that purchase class, where the row can be had in it."""
+    """The price in that purchase class; None where the row is not sold in it."""
     return next((price for price in row.offered if price.purchase == purchase), None)
 
 
 def shares_experts(gpu: Gpu, typed_bytes_per_second: float = 0) -> bool:
-    """True where a GPU's links are made for data-parallel ranks that share experts, by the catalog or as typed over."""
+    """True where a GPU's links are made for data-parallel ranks that share experts, by the catalog or as typed."""
     return max(gpu.interconnect_bytes_per_second or 0, typed_bytes_per_second) >= LEAST_LINK_BYTES_PER_SECOND
 
 
 def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
-    """Per provider, GPU and count the cheapest, the first one where prices are equal."""
+    """The cheapest for each provider, GPU and count; the first one where prices are equal."""
     best: dict[tuple[str, str, int], Candidate] = {}
     for candidate in sorted(kept, key=lambda candidate: candidate.usd_per_hour):
         best.setdefault(candidate.shape, candidate)
@@ -523,7 +526,7 @@ YOUR_QUOTE = "your quote"
 
 @dataclass(frozen=True)
 class OwnedGpu:
-    """One GPU as it would be owned, as far as the figures are known."""
+    """The price and power of one GPU if it were owned, as far as they are known."""
 
     capex_usd: tuple[float, float, float] | None = None  # low, base, high
     capex_as_of: str | None = None
@@ -551,7 +554,8 @@ class Owning:
 
 
 def owning_of(catalog: Catalog, options: Options, gpus: tuple[Gpu, ...]) -> Owning:
-    """The terms of owning: the catalog's, with what the user gives instead. A quote is of a GPU as installed."""
+    """The terms of owning: the catalog's, with those that the user gives in their place. A quote is for a GPU as
+    installed."""
     file = catalog.owning()
     terms = {term.id: term for term in file.terms}
     problems = Problems()
@@ -574,7 +578,7 @@ def owning_of(catalog: Catalog, options: Options, gpus: tuple[Gpu, ...]) -> Owni
 
 
 def _per_gpu(entry: Input, value: object, catalog: Catalog) -> dict[str, float]:
-    """An amount for all GPUs, or for some of them by name, under their ids: `h100=39375,b200=55000`."""
+    """Amounts by GPU id, from one amount for all GPUs or amounts by name: `h100=39375,b200=55000`."""
     if value is None:
         return {}
     name, kind = entry.name, entry.kind

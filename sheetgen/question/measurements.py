@@ -53,7 +53,7 @@ SPELLED = {"tensor_parallel_size": "tp", "pipeline_parallel_size": "pp", "data_p
 
 
 class Served(NamedTuple):
-    """A deployment by what its speed depends on, in the catalogs' names."""
+    """A deployment by the names and sizes that its speed depends on, in the catalogs' spelling."""
 
     model: str
     gpu: str
@@ -66,7 +66,8 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """A measured point beside its prediction; waiting_requests: those of it that wait for memory by the prediction."""
+    """A measured point beside its prediction; waiting_requests: how many of its requests wait for memory by the
+    prediction."""
 
     point: MeasuredPoint
     predicted_tpot_seconds: float
@@ -76,7 +77,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Start:
-    """A start-up log beside its prediction, at its own settings; bytes of one GPU."""
+    """A start-up log beside its prediction, at the log's own settings; bytes of one GPU."""
 
     pool: MeasuredPool
     kv_pool_bytes: float
@@ -89,7 +90,7 @@ class Start:
 
 @dataclass(frozen=True)
 class MeasuredDeployment:
-    """Corrections that the runs and start-up logs of a deployment set; 0 for a figure that they do not give.
+    """Corrections that the runs and start-up logs of a deployment set; 0 for a figure that they do not set.
 
     pool_more_bytes: by which its KV pool is larger than predicted, below 0 smaller. pool_error_bytes: by which it may
     be off then, where that is known.
@@ -106,12 +107,12 @@ class MeasuredDeployment:
 
     @property
     def columns(self) -> dict[str, float]:
-        """Its corrections, by the names that formulas read."""
+        """The corrections by the names that formulas read."""
         return self.factors | self.pool
 
     @property
     def factors(self) -> dict[str, float]:
-        """The factors that its runs set."""
+        """The factors that the runs set."""
         return {
             "measured_tpot_factor": self.tpot_factor,
             "measured_ttft_factor": self.ttft_factor,
@@ -120,7 +121,7 @@ class MeasuredDeployment:
 
     @property
     def pool(self) -> dict[str, float]:
-        """The bytes of the KV pool that its start-up logs set."""
+        """The bytes of the KV pool that the start-up logs set."""
         return {
             "measured_pool_more_bytes": max(0.0, self.pool_more_bytes),
             "measured_pool_less_bytes": max(0.0, -self.pool_more_bytes),
@@ -129,13 +130,13 @@ class MeasuredDeployment:
 
     @property
     def sources(self) -> list[str]:
-        """The files that were read of it."""
+        """The files from which the deployment's runs and logs were read."""
         return [*(run.point.source for run in self.runs), *(start.pool.source for start in self.starts)]
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Measured deployments, and the readings that set nothing, each with its reason."""
+    """Measured deployments, and the readings that correct nothing, each with the reason."""
 
     deployments: tuple[MeasuredDeployment, ...] = ()
     unused: tuple[Unusable, ...] = ()
@@ -154,7 +155,7 @@ def measurements_of(
     settings: Options,
     catalog: Catalog,
 ) -> Measurements:
-    """The points and start-up logs beside their predictions, by deployment.
+    """The measured points and start-up logs beside their predictions, by deployment.
 
     asked: what the question has one value of, for points that do not say it. settings: of the deployments, beside
     their names and sizes. Raises ScenarioError for a point whose deployment is not known, or that lies beyond all
@@ -205,7 +206,8 @@ def refuse_factors(given: Options, readings: Iterable[Reading]) -> None:
 
 
 def _served(measured: Measurement, asked: Options, catalog: Catalog) -> Served:
-    """The deployment that was measured, in the catalogs' names. Raises ScenarioError for what nobody says."""
+    """The deployment that was measured, in the catalogs' names. Raises ScenarioError for a name or size that nothing
+    states."""
     stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
     known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
     missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if known[name] is None]
@@ -228,7 +230,7 @@ def _served(measured: Measurement, asked: Options, catalog: Catalog) -> Served:
 def _with_runs(
     measured: MeasuredDeployment, points: Sequence[MeasuredPoint], settings: Options, catalog: Catalog
 ) -> MeasuredDeployment:
-    """A deployment with the factors that its points set."""
+    """A deployment with the factors that its measured points set."""
     n = len(points)
     deployment = {**settings, **measured.served._asdict()}
     context = [point.input_tokens + point.output_tokens for point in points]
@@ -269,7 +271,7 @@ def _with_runs(
 def _with_starts(
     measured: MeasuredDeployment, starts: Sequence[Start], settings: Options, catalog: Catalog
 ) -> MeasuredDeployment:
-    """A deployment with the pool that its start-up logs set: of several the mean."""
+    """A deployment with the pool that its start-up logs set: the mean of several."""
     more = _rounded(sum(start.more_bytes for start in starts) / len(starts))
     if catalog.gpu(measured.served.gpu).memory.shared_with_host:  # what is free there moves with all that runs
         return replace(measured, starts=tuple(starts), pool_more_bytes=more)
@@ -283,7 +285,7 @@ def _with_starts(
 
 
 def _minor(version: str | None) -> tuple[int, ...] | None:
-    """0.31 of 0.31.2; none of what is no release."""
+    """The minor release of a version: 0.31 for 0.31.2; None for what is no release."""
     return (release_of(version or "") or ())[:2] or None
 
 
@@ -294,7 +296,7 @@ OF_START = (
 
 
 def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
-    """A start-up log beside its prediction. Raises ScenarioError where it cannot be of that deployment."""
+    """A start-up log beside its prediction. Raises ScenarioError where the log cannot come from that deployment."""
     longest = pool.max_model_len or catalog.model(served.model).max_context_tokens  # as engines take it
     told = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
     rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
@@ -328,7 +330,7 @@ def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
 
 
 def _predicted(grid: Grid, request_factor: float) -> Columns:
-    """Both times of deployments whose requests add so much more to a step."""
+    """Both predicted times of deployments where each request adds this factor more to a step."""
     again = grid.again({"measured_request_factor": request_factor})
     evaluate_tables(again)
     names = ("tpot_seconds", "service_ttft_seconds", "concurrent_requests", "running_requests")
@@ -338,13 +340,13 @@ def _predicted(grid: Grid, request_factor: float) -> Columns:
 
 
 def _mean_ratio(measured: Column, predicted: Column) -> float:
-    """Measured over predicted, of several the geometric mean."""
+    """Measured over predicted; the geometric mean of several."""
     return float(numpy.exp(numpy.log(measured / predicted).mean()))
 
 
 def both_factors(without: Column, of_requests: Column, measured: Column) -> tuple[float, float]:
-    """The factor of the whole time per token, and within it that of what requests add: the least relative squares,
-    the second within its bounds."""
+    """The factor of the whole time per token and, within it, that of what requests add: the fit with the least squared
+    relative errors, the second factor kept within its bounds."""
     parts = numpy.stack([without / measured, of_requests / measured], 1)
     (whole, request), *_ = numpy.linalg.lstsq(parts, numpy.ones(len(measured)), rcond=None)
     low, high = REQUEST_FACTORS
@@ -364,7 +366,7 @@ def _rounded(factor: float) -> float:
 
 
 def _check(run: Run) -> None:
-    """Refuse a point that cannot set predictions right: it lies beyond all reason."""
+    """Refuse a point that is too far from the prediction to correct it."""
     for name, called, measured, predicted in (
         ("speed_factor", "time per output token", run.point.tpot_seconds, run.predicted_tpot_seconds),
         ("ttft_factor", "time to first token", run.point.ttft_seconds, run.predicted_ttft_seconds),
@@ -416,7 +418,7 @@ def with_measured(record: Mapping[str, Raw], measurements: Measurements) -> dict
 
 
 def served_rows(points: Points) -> Iterator[tuple[int, Served]]:
-    """By row that can be sized what it serves."""
+    """For each row that can be sized, the deployment that it serves."""
     sizes = {name: points.values[name] for name in SIZES}
     for i, names in enumerate(points.names):
         of_row = (int(sizes[name][i]) for name in SIZES)
@@ -424,19 +426,19 @@ def served_rows(points: Points) -> Iterator[tuple[int, Served]]:
 
 
 def asked_of(points: Points) -> dict[str, Raw]:
-    """Names and sizes of which all rows have one value, for measured points that do not say them."""
+    """Names and sizes that are the same in all rows, for measured points that do not state them."""
     return asked_once([served for _, served in served_rows(points)])
 
 
 def asked_once(served: Sequence[Served]) -> dict[str, Raw]:
-    """Names and sizes of which all deployments have one value, for measured points that do not say them."""
+    """Names and sizes that are the same in all deployments, for measured points that do not state them."""
     columns = {name: {getattr(deployment, name) for deployment in served} for name in Served._fields}
     return {name: next(iter(values)) for name, values in columns.items() if len(values) == 1}
 
 
 def put_measured(points: Points, measurements: Measurements) -> Measurements:
-    """Put the corrections of the rows into their grid; returns the measurements that set some row, with the rest among
-    the unused."""
+    """Put the corrections of the rows into their grid. Returns the measurements that correct some row; the others are
+    among the unused."""
     columns: Columns = {}
     used: set[Served] = set()
     rows = dict(served_rows(points))
@@ -452,7 +454,7 @@ def put_measured(points: Points, measurements: Measurements) -> Measurements:
 
 
 def split_used(measurements: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
-    """The measurements with those that set nothing among the unused, each with what sets it apart."""
+    """The measurements with those that correct nothing moved to the unused, each with what sets it apart."""
     apart = [
         Unusable(source, _apart(measured.served, asked))
         for measured in measurements.deployments
@@ -467,8 +469,7 @@ def split_used(measurements: Measurements, used: set[Served], asked: Sequence[Se
 
 
 def _apart(served: Served, asked: Sequence[Served]) -> str:
-    """The sentence on why a measured deployment is none of those requested: the first of its names that none of them
-    has."""
+    """The sentence on why a measured deployment is none of those requested: its first name that none of them has."""
     near = list(asked)
     for name in Served._fields:
         same = [deployment for deployment in near if getattr(deployment, name) == getattr(served, name)]

@@ -137,7 +137,7 @@ _LENGTH_OF = re.compile(r"output_(?!tokens_per_second_band)\w+|prompt_asked")
 
 
 def input_kind(name: str) -> Kind | None:
-    """The kind of the input of that name; None where there is none, or an option has it."""
+    """The kind of the input of that name; None for an unknown name or an input with an option."""
     return {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name) or (OUTPUT if _LENGTH_OF.fullmatch(name) else None)
 
 
@@ -154,7 +154,7 @@ NAMED_BY = {"own_instances": ("provider", "type"), "own_models": ("model",)}
 
 @dataclass(frozen=True)
 class Overrides:
-    """Values in place of those that options and catalogs give; empty where nothing was typed.
+    """Values that replace those of options and catalogs; empty where nothing was typed.
 
     Inputs by their name, tables by row and column: models, GPUs and instances by catalog id, precisions by name.
     An instance without a price above 0, or of a GPU that the sheet does not have, cannot be rented.
@@ -172,7 +172,7 @@ class Overrides:
         return any(getattr(self, part.name) for part in fields(self))
 
     def value(self, table: str, key: str, column: str, otherwise: Raw) -> Raw:
-        """The value typed into a table's cell (None: it was emptied), or `otherwise`."""
+        """The value typed into a table's cell (None where it was emptied), or `otherwise`."""
         row: Row = getattr(self, table).get(key, {})
         return row.get(column, otherwise)
 
@@ -186,8 +186,8 @@ class Overrides:
         return shares_experts(gpu, self.value("gpus", gpu.id, "interconnect_bytes_per_second", 0))
 
     def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Overrides:
-        """The same with GPUs and providers spelled as the sheet's first row of them: a spreadsheet does not tell names
-        apart by their capital letters."""
+        """The same overrides with GPUs and providers spelled as in the sheet's first row of them: a spreadsheet ignores
+        capital letters when it compares names."""
         spelled_gpus = {gpu.lower(): gpu for gpu in gpus}
         providers: dict[str, str] = {}
 
@@ -204,7 +204,7 @@ class Overrides:
         return replace(self, instances=overrides, own_instances=tuple(row(own) for own in self.own_instances))
 
     def data(self) -> dict[str, Raw]:
-        """The same as a scenario file and JSON have it: what is empty is left out, dates are text."""
+        """The overrides as a scenario file and JSON have them: empty parts are left out, dates are text."""
         return {part.name: plain(getattr(self, part.name)) for part in fields(self) if getattr(self, part.name)}
 
 
@@ -307,7 +307,7 @@ _OF_GROUPS = {  # a column: the field of each group of these kinds of attention
 
 
 class OverriddenModel(Model):
-    """A model some of whose columns were typed over. The others stay as they are: they do not follow."""
+    """A model some of whose columns were typed over. The other columns stay as they are: they do not follow."""
 
     columns: dict[str, float]
     checkpoint_sizes: dict[str, float]
@@ -320,7 +320,7 @@ class OverriddenModel(Model):
 
 
 def overridden_model(model: Model, row: Row) -> Model:
-    """`model` with the numbers of its row; also in the fields and groups that words are made of."""
+    """`model` with the numbers of its row, also in the fields and groups from which texts are made."""
     if not row:
         return model
 
@@ -339,7 +339,7 @@ def overridden_model(model: Model, row: Row) -> Model:
 
 
 class OverriddenGpu(Gpu):
-    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's."""
+    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's GPU."""
 
     catalog_bytes: int
 
@@ -359,13 +359,13 @@ def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
 
 
 def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
-    """The engine's default batch limits on a GPU, by the memory that the catalog says."""
+    """The engine's default batch limits on a GPU, by the memory in the catalog."""
     memory_bytes = gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes
     return engine.batch_limits(memory_bytes / GIB, gpu.architecture)
 
 
 def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
-    """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
+    """`owning` with what was typed about GPUs; an end of the price that is blank or 0 is unknown."""
     return replace(owning, gpus={key: _owned(owned, overrides.gpus.get(key, {})) for key, owned in owning.gpus.items()})
 
 
@@ -384,7 +384,8 @@ def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
 def overridden_candidates(
     listed: tuple[Candidate, ...], gpus: Mapping[str, Gpu], overrides: Overrides
 ) -> Iterator[Candidate]:
-    """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
+    """The instances that can be rented: those of the catalog with what was typed over them, then the user's own
+    rows."""
     purchase = listed[0].purchase
     blank, columns = Candidate("/", "", listed[0].gpu, 0, purchase, 0, None, "", BY_READER), _COLUMNS[purchase]
     rows: list[tuple[Candidate, Row]] = [(machine, overrides.instances.get(machine.instance, {})) for machine in listed]
@@ -422,7 +423,7 @@ def overridden_candidates(
 
 
 def _prices(candidate: Candidate, row: Row) -> Iterator[ClassPrice]:
-    """Its prices in the other purchase classes; what is blank or 0 is no price."""
+    """The prices in the other purchase classes; blank or 0 means no price."""
     for purchase, columns in _COLUMNS.items():
         listed = candidate.class_price(purchase) if purchase != candidate.purchase else None
         usd = row.get(columns["price"], listed and listed.usd_per_hour)

@@ -63,7 +63,7 @@ def plainly(value: object) -> str:
 
 
 def tokens(value: object, name: str = "context") -> int:
-    """A number of tokens: 4k is 4096, 128k is 131072, a plain number is itself.
+    """A number of tokens: 4k is 4096, 128k is 131072, a plain number stays as it is.
 
     Raises ScenarioError for anything that is not a whole number of tokens from 1 to 100 million.
     """
@@ -94,7 +94,7 @@ def tiers(text: str) -> tuple[int, ...]:
 
 
 def dtype(value: object, name: str) -> str:
-    """A precision, or what stands for one: auto, and of the weights recommended, or published, which was auto."""
+    """A precision or a word for one: auto, or for weights recommended or published (auto is published there)."""
     text = str(value).strip().lower()
     if name == "kv_cache_dtype" and text in KV_NOT_SIZED:
         raise ScenarioError(f"{name} {text} is not sized: {KV_NOT_SIZED[text]}.")
@@ -113,12 +113,12 @@ def one_of(value: object, name: str, allowed: Collection[str]) -> str:
 
 
 def words(text: str | None) -> tuple[str, ...]:
-    """A comma-separated list as words; empty where nothing was given."""
+    """A comma-separated list as words; empty where the text is blank."""
     return tuple(w.strip() for w in (text or "").split(",") if w.strip())
 
 
 def day(text: object, name: str) -> datetime.date:
-    """A date such as 2026-11-20, from 2000 to the first of 2100, which workbooks can count from."""
+    """A date such as 2026-11-20, from 2000 to the first day of 2100, a range that workbooks can count."""
     try:
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", str(text), re.ASCII):
             raise ValueError
@@ -131,7 +131,7 @@ def day(text: object, name: str) -> datetime.date:
 
 
 def as_of_date(text: str | None) -> datetime.date:
-    """The date that price ages count from: as given, or `today`.
+    """The date from which the age of prices is counted: as given, or `today`.
 
     Raises ScenarioError for a day before 2000 or after the first of 2100, which workbooks cannot count from.
     """
@@ -145,7 +145,8 @@ LEAST = 1e-9  # the least that a number may be which must be above 0
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of an input: a number within bounds, a text, a date, a precision or a word; or nothing, where `blank`.
+    """The kind of an input: a number within bounds, a text, a date, a precision or a word; blank only where `blank` is
+    set.
 
     what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
     one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
@@ -170,13 +171,14 @@ class Kind:
 
     @property
     def holds(self) -> str:
-        """The content of a cell of that kind: a number, a date, a text, or any."""
+        """The type of content of a cell of that kind: number, date, text or any."""
         if self.is_number:
             return "number"
         return self.what if self.what in ("date", "any") else "text"
 
     def read(self, value: object, name: str) -> Raw:
-        """`value` as data gives it, as it is kept. Raises ScenarioError with the value and what is allowed."""
+        """`value` from data, in the form in which it is kept. Raises ScenarioError with the value and what is
+        allowed."""
         if value is None or (isinstance(value, str) and not value.strip()):
             if self.blank:
                 return None
@@ -190,7 +192,8 @@ class Kind:
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.") from None
 
     def _kept(self, value: object) -> Raw:
-        """`value` of data, as it is kept. Raises ValueError or ScenarioError where it is none of this kind."""
+        """`value` from data, in the form in which it is kept. Raises ValueError or ScenarioError where it is not of
+        this kind."""
         if self.what == "date":
             return day(value.date() if isinstance(value, datetime.datetime) else value, "")
         if self.what == "dtype":
@@ -214,7 +217,7 @@ class Kind:
         return self.low <= number <= self.high and not (self.is_whole and number != int(number))
 
     def parse(self, value: object, name: str) -> Raw:
-        """`value` as it is written on a command line. Raises ScenarioError with the value and what is allowed."""
+        """`value` from its text on a command line. Raises ScenarioError with the value and what is allowed."""
         match self.what:
             case "text":
                 return str(value)
@@ -275,7 +278,7 @@ def name_part(text: str) -> str:
 
 
 def plain(value: object) -> Raw:
-    """A kept value as JSON and YAML have it."""
+    """A kept value as JSON and YAML write it."""
     if isinstance(value, Mapping):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The precision that `recommended` stands for, in which one deploys a model."""
+"""The precision that `recommended` stands for: the one in which a model is usually deployed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIXTEEN_BITS = DTYPES["bf16"].linear_bytes
 
 
 def has_deployed(model: Model, published: str) -> bool:
-    """True where weights of 16 bits have a checkpoint in the precision that one deploys."""
+    """True where 16-bit weights have a checkpoint in the precision in which models are usually deployed."""
     checkpoint = model.checkpoint(DEPLOYED)
     return DTYPES[published].linear_bytes == SIXTEEN_BITS and checkpoint is not None and checkpoint.hf_id is not None
 
@@ -33,8 +33,8 @@ def recommended_weights(model: Model, published: str, engine: Engine, gpus: Coll
 
 
 def loads_weights(catalog: Catalog, engine: str, dtype: str) -> bool:
-    """True where an engine loads checkpoints in a precision; one that the catalogs say nothing of is taken to load
-    it."""
+    """True where an engine loads checkpoints in a precision; an engine about which the catalogs say nothing is assumed
+    to load it."""
     launcher = next((entry for entry in catalog.file(StackFile).launchers if entry.engine == engine), None)
     if launcher is not None:
         return dtype in launcher.weight_dtypes

@@ -52,7 +52,7 @@ from sheetgen.units import AUTO, DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, PUBL
 
 
 def settings_of(options: Options, engine: Engine | None) -> Settings:
-    """The settings behind the options of `build`; what is not given takes the engine's default or ours.
+    """The settings from the options of `build`; those not given have the engine's default or ours.
 
     Raises ScenarioError with every problem.
     """
@@ -129,7 +129,7 @@ class _WithContext(Workload):
 
 
 def sized(workload: Workload, context: int, answer: int, prompt: int | None = None) -> Workload:
-    """`workload` with this context and answer; the prompt takes what the answer leaves, or less of it where stated."""
+    """`workload` with this context and answer; the prompt takes what the answer leaves, or less where it is stated."""
     rest = max(0, context - answer)
     fields = {"input_tokens": rest if prompt is None else min(prompt, rest), "output_tokens": answer}
     if answer <= context and prompt is None:
@@ -138,8 +138,9 @@ def sized(workload: Workload, context: int, answer: int, prompt: int | None = No
 
 
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
-    """Positions of the headline's workload and tier: RAG, else the first one, at the rate where one was asked for, else
-    at 32 at once, or the middle of what there is (the lower of two). Of a number that is no tier: one past the last.
+    """Positions of the headline's workload and tier. The workload is RAG, else the first. The tier is the rate where
+    one was asked for, else 32 at once, else the middle tier (the lower of two); one past the last where the headline
+    names a number that is no tier.
     """
     ids = [w.id for w in workloads]
     usual = next((tiers.index(tier) for tier in (None, 32) if tier in tiers), (len(tiers) - 1) // 2)
@@ -152,7 +153,7 @@ def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[
 
 
 def headline_number(text: str | None) -> int | None:
-    """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
+    """The requests at once that a headline names, even where they are no tier; None where it names a workload."""
     _, colon, tier = str(text or "").partition(":")
     return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
 
@@ -199,8 +200,8 @@ Stated = Mapping[str, Mapping[str, float | None]]  # by option and workload; Non
 
 
 def stated_of(workloads: Sequence[Workload], options: Options) -> Stated:
-    """The targets, requests of a person and histories that options state, or the workloads' own entries. Raises
-    ScenarioError for what is none."""
+    """The targets, requests per person and histories that options state, or the workloads' own. Raises ScenarioError
+    for a value that cannot be read."""
     stated: dict[str, dict[str, float | None]] = {}
     for option, own in OF_WORKLOADS.items():
         entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
@@ -213,8 +214,8 @@ def stated_of(workloads: Sequence[Workload], options: Options) -> Stated:
 def with_stated(
     workloads: Sequence[Workload], stated: Stated, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the requests of a person and the history as stated, and the targets in force: as stated, else
-    as they follow from context and prompt."""
+    """The workloads with the stated requests per person and history, and with the targets in force: as stated, else as
+    they follow from context and prompt."""
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
     def in_force(workload: Workload) -> dict[str, float | None]:
@@ -232,7 +233,7 @@ def with_stated(
 
 
 def _stated(text: object, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
-    """By workload (or "" for all) what is stated of it, None for a target that is off."""
+    """By workload ("" for all), the value stated for it; None for a target that is off."""
     if text is None:
         return {}
     by_workload: dict[str, float | None] = {}
@@ -296,7 +297,7 @@ class SheetModel:
 
     @property
     def as_published(self) -> SheetModel | None:
-        """The same with the weights that were published; None where these are in use."""
+        """The same model with the weights that were published; None where these are in use."""
         is_same = self.weight_dtype == self.auto_weight_dtype
         return None if is_same else replace(self, weight_dtype=self.auto_weight_dtype)
 
@@ -383,12 +384,12 @@ class Question:
 
     @cached_property
     def instances(self) -> dict[str, Candidate]:
-        """Every instance that an answer may name, in whatever class: candidates, and what took no part."""
+        """Every instance that an answer may name, in any class: candidates, and those that took no part."""
         elsewhere = itertools.chain.from_iterable((*self.beyond, *self.others.values()))
         return {candidate.instance: candidate for candidate in (*elsewhere, *self.candidates)}
 
     def recommended_weights(self, model: Model) -> str:
-        """The weights that are recommended of a model of the catalog, on the GPUs that take part."""
+        """The weights recommended for a model of the catalog on the GPUs that take part."""
         gpus = {candidate.gpu.id: candidate.gpu for candidate in self.candidates}.values()
         return recommended_weights(model, model.weight_dtype, self.engine, gpus, self.reference.catalog)
 
@@ -398,7 +399,7 @@ class Question:
         return self.reference.hosted.live(model.hosted_id, self.as_of, days)
 
     def model_of(self, row: int) -> SheetModel:
-        """The model of a load, at its precisions."""
+        """The model of a load, in its precisions."""
         return self.models[self.loads[row].model]
 
     def workload_of(self, row: int) -> Workload:
@@ -406,17 +407,18 @@ class Question:
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
-        """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
+        """The ways in which a replica's GPUs may share its work, data-parallel layouts included where a model has
+        experts."""
         return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
     @property
     def has_latent_entries(self) -> bool:
-        """True where a model's checkpoint has latents that an engine may keep in FP8 entries of its own."""
+        """True where a model's checkpoint has latents that an engine may keep in its own kind of FP8 entries."""
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
 
     @property
     def fp8_remarks(self) -> list[str]:
-        """For each model whose KV cache the engine keeps in FP8 by itself on some of the GPUs, a sentence on it."""
+        """A sentence for each model whose KV cache the engine by itself keeps in FP8 on some of the GPUs."""
         is_auto = self.settings.kv_cache_dtype == "auto"
         wider = (sheet.model for sheet in self.models if is_auto and sheet.kv_cache_dtype != "fp8")
         remarks = (self.engine.fp8_remark(model.entry_id, model.name, self.gpus) for model in wider)
@@ -430,7 +432,7 @@ class Question:
 
     @property
     def numbers(self) -> tuple[int | None, ...]:
-        """Requests at once by the tier of a load: those of the tiers, and the headline's own where it is none."""
+        """Requests at once by a load's tier: those of the tiers, and the headline's own where it is no tier."""
         return self.tiers if self.typed is None else (*self.tiers, self.typed)
 
     def discount(self, provider: str, purchase: str) -> float:
@@ -443,7 +445,7 @@ class Question:
 
 
 def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False) -> Question:
-    """The question behind the options of `build` (by their long names with underscores).
+    """The question that the options of `build` (by their long names with underscores) state.
 
     With `context_tokens` among them it is one load of the user's own, as `recommend` asks it. on_demand_where_unsold:
     ask on demand where no instance has a price in the class that was requested.
@@ -599,7 +601,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
 
 
 def _measured(question: Question, catalog: Catalog) -> Question:
-    """`question` with the measurements of its options, each point written out, whatever file it was read from.
+    """`question` with the measurements of its options; each point is written out, whatever file it was read from.
 
     Raises ScenarioError for a file that cannot be read, and for a point whose deployment nobody says.
     """
@@ -688,7 +690,7 @@ def _overridden(question: Question, overrides: typed.Overrides, where: Callable[
 
 
 def at_settings(model: SheetModel, settings: Settings) -> SheetModel:
-    """A model at the precisions of the settings: at what they stand for, where they name none."""
+    """A model in the precisions of the settings, or in those that they stand for."""
     weights = {PUBLISHED: model.auto_weight_dtype, RECOMMENDED: model.recommended_weight_dtype}
     return replace(
         model,
@@ -717,7 +719,7 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
 
 
 def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], catalog: Catalog) -> SheetModel:
-    """A model with the weights that are recommended on these GPUs; a checkpoint that the user named is kept."""
+    """A model with the weights recommended on these GPUs; a checkpoint that the user named is kept."""
     own = model.auto_weight_dtype
     named = model.checkpoint_named is not None
     dtype = own if named else recommended_weights(model.model, own, engine, gpus, catalog)
@@ -725,7 +727,7 @@ def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], 
 
 
 def models_named(catalog: Catalog, options: Options, engine: Engine | None) -> tuple[SheetModel, ...]:
-    """The models named, at the precisions of their own."""
+    """The models named, in their own precisions."""
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")

@@ -23,8 +23,8 @@ STATED = ("users", "tokens_per_day", "requests_per_day", "requests_per_second") 
 
 @dataclass(frozen=True)
 class Rate:
-    """Requests that arrive, as they were stated: by people, by the day in requests or tokens, or by the second at peak
-    (0 where they were not)."""
+    """Requests that arrive, as stated: by people, by the day in requests or tokens, or by the second at peak (0 for
+    those not stated)."""
 
     users: float = 0.0
     requests_per_second: float = 0.0
@@ -32,7 +32,7 @@ class Rate:
     tokens_per_day: float = 0.0
 
     def per_day(self, workload: Workload) -> float:
-        """Requests of a day; 0 where they were stated by the second."""
+        """Requests in a day; 0 where the rate was stated by the second."""
         return float(people.day_requests.of({**vars(self), **dict(workload)}))
 
     def at_peak(self, settings: Settings, workload: Workload) -> float:
@@ -42,12 +42,13 @@ class Rate:
 
 
 def stated_kind(stated: Options) -> str:
-    """The statement that counts, of several of what arrives."""
+    """The name of the statement that counts where several say how much arrives: the first of `STATED` that is given."""
     return next((name for name in STATED if stated.get(name)), STATED[-1])
 
 
 def rate_of(options: Options) -> Rate | None:
-    """The rate that was asked for, if any: by people too, but for those of whom a share waits at the same moment.
+    """The rate that was asked for; None where there is none. People are a rate too, unless a share of them waits at the
+    same moment.
 
     Raises ScenarioError where more than one kind of load is given, for a rate of 0, and for a share of people where
     there are none.
@@ -68,19 +69,19 @@ def rate_of(options: Options) -> Rate | None:
 
 
 def mean_over_peak(peak_hour_share: float, burst_factor: float) -> float:
-    """The share of the peak's load that there is on average, where a day's requests are known: the utilization that
-    follows; at least what a utilization may be."""
+    """The average load as a share of the peak's where a day's requests are known: it sets the utilization, at least the
+    smallest that is allowed."""
     return max(BY_NAME["utilization"].kind.low, 1 / (HOURS_PER_DAY * peak_hour_share * burst_factor))
 
 
 def users_of(options: Options) -> int | None:
-    """People to serve; none where the load is not people."""
+    """The number of people to serve; None where the load is not stated as people."""
     return None if options.get("users") is None else int(BY_NAME["users"].parse(options["users"]))
 
 
 def requests_at_once(options: Options, active_fraction: float | None) -> int | None:
-    """Requests at once at the peak: as stated, one where nothing is said of the load, or the people of whom a share
-    waits at the same moment, rounded up; none where they follow from a rate."""
+    """Requests at once at the peak: as stated, one where no load is stated, or the share of the people that waits at
+    the same moment, rounded up; None where they follow from a rate."""
     if rate_of(options):
         return None
     users = users_of(options)

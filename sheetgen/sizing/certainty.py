@@ -30,7 +30,7 @@ BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.0
 
 @formula("Standard deviations of the confidence", TWO_DECIMALS)
 def confidence_z(confidence: Quantity) -> Quantity:
-    """Standard deviations above a prediction below which a time stays with that chance; 0 for an even one.
+    """Standard deviations above a prediction within which a time stays with that chance; 0 for an even chance.
 
     Source: INTERFACE (certainty). Check: 0.524 for 0.7.
     """
@@ -42,7 +42,7 @@ SURE_Z = float(confidence_z(SURE))
 
 @formula("Time at the confidence over the predicted one", FACTOR)
 def level_factor(level_z: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity) -> Quantity:
-    """A time that is not exceeded with the chance in force, as a factor of the predicted one: exp(z x s), s from the
+    """Factor from a predicted time to the time that is not exceeded with the chance in force: exp(z x s), s from the
     end of the 80 % band on that side.
 
     Source: INTERFACE (certainty). Check: with a band up to 1.6, 1.21 at 0.7 and 1.6 at 0.9; 1 at 0.5.
@@ -52,7 +52,7 @@ def level_factor(level_z: Quantity, band_low: Quantity, band_high: Quantity, ban
 
 @formula("Predicted time that meets the target", SECONDS)
 def allowed_seconds(limit_seconds: Quantity, level_factor: Quantity) -> Quantity:
-    """The longest predicted time that is still within its target with the chance in force.
+    """The longest predicted time that still meets its target with the chance in force.
 
     Source: level_factor.
     """
@@ -63,8 +63,8 @@ def allowed_seconds(limit_seconds: Quantity, level_factor: Quantity) -> Quantity
 def pool_level_bytes(
     level_z: Quantity, kv_pool_error_bytes_low: Quantity, kv_pool_error_bytes_high: Quantity, band_end_z: Quantity
 ) -> Quantity:
-    """Bytes that the KV pool of a GPU has with the chance in force more than predicted, mostly fewer: z standard
-    deviations, as the end of its 80 % band on that side has them.
+    """Bytes by which the KV pool of a GPU at the chance in force exceeds the predicted pool, mostly below 0: z standard
+    deviations, from the end of its 80 % band on that side.
 
     Source: INTERFACE (certainty).
     """
@@ -79,8 +79,8 @@ def counted_kv_budget_bytes(
     level_z: Quantity,
     band_end_z: Quantity,
 ) -> Quantity:
-    """Memory of one GPU for the KV cache with the chance in force, in bytes; where start-up logs of this deployment
-    were given, by their error.
+    """Memory of one GPU for the KV cache at the chance in force, in bytes; where start-up logs of this deployment were
+    given, within their error.
 
     Source: pool_level_bytes; --measured.
     """
@@ -90,7 +90,7 @@ def counted_kv_budget_bytes(
 
 @formula("Left for layers that may be counted on")
 def counted_layer_budget_bytes(layer_budget_bytes: Quantity, pool_level_bytes: Quantity) -> Quantity:
-    """Memory of one GPU of a pipeline stage for layers and their cache with the chance in force, in bytes.
+    """Memory of one GPU of a pipeline stage for layers and their cache at the chance in force, in bytes.
 
     Source: pool_level_bytes.
     """
@@ -109,8 +109,8 @@ def rank_requests(
     zones: Quantity,
     data_parallel_size: Quantity,
 ) -> Quantity:
-    """Requests at once on the fullest data-parallel rank, where all replicas that the rented instances hold serve the
-    load, after the loss that is to be survived.
+    """Requests at once on the fullest data-parallel rank where the load is spread over all rented replicas that are
+    left after the loss to be survived.
 
     Source: an even share.
     """
@@ -171,7 +171,7 @@ def fullest_ttft_seconds(
 def time_z(
     limit_seconds: Quantity, predicted_seconds: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity
 ) -> Quantity:
-    """By how many standard deviations of its error a predicted time is within its target; below 0 where it is not.
+    """Standard deviations of its error by which a predicted time is within its target; below 0 where it is not.
 
     Source: level_factor, solved for z.
     """
@@ -224,9 +224,9 @@ def memory_z(
     pipeline_stages: Quantity,
     band_end_z: Quantity,
 ) -> Quantity:
-    """By how many standard deviations of its error the pool of the fullest rank is larger than what its requests take;
-    below 0 where it is smaller. Without an error as many as it has bytes too many, and one. Start-up logs that were
-    given are of deployments without pipeline stages.
+    """Standard deviations of its error by which the pool of the fullest rank exceeds what its requests take; below 0
+    where it is smaller. Where no error is known, the bytes of room plus one instead. Start-up logs that were given are
+    of deployments without pipeline stages.
 
     Source: pool_level_bytes, counted_kv_budget_bytes, solved for z.
     """
@@ -247,7 +247,7 @@ def chance_at_z(z: Quantity) -> Quantity:
 
 @formula("Standard deviations that all hold", TWO_DECIMALS)
 def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Quantity:
-    """Standard deviations at which memory and both times still serve the load: the smallest.
+    """Standard deviations at which memory and both times all still serve the load: the smallest of the three.
 
     Source: INTERFACE (certainty); on runs held out it agrees with what happened, the product is too low.
     """
@@ -259,7 +259,7 @@ def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Quantity:
 
 @formula("Highest level that is tried", TWO_DECIMALS)
 def highest_z(level_z: Quantity, most_z: Quantity) -> Quantity:
-    """Standard deviations up to which a level is searched at which the load is still served.
+    """Standard deviations up to which the search looks for a level at which the load is still served.
 
     Source: chances above 99 % are said to be over 95 %.
     """
@@ -268,7 +268,7 @@ def highest_z(level_z: Quantity, most_z: Quantity) -> Quantity:
 
 @formula("Level that is tried", TWO_DECIMALS)
 def tried_z(low_z: Quantity, high_z: Quantity) -> Quantity:
-    """Standard deviations in the middle of those at which the load is served and those at which it is not.
+    """Standard deviations midway between a level at which the load is served and one at which it is not.
 
     Source: bisection.
     """
@@ -284,7 +284,7 @@ def is_served(
     paced_requests: Quantity,
     rate_places: Quantity,
 ) -> Quantity:
-    """1 where all replicas that the rented instances hold have the places that the rate takes at a level, else 0.
+    """1 where all rented replicas have the places that the rate takes at a level, else 0.
 
     Source: n_replicas.
     """
@@ -323,7 +323,8 @@ def served_places(is_served: Quantity, tried_paced_requests: Quantity, paced_at_
 def rank_requests_with_rates(
     requests_per_second: Quantity, rank_requests: Quantity, paced_at_level: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
-    """Requests at once on the fullest rank: of a rate all places of it, at the level at which it is still served.
+    """Requests at once on the fullest rank; for a rate, all places of the rank at the level at which it is still
+    served.
 
     Source: served_places, rank_requests.
     """
@@ -342,8 +343,8 @@ def held_requests_with_rates(
     zones: Quantity,
     data_parallel_size: Quantity,
 ) -> Quantity:
-    """Requests at once for which the fullest rank needs memory: of a rate those that there are on average with the
-    allowance for chance, as few of very many places are ever taken; at most all places.
+    """Requests at once for which the fullest rank needs memory; for a rate, the average number with the allowance for
+    chance, as few of very many places are ever taken, and at most all places.
 
     Source: places, of the requests at once at the predicted times; an even share.
     """
@@ -355,7 +356,8 @@ def held_requests_with_rates(
 
 @formula("Standard deviations that all hold, at a rate", TWO_DECIMALS)
 def least_z_with_rates(requests_per_second: Quantity, least_z: Quantity, low_z: Quantity) -> Quantity:
-    """Standard deviations at which the load is still served: of a rate by bisection, as its places hang on it.
+    """Standard deviations at which the load is still served; for a rate found by bisection, as its places depend on the
+    level.
 
     Source: served_z, least_z.
     """

@@ -39,8 +39,8 @@ def _where_held(usd: Quantity, result: Quantity) -> Quantity:
 
 @formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
 def suitability(runs_weights: Quantity, load_requests: Quantity, data_parallel_size: Quantity) -> Quantity:
-    """2 where a candidate computes in the weights' precision, 1 where it only keeps weights in it; less the share of
-    the data-parallel ranks of a replica for which the load has no request, which is never all of them.
+    """2 where a candidate computes in the weights' precision, 1 where it only stores weights in it; less the share of a
+    replica's data-parallel ranks that have no request of the load, which is never all of them.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
     Check: one request on 2 ranks is 1.5, on 8 ranks 1.125.
@@ -50,7 +50,7 @@ def suitability(runs_weights: Quantity, load_requests: Quantity, data_parallel_s
 
 @formula("Lowest $ per month", USD, rows=OF_CANDIDATES)
 def cheapest_usd(monthly_usd: Quantity, among: Quantity) -> Quantity:
-    """The least $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
+    """The lowest $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
 
     Source: INTERFACE (the very cheapest).
     """
@@ -59,7 +59,7 @@ def cheapest_usd(monthly_usd: Quantity, among: Quantity) -> Quantity:
 
 @formula("GPUs rented at the lowest price", PLAIN, rows=OF_CANDIDATES)
 def cheapest_gpus(cheapest_usd: Quantity, monthly_usd: Quantity, gpu_month_usd: Quantity, among: Quantity) -> Quantity:
-    """GPUs of all instances of the very cheapest; the fewest where several cost the same.
+    """GPUs of all instances of the cheapest candidate; the fewest where several cost the same.
 
     Source: its month over what one of its GPUs costs a month: within a millionth of a whole number.
     """
@@ -68,8 +68,8 @@ def cheapest_gpus(cheapest_usd: Quantity, monthly_usd: Quantity, gpu_month_usd: 
 
 
 def _no_more(monthly_usd: Quantity, count: Quantity, months: Quantity) -> Quantity:
-    """Candidates that rent no more GPUs or machines, by what one costs a month; half a one more settles what rounding
-    leaves open."""
+    """Candidates that rent no more than `count` GPUs or machines, judged by the month's cost of one (`months`); half a
+    unit more absorbs rounding."""
     return monthly_usd < (2 * count + 1) * months / 2  # a text is not below it, and no number of it
 
 
@@ -83,7 +83,8 @@ def fewest_instances(
     instance_month_usd: Quantity,
     among: Quantity,
 ) -> Quantity:
-    """The fewest machines among candidates that cost at most so much more than the cheapest, and rent no more GPUs.
+    """The fewest machines among candidates that rent no more GPUs than the cheapest and cost at most the share of a
+    near tie more.
 
     Source: INTERFACE (the choice); instances are the month over what one of them costs a month.
     """
@@ -103,7 +104,7 @@ def left(
     instance_month_usd: Quantity,
     among: Quantity,
 ) -> tuple[Quantity, ...]:
-    """The candidates that the steps up to the fewest machines leave, as conditions."""
+    """Conditions for the candidates that the steps up to the fewest machines leave."""
     near = at_most(monthly_usd, cheapest_usd * (1 + near_tie_fraction))
     few = (
         _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
@@ -114,8 +115,8 @@ def left(
 
 @formula("Suits the model and the load", PLAIN, within=[left], rows=OF_CANDIDATES)
 def best_suitability(left: tuple[Quantity, ...], cheapest_usd: Quantity, suitability: Quantity) -> Quantity:
-    """The greatest suitability among those left: 2 where one of them computes in the weights' precision with a request
-    on each of its ranks.
+    """The greatest suitability among those left: 2 where one of them computes in the weights' precision and has a
+    request on each of its ranks.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
     """
@@ -130,8 +131,9 @@ def _served(
     fewest_instances: Quantity,
     survive: Quantity,
 ) -> Quantity:
-    """Requests that candidates with as many instances serve within the targets, as far as it orders them: after the
-    loss of a machine or a zone the rest goes with what one instance serves, after that of a replica one is less."""
+    """Requests that this many instances of each candidate serve within the targets, as far as needed to order the
+    candidates: after the loss of a machine or a zone the rest is in proportion to what one instance serves; after the
+    loss of a replica there is one replica less."""
     return ranked_requests * instances_less_replica(
         fewest_instances, survive, tensor_parallel_size, data_parallel_size, gpu_count
     )
@@ -150,7 +152,7 @@ def most_served(
     gpu_count: Quantity,
     survive: Quantity,
 ) -> Quantity:
-    """The most requests that as many instances of those left serve within the targets.
+    """The most requests that this many instances of one of those left serve within the targets.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
@@ -173,8 +175,8 @@ def chosen_usd(
     gpu_count: Quantity,
     survive: Quantity,
 ) -> Quantity:
-    """Cost of the chosen candidate in a month, in US dollars: the lowest price of those left; none where nothing holds
-    the load.
+    """Cost of the chosen candidate in a month, in US dollars: the lowest price among those left; none where nothing
+    holds the load.
 
     Source: INTERFACE (the choice).
     """
@@ -202,7 +204,7 @@ def alike(
     gpu_count: Quantity,
     survive: Quantity,
 ) -> tuple[Quantity, ...]:
-    """The candidates that are alike in all but their layout and place, as conditions."""
+    """Conditions for the candidates that equal the chosen one in all but layout and place."""
     few = (
         _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
         _no_more(monthly_usd, fewest_instances, instance_month_usd),
@@ -260,7 +262,7 @@ def chosen_position(
 def cheapest_position(
     cheapest_usd: Quantity, cheapest_gpus: Quantity, monthly_usd: Quantity, gpu_month_usd: Quantity, among: Quantity
 ) -> Quantity:
-    """Column of the very cheapest: of those with the fewest GPUs the first in catalog order.
+    """Column of the cheapest candidate: among those with the fewest GPUs the first in catalog order.
 
     Source: INTERFACE (the very cheapest).
     """
@@ -277,8 +279,8 @@ def is_alternative(
     next_cheapest_most_factor: Quantity,
     reservation_above_instances: Quantity,
 ) -> Quantity:
-    """1 where the best with another GPU or provider is one that somebody would rent instead: at a like price, and not
-    far more machines than the answer where these would need a reservation; else 0.
+    """1 where the best candidate with another GPU or provider is one that somebody would rent instead: at a similar
+    price, and without many more machines than the answer where these would need a reservation; else 0.
 
     Source: assumptions.yaml, next_cheapest_most_factor.
     """

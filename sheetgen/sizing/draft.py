@@ -26,7 +26,7 @@ def draft_bytes_per_token(
     tensor_parallel_size: Quantity,
 ) -> Quantity:
     """KV cache that a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
-    cache of its own, at the KV precision of the target, and follows the target's tensor parallelism.
+    cache of its own, at the target's KV precision, and follows the target's tensor parallelism.
 
     Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
     """
@@ -36,7 +36,7 @@ def draft_bytes_per_token(
 
 @formula("Draft's weights per GPU")
 def draft_weights_bytes_per_gpu(draft_weights_bytes: Quantity, tensor_parallel_size: Quantity) -> Quantity:
-    """The draft's weights on one GPU, in bytes: they are divided over the target's tensor-parallel ranks.
+    """The draft's weights on one GPU, in bytes: divided over the target's tensor-parallel ranks.
 
     Source: vLLM draft_tensor_parallel_size: the target's unless stated.
     """
@@ -45,7 +45,8 @@ def draft_weights_bytes_per_gpu(draft_weights_bytes: Quantity, tensor_parallel_s
 
 @formula("Other KV per token, the draft's with it", within=[draft_bytes_per_token])
 def other_bytes_beside_draft(other_bytes_per_token: Quantity, draft_bytes_per_token: Quantity) -> Quantity:
-    """Bytes of each token whatever the model's own KV precision, and what the draft keeps of it, per rank.
+    """Bytes of each token that do not depend on the model's own KV precision, plus what the draft keeps of the token,
+    per rank.
 
     Source: vLLM keeps the draft's layers in the target's KV groups.
     """
@@ -54,7 +55,7 @@ def other_bytes_beside_draft(other_bytes_per_token: Quantity, draft_bytes_per_to
 
 @formula("Other layers that keep every token, the draft's with them")
 def layers_beside_draft(n_other_layers: Quantity, draft_layers: Quantity) -> Quantity:
-    """The model's layers with compressed entries, and those of the draft: both keep something of every token.
+    """The model's layers with compressed entries plus those of the draft: both keep something of every token.
 
     Source: vLLM keeps the draft's layers in the target's KV groups.
     """
@@ -63,8 +64,8 @@ def layers_beside_draft(n_other_layers: Quantity, draft_layers: Quantity) -> Qua
 
 @formula("Overhead on a stage, the draft with it", within=[draft_weights_bytes_per_gpu])
 def overhead_beside_draft(stage_overhead_bytes: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Quantity:
-    """Memory that a pipeline stage keeps beside the model, in bytes, with the draft's weights: no stage holds a part of
-    it.
+    """Memory that a pipeline stage keeps beside the model, in bytes, with the draft's weights, which the stages do not
+    divide.
 
     Source: loaded_weights_bytes_per_gpu.
     """
@@ -94,4 +95,4 @@ OF_A_MODEL = (
 
 def beside(formulas: Iterable[Formula]) -> tuple[Formula, ...]:
     """The same formulas of a rank that serves with a draft."""
-    return tuple(formula.with_parts(OF_A_RANK) for formula in formulas)
+    return tuple(quantity.with_parts(OF_A_RANK) for quantity in formulas)

@@ -30,13 +30,14 @@ from sheetgen.units import PLAIN, TEXT
 
 
 def heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Quantity:
-    """KV heads split over the ranks until each has one; then they are copied."""
+    """KV heads of one rank: they are split over the ranks until each has one, then copied."""
     return where(kv_heads > 0, largest(1, round_up(kv_heads / tensor_parallel_size)), 0)
 
 
 @formula("Full-attention KV heads per GPU")
 def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Quantity:
-    """KV heads of full-attention layers that one rank keeps: they split, then they are copied.
+    """KV heads of full-attention layers that one rank keeps: they are split over the ranks until each has one, then
+    copied.
 
     Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
     """
@@ -45,7 +46,7 @@ def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantit
 
 @formula("Windowed KV heads per GPU")
 def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Quantity:
-    """KV heads of windowed layers that one rank keeps: they split, then they are copied.
+    """KV heads of windowed layers that one rank keeps: they are split over the ranks until each has one, then copied.
 
     Source: vLLM get_num_kv_heads, applied per group of layers.
     """
@@ -176,13 +177,13 @@ def state_bytes_per_sequence(
 
 
 def packs_pages(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Quantity:
-    """True where a block of the model has pages of several sizes: some of its layers keep index keys beside their
-    entries, and the engine packs such pages."""
+    """True where the engine packs pages of several sizes into the model's blocks: some of its layers keep index keys
+    beside their entries."""
     return n_indexed_layers * packed_block_tokens > 0
 
 
 def padding(group_layers: Quantity, *counts: Quantity) -> Quantity:
-    """Layers by which groups of that size exceed these counts."""
+    """Padding layers that groups of that size add to these counts of layers."""
     padded: Quantity = 0
     for count in counts:
         padded = padded + round_up(ratio(count, group_layers)) * group_layers - count
@@ -190,8 +191,8 @@ def padding(group_layers: Quantity, *counts: Quantity) -> Quantity:
 
 
 def packed_group_layers(n_windowed_layers: Quantity, n_indexed_layers: Quantity, n_pooled_layers: Quantity) -> Quantity:
-    """Layers of a group of packed pages: no fewer than have index keys, and of more the number that pads the fewest
-    layers; of all windows, half of them and the least."""
+    """Layers in a group where pages are packed: as many as have index keys, half of the windowed layers (no fewer than
+    have index keys) or all of them, whichever pads the fewest layers."""
     counts = (n_windowed_layers, n_indexed_layers, n_pooled_layers)
     half = largest(n_indexed_layers, round_up(n_windowed_layers / 2))
     of_least, of_half, of_all = (padding(n, *counts) for n in (n_indexed_layers, half, n_windowed_layers))
@@ -211,7 +212,7 @@ def group_layers(
     n_pooled_layers: Quantity,
     packed_block_tokens: Quantity,
 ) -> Quantity:
-    """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
+    """Layers that share one KV block: the smallest kind's count, so that all groups are equal.
 
     Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding. Where pages of
     several sizes are packed, it is the count that pads the fewest layers of windows and compressors.
@@ -269,7 +270,7 @@ def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Quantity
 
 @formula("Groups of compressors that overlap")
 def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Quantity:
-    """KV groups of what layers with index keys have not compressed yet: one where pages are packed.
+    """KV groups of tokens that layers with index keys have not compressed yet: one where pages are packed, else none.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups: its pages have two sizes).
     """
@@ -278,7 +279,8 @@ def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) 
 
 @formula("Groups of other compressors")
 def n_pooled_groups(group_layers: Quantity, n_pooled_layers: Quantity, n_indexed_groups: Quantity) -> Quantity:
-    """KV groups of what compressed layers without index keys have not compressed yet, rounded up to whole groups.
+    """KV groups of tokens that compressed layers without index keys have not compressed yet, rounded up to whole
+    groups.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups).
     """
@@ -292,7 +294,7 @@ def window_like_groups(
     n_pooled_groups: Quantity,
     compressor_element_bytes: Quantity,
 ) -> Quantity:
-    """Blocks that as many tokens take as fill one block of windows, in windows and in what waits to be compressed.
+    """Blocks that the tokens of one block of windows take, in windows and in tokens that wait to be compressed.
 
     Source: compressor_blocks. Check: DeepSeek-V4 is 2 + 16 + 8.
     """
@@ -336,8 +338,8 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_la
 
 
 def blocks_in_a_page(page_bytes: Quantity, layer_bytes: Quantity, n_full_layers: Quantity) -> Quantity:
-    """Blocks of a layer that fill a larger layer's page: where keys and values of heads leave a rest, one with padding
-    behind it."""
+    """Blocks of a layer that fill the page of a larger layer; one with padding behind it where whole blocks of keys and
+    values leave a remainder."""
     blocks = ratio(page_bytes, layer_bytes, 1)
     is_padded = both(n_full_layers > 0, blocks > round_down(blocks))
     return where(is_padded, 1, largest(1, round_down(blocks)))
@@ -358,8 +360,8 @@ def growing_block_tokens(
     n_indexed_groups: Quantity,
     packed_block_tokens: Quantity,
 ) -> Quantity:
-    """Tokens that one block of a growing layer holds, after all kinds were given one page size, or with pages of
-    several sizes packed into it.
+    """Tokens that one block of a growing layer holds, once all kinds have one page size, or pages of several sizes are
+    packed into it.
 
     The block grows until it is as large as a windowed layer's, where that is a whole number of blocks, or until its
     keys and values alone, without index keys and a draft's, are as large as one layer's state. Where a prompt leaves
@@ -386,8 +388,8 @@ def windowed_block_tokens(
     n_indexed_groups: Quantity,
     packed_window_tokens: Quantity,
 ) -> Quantity:
-    """Tokens that one block of a windowed layer holds, after all kinds were given one page size, or with pages of
-    several sizes packed into it.
+    """Tokens that one block of a windowed layer holds, once all kinds have one page size, or pages of several sizes are
+    packed into it.
 
     Source: vLLM unify_kv_cache_spec_page_size.
     """
@@ -413,8 +415,8 @@ def packed_block_bytes(
     packs_tuples: Quantity,
     other_bytes_per_token: Quantity,
 ) -> Quantity:
-    """One block whose layers have pages of several sizes, in bytes per rank, whatever the tensor-parallel size: the
-    pages of the largest group's layers, or as many of every size as a group has layers.
+    """Size of one block whose layers have pages of several sizes, in bytes per rank, at every tensor-parallel size: the
+    pages of the largest group's layers, or as many pages of each size as a group has layers.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups), releases before 0.30 kv_cache_utils.py
             (_max_memory_usage_bytes_from_groups).
@@ -438,14 +440,15 @@ def packed_block_bytes(
 def windows_in_own_pool(
     window_pool_ratio: Quantity, hybrid_kv_manager: Quantity, shard_kv_bytes_per_token: Quantity
 ) -> Quantity:
-    """Tokens of windowed layers that have room for each token of the others, where both have pools by ratio; else 0."""
+    """Tokens of windowed layers that have room for each token of the other layers, where the two pools are cut by
+    ratio; else 0."""
     return where(both(hybrid_kv_manager == 1, shard_kv_bytes_per_token > 0), window_pool_ratio, 0)
 
 
 def states_in_own_pool(
     state_pool_ratio: Quantity, n_state_layers: Quantity, shard_kv_bytes_per_token: Quantity
 ) -> Quantity:
-    """Bytes that are kept for states for each byte of keys and values, where both have pools by ratio; else 0."""
+    """Bytes kept for states for each byte of keys and values, where the two pools are cut by ratio; else 0."""
     return where(both(n_state_layers > 0, shard_kv_bytes_per_token > 0), state_pool_ratio, 0)
 
 
@@ -468,7 +471,7 @@ def kv_block_bytes(
     n_indexed_groups: Quantity,
     packed_block_bytes: Quantity,
 ) -> Quantity:
-    """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
+    """Size of one block of one KV group, in bytes per rank, with all layers of the model on one pipeline stage.
 
     Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token; and where
     the pools are cut by ratio, what is kept for windows and states beside them.
@@ -514,7 +517,7 @@ def charged_tokens(
 
 @formula("Tokens charged at admission")
 def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserved: Quantity) -> Quantity:
-    """Tokens that a request may be charged when it is admitted: all of its context, whatever the average is.
+    """Tokens that a request may be charged when it is admitted: all of its context, whatever the average.
 
     The first of its prefix finds nothing in the prefix cache, an engine starts only where one request of the whole
     length fits, and one copy of a prefix that others share stays with it.
@@ -527,8 +530,8 @@ def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserv
 def batches_under_way(
     in_flight_batches: Quantity, on_second_runner: Quantity, pipeline_parallel_size: Quantity
 ) -> Quantity:
-    """Batches that an engine which overlaps them has under way at once: with pipeline stages as many as fill these,
-    and on the second runner one more."""
+    """Batches that an engine which overlaps batches has under way at once: enough to fill the pipeline stages, and one
+    more on the second runner."""
     return where(
         in_flight_batches > 1, largest(in_flight_batches, pipeline_parallel_size + on_second_runner), in_flight_batches
     )
@@ -545,7 +548,7 @@ def windowed_tokens(
     pipeline_parallel_size: Quantity,
     hybrid_kv_manager: Quantity,
 ) -> Quantity:
-    """Tokens that admission charges a windowed layer: the window and the tokens of the batches under way.
+    """Tokens that admission charges for a windowed layer: the window and the tokens of the batches under way.
 
     A window saves nothing while these reach the context, and nothing at all where the hybrid KV manager is off.
 
@@ -568,9 +571,9 @@ def blocks_of_compressors(
     packed_window_tokens: Quantity,
     compressor_element_bytes: Quantity,
 ) -> Quantity:
-    """Blocks of what waits to be compressed: the tokens of an entry, of two where they overlap, but for the last of
-    them, and those beside it, in blocks whose pages are as large as those of windows; a spare block each, as those
-    have, and where that is 1 none beyond those of the context."""
+    """Blocks of tokens that wait to be compressed: all but the last token of an entry (of two where entries overlap)
+    and `tokens_beside` more, in blocks with pages as large as those of windows. Each kind has a spare block, as windows
+    have; where `within_context` is 1 never more than the blocks of the context."""
     blocks: Quantity = 0
     for n_groups, tokens, share in (
         (n_indexed_groups, 2 * indexed_entry_tokens, 2 * compressor_element_bytes),
@@ -597,8 +600,8 @@ def compressor_blocks(
     packed_window_tokens: Quantity,
     compressor_element_bytes: Quantity,
 ) -> Quantity:
-    """Blocks that admission charges a sequence for what waits to be compressed, with the tokens of the batches under
-    way. It does not grow with the context beyond these.
+    """Blocks that admission charges a sequence for tokens that wait to be compressed, including the tokens of the
+    batches under way. They do not grow with the context beyond these.
 
     Source: vLLM models/deepseek_v4/compressor.py (CompressorStateCache.get_kv_cache_spec), SlidingWindowSpec.
     Check:  DeepSeek-V4 with two batches of 8,192: 4,099 + 2,065 blocks, of 256 tokens of context each.
@@ -634,8 +637,8 @@ def steady_compressor_blocks(
     packed_window_tokens: Quantity,
     compressor_element_bytes: Quantity,
 ) -> Quantity:
-    """Blocks of what waits to be compressed that a sequence keeps while it decodes, with one token for each further
-    step under way.
+    """Blocks of tokens that wait to be compressed which a sequence keeps while it decodes, with one token for each
+    further step under way.
 
     Source: steady_windowed_tokens. Check: DeepSeek-V4 keeps 3 and 17.
     """
@@ -749,7 +752,8 @@ def kv_blocks_per_sequence_steady(
     steady_windowed_tokens: Quantity,
     steady_compressor_blocks: Quantity,
 ) -> Quantity:
-    """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but of windows what stays.
+    """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but only the part of the
+    windows that stays.
 
     States stay as admission charges them. Where states are kept for the prefix cache, each prefill step, and each
     decoded token that opens a new block, writes a second state before the first is freed, and all requests may do so
@@ -787,8 +791,8 @@ def windows_of_stages(
     on_second_runner: Quantity,
     pipeline_stages: Quantity,
 ) -> Quantity:
-    """KV cache that admission charges more on so many stages for the windows of all layers, before the stages divide
-    it: for the batches that are under way there beside those of one stage, in bytes.
+    """KV cache that admission charges in addition for the windows of all layers on this many stages, in bytes, before
+    the stages divide it: for the batches under way beyond those of one stage.
 
     Source: windowed_tokens.
     """
@@ -807,15 +811,15 @@ def most_windows(
     in_flight_batches: Quantity,
     hybrid_kv_manager: Quantity,
 ) -> Quantity:
-    """At least that for so many batches beside those of one stage, by what the context has beyond the batches alone,
-    and not beyond the window, too: short enough to stand in the count of stages, as Excel limits a formula."""
+    """An upper bound of `windows_of_stages` for so many batches beyond those of one stage, from the context beyond the
+    batches alone: short enough for the formula of the stages, as Excel limits a formula's length."""
     beyond = admitted_tokens - in_flight_batches * max_num_batched_tokens
     tokens = hybrid_kv_manager * largest(0, smallest(batches * max_num_batched_tokens, beyond))
     return window_like_groups * kv_block_bytes * round_up(tokens / windowed_block_tokens)
 
 
 def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_second_runner: Quantity) -> Quantity:
-    """Batches under way on so many stages, less those of one stage."""
+    """Batches under way on so many stages beyond those of one stage."""
     return batches_under_way(in_flight_batches, on_second_runner, pipeline_stages) - in_flight_batches
 
 
@@ -832,7 +836,8 @@ def steady_bytes(kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quanti
 
 
 def held_sequences(pool_bytes: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Quantity:
-    """Sequences that a pool holds at once: 1 + floor((pool - charge) / steady charge), 0 where it holds no charge.
+    """Sequences that a pool holds at once: 1 + floor((pool - charge) / steady charge); 0 where it does not hold one
+    charge.
 
     The last one comes in while all others hold their full context. It needs its charge free for that moment, and is
     given it back but for the steady charge when its prompt is read.
@@ -841,7 +846,7 @@ def held_sequences(pool_bytes: Quantity, charge_bytes: Quantity, steady_bytes: Q
 
 
 def pool_for(n_sequences: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Value:
-    """The least pool that holds so many sequences (1 or more) at once, by the same rule."""
+    """The smallest pool that holds so many sequences (1 or more) at once, by the same rule."""
     return n_sequences * steady_bytes + (charge_bytes - steady_bytes)
 
 
@@ -893,7 +898,7 @@ def kv_bytes_per_sequence_steady(
 
 @formula("Short form of a token count", TEXT)
 def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Value:
-    """131,072 as 128k; a number that is no multiple of 1,024 as it is.
+    """A token count as text: 131,072 as 128k; a number that is no multiple of 1,024 as it is.
 
     Source: 1k is 1,024 tokens.
     """
@@ -902,7 +907,7 @@ def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Value:
 
 @formula("State blocks kept")
 def kept_state_blocks(state_blocks: Quantity, enable_prefix_caching: Quantity) -> Quantity:
-    """Blocks that a recurrent group holds for one sequence: one, whatever the release, without prefixes to keep.
+    """Blocks that a recurrent group holds for one sequence: one in every release where no prefixes are cached.
 
     Source: vLLM MambaManager.
     """
@@ -911,7 +916,7 @@ def kept_state_blocks(state_blocks: Quantity, enable_prefix_caching: Quantity) -
 
 @formula("Checkpoint blocks kept")
 def kept_checkpoint_blocks(checkpoint_blocks: Quantity, enable_prefix_caching: Quantity) -> Quantity:
-    """Blocks more that admission charges a recurrent group; none without prefixes to keep.
+    """Additional blocks that admission charges for a recurrent group; none where no prefixes are cached.
 
     Source: vLLM MambaManager.
     """

@@ -15,8 +15,8 @@ from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
 @formula("On the second runner (1 or 0)", PLAIN)
 def on_second_runner(second_runner: Quantity, n_experts: Quantity, n_state_layers: Quantity) -> Quantity:
-    """1 where the engine's second model runner serves the model, as it does by default. It keeps other memory back than
-    the first one.
+    """1 where the engine's second model runner serves the model, as it does by default; else 0. It reserves other
+    amounts of memory than the first one.
 
     second_runner: 0 there is none, 1 it serves dense models whose layers all attend, 2 all.
 
@@ -30,7 +30,7 @@ def on_second_runner(second_runner: Quantity, n_experts: Quantity, n_state_layer
 def graphs_reserved(
     on_second_runner: Quantity, second_runner_graphs_in_budget: Quantity, graphs_in_budget: Quantity
 ) -> Quantity:
-    """1 where the model's runner takes an estimate of the CUDA graphs from the budget before the pool.
+    """1 where the model's runner takes an estimate of the CUDA graphs from the budget before the pool, else 0.
 
     Source: vLLM v1/worker: profile_cudagraph_memory of each runner.
     """
@@ -58,7 +58,8 @@ def sampler_bytes(
     runner_bytes_per_logit: Quantity,
     sampler_bytes_per_vocabulary_entry: Quantity,
 ) -> Quantity:
-    """The sampler on the logits of max_num_seqs requests, in bytes, the batch's hidden states still held.
+    """Memory of the sampler on the logits of max_num_seqs requests, in bytes, with the batch's hidden states still
+    held.
 
     A logit is kept in the model's 16 bits and, in vLLM 0.17 to 0.21, three times in 32 (the logits, their
     probabilities, the random numbers): 12 bytes more. The top-k kernel has a row of the vocabulary per
@@ -83,8 +84,8 @@ def forward_bytes(
     forward_hidden_copies: Quantity,
     tensor_parallel_size: Quantity,
 ) -> Quantity:
-    """The batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy of
-    that product where the precision makes one, and some copies of the hidden states.
+    """Memory of the batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy
+    of that product where the precision makes one, and some copies of the hidden states.
 
     Source: vLLM's compiled forward pass; forward_hidden_copies is fitted, the rest are shapes.
     Check:  Mistral Small 24B in w8a8, 8,192 tokens at TP 1: 2.04 GiB.
@@ -103,8 +104,8 @@ def expert_workspace_bytes(
     expert_workspace_share: Quantity,
     tensor_parallel_size: Quantity,
 ) -> Quantity:
-    """Two buffers that the fused experts keep: a row per token and chosen expert, each as wide as the hidden
-    size or the experts' own width, in bytes. 0 for dense models.
+    """Two buffers that the fused experts keep, in bytes: a row for each token and chosen expert, as wide as the hidden
+    size or the experts' own width. 0 for dense models.
 
     Source: vLLM fused_moe workspace shapes. Check: Qwen3-30B-A3B, 8,192 tokens at TP 1: 0.50 GiB.
     """
@@ -122,8 +123,8 @@ def encoder_bytes(
     encoder_item_elements: Quantity,
     other_bytes: Quantity,
 ) -> Quantity:
-    """Images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay in
-    memory while the language model is profiled. 0 for models that read text alone.
+    """Memory of the images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay
+    in memory while the language model is profiled. 0 for models that read only text.
 
     Source: vLLM gpu_model_runner.profile_run. Check: Gemma 3 27B, 8,192 tokens: 32 images, 0.23 GiB.
     """
@@ -144,8 +145,9 @@ def encoder_peak_bytes(
     other_bytes: Quantity,
     tensor_parallel_size: Quantity,
 ) -> Quantity:
-    """Images of the largest size inside the encoder's feed-forward layer, in bytes: their patches in the residual
-    stream and its copies, and in the layer, which tensor parallelism divides. The language model runs after it.
+    """Memory of images of the largest size inside the encoder's feed-forward layer, in bytes: their patches in the
+    residual stream and its copies, and in the layer itself, which tensor parallelism divides. The language model runs
+    after it.
 
     Source: vLLM qwen3_vl.py, Qwen3_VisionTransformer: at the activation a block holds its input, the sum after
         attention, the normalized one and the position embeddings, and two widths of the feed-forward layer.
@@ -167,7 +169,7 @@ def cold_start_bytes(
     tensor_parallel_size: Quantity,
 ) -> Quantity:
     """Peak memory of compiling the model on a cold start on the second runner, in bytes: as much as the embedding. A
-    warm start, which finds the compiled model on disk, has it for its pool.
+    warm start finds the compiled model on disk and has this memory for its pool.
 
     Source: start-up logs of vLLM 0.28 and 0.31, of which two are of one engine, cold and warm; its code says nothing.
     Check:  Qwen2.5-7B on an L4 with 0.28: 1.02 GiB of the 1.04 logged.
@@ -183,9 +185,9 @@ def sampler_table_bytes(
     max_num_seqs: Quantity,
     vocab_size: Quantity,
 ) -> Quantity:
-    """Table that the second runner keeps for penalties, whether or not a request asks for them: for each of
-    max_num_seqs requests how often it has seen each entry of the vocabulary, in bytes. Logs count it among what is
-    consumed, not among the peak.
+    """Table that the second runner keeps for penalties, in bytes, whether or not a request asks for them: for each of
+    max_num_seqs requests, how often it has seen each entry of the vocabulary. Logs count it as consumed, not in the
+    peak.
 
     Source: vLLM v1/worker/gpu/sample/penalties.py: a count of 4 bytes, and a bit of the prompt.
     Check:  Qwen3-14B with 256 requests: 0.15 GiB.
@@ -216,7 +218,7 @@ def profile_peak_bytes(
 
 @formula("Hand-over between stages")
 def hand_over_bytes(max_num_batched_tokens: Quantity, hidden_size: Quantity, other_bytes: Quantity) -> Quantity:
-    """Buffers for the hidden states and the residual that a pipeline stage is handed, in bytes.
+    """Buffers for the hidden states and the residual that a pipeline stage receives, in bytes.
 
     Source: vLLM make_empty_intermediate_tensors. Check: Llama 3.1 8B, 8,192 tokens: 0.13 GiB.
     """
@@ -227,8 +229,8 @@ def hand_over_bytes(max_num_batched_tokens: Quantity, hidden_size: Quantity, oth
 def activation_bytes_per_gpu(
     profile_peak_bytes: Quantity, hand_over_bytes: Quantity, pipeline_parallel_size: Quantity
 ) -> Quantity:
-    """The peak of the profile run on the GPU with the least left, in bytes: the pipeline stage with the output
-    head samples too, and is handed the batch by the stage before.
+    """The peak of the profile run on the GPU with the least memory left, in bytes: the pipeline stage with the output
+    head also samples, and receives the batch from the stage before.
 
     Source: profile_peak_bytes; the tokens of two PP runs of Llama 3.1 8B follow from 2.02 GiB.
     Check:  stages without the head log 1.10 and 1.05 GiB.
@@ -244,9 +246,9 @@ def memory_budget_bytes(
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
 ) -> Quantity:
-    """Memory of one GPU that the engine may take, in bytes: a share of the memory it sees, not of the marketed one,
-    less what was gone before where the engine counts from the free memory (SGLang). All of it where the pool is set
-    outright, whatever the share, and not as a limit.
+    """Memory of one GPU that the engine may take, in bytes: a share of the memory it sees (not the marketed size), less
+    what was used before where the engine counts from the free memory (SGLang). All of it where the pool is set outright
+    rather than as a limit, whatever the share.
 
     Source: vLLM; H100 SXM shows 79.19 GiB. Check: 0.90 of that is 71.27 GiB.
     """
@@ -255,19 +257,20 @@ def memory_budget_bytes(
 
 
 def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
-    """The pool that the engine takes of what is left: all, or as much as is set outright. Where less is left than that,
-    what is left if the engine takes what is set as a limit; else negative: it runs out of memory as it starts."""
+    """The pool that the engine takes of what is left: all of it, or as much as is set outright. Where less than that is
+    left: all that is left if the setting is a limit, otherwise a negative number, as the engine runs out of memory at
+    its start."""
     taken = both(kv_cache_memory_bytes > 0, left_bytes >= kv_cache_memory_bytes)
     return where(taken, kv_cache_memory_bytes, left_bytes - kv_cache_memory_bytes * (1 - set_pool_is_limit))
 
 
 def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
-    """By how much the pool may be off its prediction: by nothing where it is set outright, and not as a limit."""
+    """Bytes by which the pool may be off its prediction: 0 where it is set outright rather than as a limit."""
     return where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 0, error_bytes)
 
 
 def narrowed(error_bytes: Quantity, measured_pool_error_bytes: Quantity, most_bytes: Quantity) -> Quantity:
-    """A pool's error that is no larger, either way, than that of a start-up log's; as it is where none was given."""
+    """A pool's error limited, in both directions, to that of a start-up log; unchanged where no log was given."""
     within = largest(-most_bytes, smallest(most_bytes, error_bytes))
     return where(measured_pool_error_bytes > 0, within, error_bytes)
 
@@ -279,7 +282,7 @@ def set_pool_error_bytes(
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
 ) -> Quantity:
-    """By how many bytes the KV pool may be off its prediction; by none where it is set outright.
+    """Bytes by which the KV pool may be off its prediction; 0 where it is set outright.
 
     Source: docs/fidelity.md; --measured.
     """
@@ -289,7 +292,7 @@ def set_pool_error_bytes(
 
 @formula("Weights' error")
 def weights_error_bytes(weights_bytes_per_gpu: Quantity, weights_error_share: Quantity) -> Quantity:
-    """By how many bytes the weights of one GPU may be off their prediction.
+    """Bytes by which the weights of one GPU may be off their prediction.
 
     Source: docs/fidelity.md.
     """
@@ -298,7 +301,7 @@ def weights_error_bytes(weights_bytes_per_gpu: Quantity, weights_error_share: Qu
 
 @formula("Error in scope")
 def error_in_scope(is_calibrated: Quantity, error_here: Quantity, error_elsewhere: Quantity) -> Quantity:
-    """How far measurements lie from a prediction: on this GPU and version where its constants were set on runs of this
+    """The error of a prediction in measurements: on this GPU and version where its constants were set on runs of this
     tensor-parallel size, else in all other logs.
 
     Source: catalogs/engines, bands.
@@ -322,7 +325,7 @@ def charge_of_rank(
     kv_blocks_per_sequence_steady: Quantity,
     kv_block_bytes: Quantity,
 ) -> Quantity:
-    """The least pool of an undivided rank that holds its requests, in bytes.
+    """The smallest pool of an undivided rank that holds its requests, in bytes.
 
     Source: INTERFACE (1 + floor((pool - admission charge) / steady charge)), solved for the pool.
     """
@@ -345,8 +348,8 @@ def non_torch_bytes_per_tp(
     older_non_torch_bytes_tp8: Quantity,
 ) -> Quantity:
     """Memory outside torch on a rank without pipeline stages, in bytes: the engine's figure at the next smaller
-    tensor-parallel size that was measured, on older GPUs that for them. Ranks in machines of their own, as GPUs are
-    whose memory is the host's, reduce over the network without buffers of theirs: each has that of one rank.
+    tensor-parallel size that was measured; older GPUs have figures of their own. GPUs that share the host's memory are
+    one to a machine: their ranks reduce over the network without such buffers, so each has the figure of one rank.
 
     Source: catalogs/engines, whose constants are the difference of used memory and torch's own count; vLLM
             custom_all_reduce.py (disabled where a group spans nodes).
@@ -363,8 +366,8 @@ def non_torch_bytes_per_tp(
 
 @formula("Share of a part in the budget", FACTOR)
 def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> Quantity:
-    """How much of a part the budget pays: all of it, or where the budget is a share of what is free after the
-    part (TensorRT-LLM) that share.
+    """Share of a part that the budget pays: all of it, or the budget's own share where the budget is a share of what is
+    free after the part (TensorRT-LLM).
 
     Source: catalogs/engines (fraction_of_free).
     """
@@ -374,8 +377,8 @@ def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> 
 def captured_sizes(
     most_requests: Quantity, largest_graph: Quantity, largest_dense_graph: Quantity, graph_step: Quantity
 ) -> Quantity:
-    """Batch sizes up to a limit that CUDA graphs are captured at: 1, 2, 4, then every step, and above the largest of
-    these every other one."""
+    """The number of batch sizes up to a limit at which CUDA graphs are captured: 1, 2, 4, then every step, and above
+    the largest dense size every other step."""
     batch = smallest(most_requests, largest_graph)
     small = 1 + where(batch > 1, 1, 0) + where(batch + batch >= graph_step, 1, 0)
     wide = round_down(largest(0, batch - largest_dense_graph) / (graph_step + graph_step))
@@ -397,9 +400,9 @@ def cuda_graph_bytes_per_gpu(
     largest_dense_graph: Quantity,
     graph_step: Quantity,
 ) -> Quantity:
-    """The CUDA graphs of one GPU, in bytes, as the engine estimates them: a base, and of each layer as much for each
-    size of a batch that it captures. Ranks in machines of their own talk over the network within each graph; GPUs whose
-    memory is the host's are one a machine.
+    """The CUDA graphs of one GPU, in bytes, as the engine estimates them: a base, and for each layer the same amount
+    for each batch size that it captures. Ranks on machines of their own communicate over the network within each graph;
+    GPUs that share the host's memory are one to a machine.
 
     Source: vLLM profile_cudagraph_memory: graphs of decoding up to max_num_seqs and mixed ones up to twice that, at the
         cost of the second of each kind; config/vllm.py has the sizes, 51 and 35 of them with 256 requests.
@@ -415,7 +418,7 @@ def cuda_graph_bytes_per_gpu(
 
 @formula("Left out where it is switched off")
 def unless_off(amount: Quantity, is_off: Quantity) -> Quantity:
-    """An amount, or 0 where a setting of the engine leaves its cause out.
+    """An amount, or 0 where a setting of the engine switches its cause off.
 
     Source: vLLM --enforce-eager (no graphs, nothing compiled), --skip-mm-profiling (no image is profiled).
     """
@@ -468,7 +471,8 @@ def stage_overhead_bytes(
     hand_over_bytes: Quantity,
     activations_in_budget: Quantity,
 ) -> Quantity:
-    """The same on a pipeline stage, which is handed the batch by the one before, in bytes.
+    """Activations and overhead of one GPU of a pipeline stage, in bytes: it also receives the batch from the stage
+    before.
 
     Source: hand_over_bytes; non-torch memory of two PP runs, logged 0.07 GiB.
     """
@@ -508,8 +512,7 @@ def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity) -> Quantity:
 
 @formula("At one end of the band")
 def at_band_end(predicted_bytes: Quantity, error_bytes: Quantity) -> Quantity:
-    """A part or the pool of one GPU, in bytes, where its prediction errs as such predictions did at one end of
-    their 80 % band.
+    """A part of the memory or the pool of one GPU, in bytes, at one end of the 80 % band of its prediction.
 
     Source: cross-validated runs (docs/fidelity.md); catalogs/engines, bands.
     """
@@ -564,7 +567,7 @@ def sequences_in_pool(
     kv_bytes_per_sequence_per_gpu: Quantity,
     kv_bytes_per_sequence_steady_per_gpu: Quantity,
 ) -> Quantity:
-    """Sequences that the pool of one GPU holds at once, one at its admission charge, the others at what they keep.
+    """Sequences that the pool of one GPU holds at once: one at its admission charge, the others at what they keep.
 
     Out:    0 where the pool does not hold one admission charge.
     Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge).
@@ -614,8 +617,7 @@ def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quanti
 
 @formula("KV for all requests, as admitted")
 def kv_admission_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Quantity:
-    """KV cache that the engine asks for when it admits the requests, all at once together, in bytes, before any
-    replication.
+    """KV cache that the engine charges for admitting the requests, all together, in bytes, before any replication.
 
     Source: requests x admission charge. They are not admitted at once, so it is never needed at once.
     """
@@ -628,7 +630,7 @@ def kv_needed_bytes_per_gpu(
     kv_bytes_per_sequence_per_gpu: Quantity,
     kv_bytes_per_sequence_steady_per_gpu: Quantity,
 ) -> Quantity:
-    """The least pool of the fullest GPU that holds these requests at once, in bytes.
+    """The smallest pool of the fullest GPU that holds these requests at once, in bytes.
 
     Source: sequences_in_pool: what all of them keep, and what the last is charged above that when it is admitted.
     """

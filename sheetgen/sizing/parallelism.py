@@ -32,7 +32,7 @@ from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT
 def limit_seconds(
     target_ms: Quantity, speed_targets: Quantity, milliseconds_per_second: Quantity, no_limit_seconds: Quantity
 ) -> Quantity:
-    """The time that a token may take, in seconds; very long where no target is set or targets are off.
+    """The longest time allowed for a token, in seconds; very long where no target is set or targets are off.
 
     Source: INTERFACE: both drive the count by default.
     """
@@ -47,8 +47,8 @@ def token_limit_seconds(
     milliseconds_per_second: Quantity,
     no_limit_seconds: Quantity,
 ) -> Quantity:
-    """The time that a further token may take, in seconds; very long where there is none: of embeddings, of a prompt
-    that is only judged.
+    """The longest time allowed for each further token, in seconds; very long where there are no further tokens: for
+    embeddings, and for a prompt that is only judged.
 
     Source: INTERFACE: no time per token where the answer has one token or none.
     """
@@ -63,7 +63,8 @@ def meets_targets(
     tpot_allowed_seconds: Quantity,
     ttft_allowed_seconds: Quantity,
 ) -> Quantity:
-    """1 where a batch of this many requests, which leaves this share of the experts alone, meets both targets, else 0.
+    """1 where a batch of this many requests, which leaves this share of the experts untouched, meets both targets, else
+    0.
 
     Source: tpot_seconds, service_ttft_seconds.
     """
@@ -80,7 +81,7 @@ def strides_within_targets(
     untouched_by_stride: Quantity,
     requests_per_stride: Quantity,
 ) -> Quantity:
-    """Of batches of 64, 128, ... 4,096 requests, how many meet both targets: both times only grow with the batch.
+    """The number of batches of 64, 128, ... 4,096 requests that meet both targets: both times only grow with the batch.
 
     In:     steps, the numbers from 1 to 64; untouched_by_stride, the share of experts that each stride leaves alone.
     Source: tpot_seconds, service_ttft_seconds.
@@ -105,7 +106,7 @@ def batch_limit(
     untouched_by_request: Quantity,
     requests_per_stride: Quantity,
 ) -> Quantity:
-    """The largest batch that meets both targets: the strides that do, and of the next one every single request.
+    """The largest batch that meets both targets: the strides that do, then single requests of the next stride.
 
     In:     untouched_by_request, the share of experts that 1 to 64 requests leave alone.
     Out:    0 where a lone request already misses a target. 4,160 where no batch that an engine runs does.
@@ -124,8 +125,8 @@ def batch_limit(
 def paced_requests(
     sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
-    """Requests that one replica may serve: of each data-parallel rank what memory holds, at most one batch within the
-    targets a stage.
+    """Requests that one replica may serve: on each data-parallel rank what memory holds, at most one batch within the
+    targets for each stage.
 
     Out:    0 where it holds none, or a lone request misses a target of speed.
     Source: sequences, batch_limit.
@@ -135,8 +136,8 @@ def paced_requests(
 
 @formula("Requests of one replica")
 def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Quantity:
-    """Requests at once on the fullest replica where no more of them serve than the load needs: after the loss that
-    is to be survived, if any.
+    """Requests at once on the fullest replica where only as many replicas serve as the load needs: after the loss to be
+    survived, if any.
 
     Source: ceil(load / serving replicas).
     """
@@ -154,7 +155,7 @@ def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Q
 def next_tpot_seconds(
     tpot_seconds: Callable[..., Quantity], untouched_fraction: Callable[..., Quantity], batch_limit: Quantity
 ) -> Quantity:
-    """Seconds between two tokens in the smallest batch that misses a target: which of the two it misses first.
+    """Seconds between two tokens in the smallest batch that misses a target; it tells which of the two is missed first.
 
     Source: tpot_seconds, batch_limit.
     """
@@ -171,8 +172,8 @@ def sized_by(
     next_tpot_seconds: Quantity,
     tpot_allowed_seconds: Quantity,
 ) -> Value:
-    """The limit that set the number of replicas: the target of a token (tpot) or of the first one (ttft), where it
-    needs more of them than memory does; else memory.
+    """The limit that set the number of replicas: the target of a token (tpot) or of the first token (ttft), where it
+    needs more replicas than memory does; else memory.
 
     Source: n_replicas.
     """
@@ -243,7 +244,7 @@ def layers_that_fit(
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
 ) -> Quantity:
-    """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
+    """Whole layers, with their weights and the cache of one sequence, that one GPU of a stage holds.
 
     A pool that is set outright is taken first, whatever of it the cache fills; one that is a limit as far as it goes.
     Each further stage brings a batch, and a stage keeps the windows of its own layers: of one batch of all at most.
@@ -362,7 +363,7 @@ def sequences(
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
 ) -> Quantity:
-    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
+    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot hold the model.
 
     One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
     to the queue. So many never send one back, whenever they arrive, for prompts share the tokens of a step; of two
@@ -417,8 +418,8 @@ def pool_error_bytes(
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
 ) -> Quantity:
-    """Bytes by which the KV pool may be larger, or smaller where below 0: by the runs on this GPU up to the largest
-    tensor-parallel size that was measured, by all other logs beyond; none where it is set outright.
+    """Bytes by which the KV pool may be larger (smaller where below 0) than predicted: from the runs on this GPU up to
+    the largest tensor-parallel size that was measured, from all other logs beyond; 0 where the pool is set outright.
 
     Source: docs/fidelity.md; catalogs/engines, bands.
     """
@@ -429,7 +430,7 @@ def pool_error_bytes(
 
 @formula("Constants set on runs of this TP", PLAIN)
 def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Quantity:
-    """True where runs of this tensor-parallel size are among those that the constants were set on.
+    """True where the constants were set on runs of this tensor-parallel size.
 
     Source: catalogs/engines (calibrated).
     """
@@ -440,7 +441,7 @@ def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_siz
 def gpus_of_replica(
     pipeline_stages: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
-    """GPUs of one replica on the stages that it needs; none where no number of them would do.
+    """GPUs of one replica on the stages that it needs; none where no number of stages would do.
 
     Source: INTERFACE (TP x PP x DP).
     """
@@ -449,7 +450,7 @@ def gpus_of_replica(
 
 @formula("Load")
 def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quantity) -> Quantity:
-    """Requests at once to plan for: those at peak, and the extra headroom requested.
+    """Requests at once to plan for: those at peak plus the extra headroom requested.
 
     Source: definition; the default headroom is 0.
     """
@@ -460,7 +461,8 @@ def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quanti
 def heads_divide(
     n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, tensor_parallel_size: Quantity
 ) -> Quantity:
-    """1 where a rank gets whole query heads, and whole KV heads or whole ranks one of them; else 0.
+    """1 where each rank gets whole query heads, and whole KV heads or a copy of one that a whole number of ranks share;
+    else 0.
 
     Source: vLLM get_num_kv_heads.
     """
@@ -480,7 +482,7 @@ def shares_experts(
     interconnect_bytes_per_second: Quantity,
     least_link_bytes_per_second: Quantity,
 ) -> Quantity:
-    """1 where the layout has one data-parallel rank, or several that share experts over links made for it; else 0.
+    """1 where the layout has one data-parallel rank, or several that share experts over links made for that; else 0.
 
     A checkpoint is a mixture of experts or is none: experts typed over a dense model's make no layouts for it.
 
@@ -492,8 +494,8 @@ def shares_experts(
 
 @formula("Attention runs")
 def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_attention: Quantity) -> Quantity:
-    """1 where the engine has kernels for the model's attention on the GPU, else 0: sparse attention (the last kind of
-    model) has none on some architectures.
+    """1 where the engine has kernels for the model's attention on the GPU, else 0: on some architectures there are none
+    for sparse attention (the last kind of model).
 
     Source: sparse_attention_source of the engine's file.
     """
@@ -502,7 +504,7 @@ def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_at
 
 @formula("KV precision runs")
 def cache_runs(runs_kv: Quantity, n_mla_layers: Quantity) -> Quantity:
-    """1 where the engine keeps the model's KV cache in its precision on the GPU, else 0.
+    """1 where the engine keeps the model's KV cache in this precision on the GPU, else 0.
 
     runs_kv is 1 where it keeps any cache so, 2 where it keeps keys and values of heads, and no latents.
 
@@ -546,9 +548,9 @@ def n_replicas(
     survive: Quantity,
     zones: Quantity,
 ) -> Quantity:
-    """Replicas that hold the load and serve it within the targets of speed, and those that may be lost: one, or all of
-    a machine, or of the machines of a zone, over which they are spread evenly. Of replicas that span machines a loss
-    takes whole ones.
+    """Replicas that hold the load and serve it within the targets of speed, plus those that may be lost: one, or all of
+    a machine, or of the machines of a zone, over which they are spread evenly. Where replicas span machines, a loss
+    takes whole replicas.
 
     Source: INTERFACE (survive). With m machines needed, m + ceil(m / (zones - 1)) spread over the zones leave m.
     Check: 10 replicas, 8 to a machine, need 2 machines; 3 over 3 zones leave 2 after the loss of one: 18 replicas.
@@ -580,8 +582,9 @@ def replicas_per_instance(
     span_machines: Quantity,
     linked_gpus: Quantity,
 ) -> Quantity:
-    """Replicas of this layout that one instance carries; a part of one where a replica takes several instances of a
-    rack that NVLink joins, with its stages or without; 1/stages where it spans others, a whole one a stage.
+    """Replicas of this layout that one instance carries: a fraction where a replica takes several instances of a rack
+    that NVLink joins, with stages or without; 1/stages where it spans other instances, one whole instance for each
+    stage.
 
     Out:    0 where the instance cannot take part. A replica has stages only where no candidate holds it without; then
             it takes a rack's, or whole instances whose network is made for it.
@@ -600,7 +603,8 @@ def replicas_per_instance(
 
 @formula("Requests of one instance within the targets", FACTOR)
 def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quantity) -> Quantity:
-    """Requests that the replicas of one instance serve within the targets; a share of them where a replica spans some.
+    """Requests that the replicas of one instance serve within the targets; a share of a replica's where it spans
+    several instances.
 
     Source: paced_requests, replicas_per_instance.
     """
@@ -610,7 +614,7 @@ def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quant
 def surviving_replicas(
     n_instances: Quantity, replicas_per_instance: Quantity, survive: Quantity, zones: Quantity
 ) -> Quantity:
-    """Of all replicas that the rented instances hold those that are left after the loss that is to be survived."""
+    """Replicas on the rented instances that are left after the loss to be survived."""
     held = round_nearest(n_instances * replicas_per_instance)
     replicas_per_loss = where(survive > REPLICA, largest(1, replicas_per_instance), 1)
     lost = where(survive - REPLICA > 1, round_up(held / replicas_per_loss / zones), where(survive > 0, 1, 0))
@@ -624,7 +628,7 @@ def instances_less_replica(
     data_parallel_size: Quantity,
     gpu_count: Quantity,
 ) -> Quantity:
-    """Instances, less one replica's share of one where the loss of a replica is to be survived."""
+    """Instances, less the share of one that a replica takes where the loss of a replica is to be survived."""
     share = ratio(tensor_parallel_size * data_parallel_size, gpu_count)
     return n_instances - where(survive == REPLICA, share, 0)
 
@@ -638,8 +642,8 @@ def served_at_target(
     zones: Quantity,
     extra_headroom_fraction: Quantity,
 ) -> Quantity:
-    """The most requests at once that all replicas which the rented instances hold serve within all targets, after the
-    loss that is to be survived, with the extra headroom left.
+    """The most requests at once that all rented replicas serve within all targets, after the loss to be survived, with
+    the extra headroom left.
 
     A quotient a bit below a whole number, as of 33 places and a headroom of a tenth, is that number: one more is
     counted where its load still has room.
@@ -655,7 +659,7 @@ def served_at_target(
 def memory_holds(
     n_instances: Quantity, replicas_per_instance: Quantity, sequences: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
-    """Requests at once that memory alone would hold on all replicas which the rented instances hold.
+    """Requests at once that memory alone would hold on all rented replicas.
 
     Source: INTERFACE (memory_holds).
     """

@@ -35,7 +35,7 @@ def day_requests(
     input_tokens: Quantity,
     output_tokens: Quantity,
 ) -> Quantity:
-    """Requests of a day: those of all people, or the tokens stated over those of a request, or as stated; 0 where the
+    """Requests in a day: those of all people, or the stated tokens over those of a request, or as stated; 0 where the
     load is not stated by the day.
 
     Source: definition. Check: 200 people who ask 20 times a day are 4,000.
@@ -48,8 +48,8 @@ def day_requests(
 def target_turn_seconds(
     ttft_limit_seconds: Quantity, output_tokens: Quantity, tpot_limit_seconds: Quantity, no_limit_seconds: Quantity
 ) -> Quantity:
-    """Seconds from a request to its last token where both times are just within their targets; none where a target
-    that the request has is off.
+    """Seconds from a request to its last token where both times just meet their targets; none where a target that the
+    request has is off.
 
     Source: INTERFACE: TTFT target + (output - 1) x TPOT target.
     """
@@ -59,7 +59,8 @@ def target_turn_seconds(
 
 @formula("Requests per second of so many at once", TWO_DECIMALS)
 def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_turn_seconds: Quantity) -> Quantity:
-    """The rate whose requests, each as slow as its targets allow, are so many at once with places to spare for chance.
+    """The rate whose requests, each as slow as its targets allow, are this many at once, with places to spare for
+    chance.
 
     Source: Little's law; INTERFACE: the mean a at once satisfies a + z x sqrt(a) = the requests at once.
     """
@@ -87,7 +88,8 @@ def read_per_second(
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
 ) -> Quantity:
-    """The rate of a load, at most that whose prompts fill the share of the rented replicas' time that they may.
+    """The rate of a load, limited to the rate whose prompts fill the share of the rented replicas' time that prompts
+    may take.
 
     Source: INTERFACE: where the hardware cannot read that many prompts, people are what it can; prefill_replicas.
     """
@@ -99,7 +101,7 @@ def read_per_second(
 
 @formula("Requests per second on what is rented", TWO_DECIMALS)
 def rented_per_second(load_requests_per_second: Quantity, read_per_second: Quantity) -> Quantity:
-    """The rate of a load as its hardware serves it; as stated, or by the targets, where nothing is rented.
+    """The rate of a load as its hardware serves it; where nothing is rented, as stated or by the targets.
 
     Source: read_per_second.
     """
@@ -116,8 +118,8 @@ def users(
     seconds_in_an_hour: Quantity,
     decimal_base: Quantity,
 ) -> Quantity:
-    """People of a load: as stated, or those whose requests arrive at its rate at peak, rounded down to two figures: it
-    is enough for at least so many.
+    """The number of people of a load: as stated, or those whose requests arrive at its rate at peak, rounded down to
+    two figures: it is enough for at least so many.
 
     Source: INTERFACE; peak_requests_per_second, solved for people. Check: 4.5 a second at 20 a day are 5,100.
     """
@@ -133,8 +135,8 @@ def users(
 def history_kept_seconds(
     memory_holds: Quantity, concurrent_requests: Quantity, load_requests_per_second: Quantity
 ) -> Quantity:
-    """Seconds for which GPU memory keeps what a request left there: until those that arrive filled what others at work
-    leave free.
+    """Seconds for which GPU memory keeps what a request left there: until arriving requests have filled what the
+    requests at work leave free.
 
     Source: Little's law; the prefix cache evicts what was used longest ago. Check: 40 free at 0.5 a second are 80 s.
     """
@@ -143,7 +145,7 @@ def history_kept_seconds(
 
 @formula("Seconds until a person asks again", SECONDS)
 def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantity) -> Quantity:
-    """Seconds from a person's request to the next on average, at peak.
+    """Average seconds from one request of a person to the next, at peak.
 
     Source: Little's law. Check: 200 people at 0.5 a second ask every 400 s.
     """
@@ -152,7 +154,7 @@ def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantit
 
 @formula("Requests per hour", TWO_DECIMALS)
 def requests_per_hour(load_requests_per_second: Quantity, seconds_in_an_hour: Quantity) -> Quantity:
-    """Requests of an hour in which they arrive as in the busiest minutes.
+    """Requests of an hour that is as busy throughout as the busiest minutes.
 
     Source: definition.
     """

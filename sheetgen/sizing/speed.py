@@ -46,8 +46,8 @@ def dense_read_bytes(
     other_bytes: Quantity,
 ) -> Quantity:
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
-    which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
-    layers.
+    which a step reads only a few rows (the embedding, where the output head is a matrix of its own, and embeddings of
+    layers).
 
     Source: model architecture. Check: Llama 3.1 8B in bf16 is 15,009,849,344.
     """
@@ -82,8 +82,8 @@ def speed_kind(
     other_bytes_per_token: Quantity,
     n_model_kinds: Quantity,
 ) -> Quantity:
-    """Kind of model, as the errors of predicted speed tell them apart: 1 dense, 2 experts, and whichever it has of
-    these: 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts, and before these whichever
+    it has of: 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
 
     Source: docs/speed.md.
     """
@@ -108,9 +108,9 @@ def context_read_bytes(
     average_context_fraction: Quantity,
     state_passes: Quantity,
 ) -> Quantity:
-    """Cache of a sequence that one step reads on one rank, in bytes, half of its answer written and the context filled
-    as on average: growing layers whole, windows at most their width, states twice (read and written). MLA's latent is
-    not divided over ranks.
+    """Cache of a sequence that one step reads on one rank, in bytes, with half of its answer written and the context
+    filled as on average: growing layers whole, windows at most their width, states twice (read and written). MLA's
+    latent is not divided over ranks.
 
     Source: attention reads every key and value once a step. Check: one sequence of 4,096 tokens of Llama 3.1 8B in
     bf16 is 512 MiB, 0.160 ms at 3.35 TB/s.
@@ -161,8 +161,8 @@ def kernel_layers(
     state_kernels: Quantity,
     sparse_kernels: Quantity,
 ) -> Quantity:
-    """Plain layers that would launch as many kernels as the model's do: those with experts route, sort and add up
-    beside, recurrent states are scanned, sparse attention looks up an index.
+    """The number of plain layers that would launch as many kernels as the model does: layers with experts also route,
+    sort and add up, recurrent states are scanned, sparse attention looks up an index.
 
     Source: fitted, shares of a plain layer that hold for every engine (catalogs/speed.yaml). Check: Llama 3.1 8B is 32.
     """
@@ -174,8 +174,7 @@ def kernel_layers(
 def layer_seconds_as_run(
     seconds_per_layer: Quantity, eager_seconds_per_layer: Quantity, enforce_eager: Quantity
 ) -> Quantity:
-    """Seconds of overhead that a plain layer adds to a step: without CUDA graphs the host launches each of its kernels
-    anew.
+    """Seconds of overhead that a plain layer adds to a step: without CUDA graphs the host launches each kernel anew.
 
     Source: vLLM --enforce-eager; catalogs/speed.yaml, eager_seconds_per_layer.
     """
@@ -202,7 +201,7 @@ def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_exper
 
 
 def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Quantity:
-    """GPUs that exchange activations: data-parallel ranks do only where they share experts."""
+    """GPUs that exchange activations: data-parallel ranks take part only where they share experts."""
     return tensor_parallel_size * where(n_experts > 0, data_parallel_size, 1)
 
 
@@ -216,8 +215,8 @@ def all_reduce_seconds(
     nvlink_gpus: Quantity,
     all_reduce_growth: Quantity,
 ) -> Quantity:
-    """Seconds of latency of two all-reduces a layer, one after attention over its tensor-parallel ranks, one after
-    the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the GPUs that take part.
+    """Seconds of latency of the two all-reduces of each layer, one after attention over its tensor-parallel ranks, one
+    after the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the number of GPUs.
 
     Source: fitted, for 8 GPUs of a node; (GPUs / 8) ^ 0.3 between 2 and 8.
     """
@@ -238,8 +237,8 @@ def _ring_seconds(
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
 ) -> Quantity:
-    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one. A ring is as
-    fast as its slowest link: a bridge serves the two GPUs that it joins, and no more."""
+    """Seconds of one all-reduce in each layer of one token's 16-bit activations over so many GPUs; 0 on one GPU. A ring
+    is as fast as its slowest link: a bridge serves only the two GPUs that it joins."""
     moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
     bridge = where(gpus <= 2, pair_link_bytes_per_second, 0)
     return moved / (largest(interconnect_bytes_per_second, bridge) * link_efficiency)
@@ -256,7 +255,7 @@ def token_link_seconds(
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
 ) -> Quantity:
-    """Seconds that one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
+    """Seconds for which one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
 
     Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate.
     """
@@ -285,7 +284,8 @@ def token_exchange_seconds(
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
 ) -> Quantity:
-    """Seconds that one token's all-reduces after the feed-forward part keep the links of all GPUs busy that share it.
+    """Seconds for which one token's all-reduces after the feed-forward part keep the links of all GPUs that share it
+    busy.
 
     Source: as token_link_seconds. Where data-parallel ranks share experts, an all-gather before and a reduce-scatter
     after them move as much, of the tokens of all ranks (vLLM allgather_reducescatter).
@@ -303,7 +303,7 @@ def token_exchange_seconds(
 
 
 def _hops(pipeline_parallel_size: Quantity) -> Quantity:
-    """Ways from one pipeline stage to the next, each on a machine of its own."""
+    """Transfers from one pipeline stage to the next, each stage on a machine of its own."""
     return largest(0, pipeline_parallel_size - 1)
 
 
@@ -315,7 +315,7 @@ def token_hop_seconds(
     activation_element_bytes: Quantity,
     network_bytes_per_second: Quantity,
 ) -> Quantity:
-    """Seconds that the 16-bit activations of one token of each data-parallel rank are on the network between
+    """Seconds for which the 16-bit activations of one token of each data-parallel rank are on the network between
     machines, all hops together; 0 without pipeline stages.
 
     Source: hidden size x 2 bytes a hop, at the machine's rate. Check: a token of Llama 3.1 405B at 400 Gb/s is
@@ -327,7 +327,7 @@ def token_hop_seconds(
 
 @formula("Network of a machine")
 def network_bytes_per_second(least_network_gbps: Quantity, bytes_per_gigabit: Quantity) -> Quantity:
-    """Network rate that a sheet charges between the machines of a replica, in bytes a second: the least that machines
+    """Network rate that a sheet assumes between the machines of a replica, in bytes a second: the least that machines
     must have to hold a stage, on the safe side where they have more.
 
     Source: INTERFACE (spanning machines).
@@ -337,7 +337,7 @@ def network_bytes_per_second(least_network_gbps: Quantity, bytes_per_gigabit: Qu
 
 @formula("Step: latency between stages", SECONDS)
 def stage_hop_seconds(pipeline_parallel_size: Quantity, network_hop_seconds: Quantity) -> Quantity:
-    """Seconds of latency of a step's ways from machine to machine; 0 without pipeline stages.
+    """Seconds of latency of a step's hops from machine to machine; 0 without pipeline stages.
 
     A token passes all stages one after the other, each reading its own layers' weights: in a step all of them.
 
@@ -368,8 +368,8 @@ def decode_compute_seconds(
     operations_per_parameter: Quantity,
     seconds_per_request: Quantity,
 ) -> Quantity:
-    """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter, and by being
-    scheduled and sampled.
+    """Seconds that each request of the batch adds to a step by its arithmetic (two operations for each parameter) and
+    by being scheduled and sampled.
 
     Source: 2 x active parameters / (GPUs x peak x fitted efficiency); experts at a fitted fraction of it.
     """
@@ -386,8 +386,8 @@ def fixed_step_seconds(
     stage_hop_seconds: Quantity,
     least_step_seconds: Quantity,
 ) -> Quantity:
-    """Seconds of a step however few requests it serves, the experts aside; of the smallest models on the fastest GPUs
-    those of the engine's scheduler.
+    """Seconds that a step takes however few requests it serves, without the experts; for the smallest models on the
+    fastest GPUs, the time of the engine's scheduler.
 
     Source: the sum of its parts, not the largest: that halves the errors of the worst tenth. The least: no measured
     run has a shorter step (catalogs/speed.yaml, least_step_seconds).
@@ -406,8 +406,8 @@ def request_step_seconds(
     token_hop_seconds: Quantity,
     measured_request_factor: Quantity,
 ) -> Quantity:
-    """Seconds that each request of the batch adds to a step; where runs of this deployment at several loads were
-    given, as they have it.
+    """Seconds that each request of the batch adds to a step; measured where runs of this deployment at several loads
+    were given.
 
     Source: the sum of its parts.
     """
@@ -427,7 +427,7 @@ def untouched_fraction(
 
 
 def experts_read_seconds(expert_seconds: Quantity, untouched_fraction: Quantity) -> Quantity:
-    """Seconds of a step that go into reading the experts that at least one of its tokens is routed to."""
+    """Seconds of a step spent reading the experts that at least one of its tokens is routed to."""
     return expert_seconds * (1 - untouched_fraction)
 
 
@@ -493,7 +493,8 @@ def of_measurements(
 
 @formula("Share of the prompt in the cache", PERCENT)
 def cached_fraction(prefix_cache_hit_fraction: Quantity, history_hit_fraction: Quantity) -> Quantity:
-    """Share of the prompt that is not computed again: what all requests share, and each request's own history.
+    """Share of the prompt that is not computed again: the prefix that all requests share, and each request's own
+    history.
 
     Source: INTERFACE; of the two the shared part alone is kept once, see charged_tokens.
     """
@@ -508,7 +509,8 @@ def prompt_attention_flops(
     windowed_attention_elements: Quantity,
     window_tokens: Quantity,
 ) -> Quantity:
-    """Operations of a prompt's causal attention, all layers: each new token looks at all before it, or at its window.
+    """Operations of a prompt's causal attention in all layers: each new token looks at all tokens before it, or at its
+    window.
 
     Source: two operations for each pair and element of keys and values, half of the pairs by causality.
     """
@@ -531,7 +533,7 @@ def shared_prefill_seconds(
     token_exchange_seconds: Quantity,
     operations_per_parameter: Quantity,
 ) -> Quantity:
-    """Seconds of work that one prompt makes in experts and links, which all data-parallel ranks share.
+    """Seconds of work of one prompt in experts and links, which all data-parallel ranks share.
 
     Source: arithmetic of the routed experts, and the exchange of every token.
     """
@@ -562,7 +564,7 @@ def prefill_seconds(
     stage_hop_seconds: Quantity,
     operations_per_parameter: Quantity,
 ) -> Quantity:
-    """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
+    """Seconds of work of one prompt; what the prefix cache holds is not computed again.
 
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
     way between machines.
@@ -580,8 +582,9 @@ def prefill_seconds(
 def prefill_round_seconds(
     prefill_seconds: Quantity, shared_prefill_seconds: Quantity, busy_ranks: Quantity, gather_steps: Quantity
 ) -> Quantity:
-    """Seconds of one prompt on each busy rank of data-parallel attention: side by side, but for what ranks share,
-    where the engine gathers them; else one after the other, as a step with a prompt on one rank holds up all others.
+    """Seconds of one prompt on each busy rank of data-parallel attention: side by side, except for what the ranks
+    share, where the engine gathers prompts; else one after the other, as a step with a prompt on one rank holds up all
+    others.
 
     Source: ranks step together. TensorRT-LLM gathers prompts (attention_dp_config), vLLM does not.
     """
@@ -590,7 +593,8 @@ def prefill_round_seconds(
 
 @formula("Rounds of others' prompts", TWO_DECIMALS)
 def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Quantity) -> Quantity:
-    """Prompts of other requests, one of each busy rank counted as one, while a request is answered: each once.
+    """Prompts of other requests that are read while a request is answered, each once; one on each busy rank counts as
+    one.
 
     Source: those of other ranks come with one's own where the engine gathers them, else at other times.
     """
@@ -601,10 +605,10 @@ def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Q
 def prompts_waited_for(
     other_rounds: Quantity, wait_factor: Quantity, output_tokens: Quantity, closed_loop: Quantity
 ) -> Quantity:
-    """Prompts of other requests that a new one waits for before its first token, on average, one of each busy rank
-    counted as one. Of requests at once at least those that are at their first token, one in an answer's tokens: all
-    where answers have one token, as no gap of an answer takes a prompt then. At a rate the prompts' share of the time
-    bounds their queue (prefill_replicas).
+    """Prompts of other requests that a new request waits for before its first token, on average; one on each busy rank
+    counts as one. With requests at once, at least those that are at their first token, one for each token of an answer:
+    all of them where answers have one token, as no gap in an answer takes a prompt then. At a rate, the prompts' share
+    of the time bounds their queue (prefill_replicas).
 
     In:     closed_loop: 1 where a request follows each answer at once, 0 where requests arrive at a rate.
     Source: fitted, a share of the others; powers of their number fit no better. For short answers arithmetic: in a
@@ -621,8 +625,8 @@ def steps_before_prompt(
     max_num_batched_tokens: Quantity,
     chunks_power: Quantity,
 ) -> Quantity:
-    """Steps of the running requests that come before a prompt's first token, of which each chunk of it has its share:
-    those before a whole chunk, times the prompt's chunks to a power.
+    """Steps of the running requests that come before a prompt's first token, shared among its chunks: the steps before
+    a whole chunk times a power of the prompt's number of chunks.
 
     Source: chunked prefill, a chunk of at most max_num_batched_tokens a step; fitted (docs/speed.md).
     """
@@ -632,8 +636,8 @@ def steps_before_prompt(
 
 @formula("Left of the time per token", TWO_DECIMALS)
 def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot_factor: Quantity) -> Quantity:
-    """Factor that measurements on this engine and generation of GPUs leave of the time per output token: of this kind
-    of model, and of this precision of weights, 1 where none were made; and that of runs of this deployment, where some
+    """Factor on the time per output token that measurements on this engine and generation of GPUs leave unexplained: of
+    this kind of model and this precision of weights, 1 where none were made; and of runs of this deployment, where some
     were given.
 
     Source: fitted, drawn to 1 where runs are few (docs/speed.md); --measured.
@@ -643,7 +647,7 @@ def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot
 
 @formula("Left of the time to first token", TWO_DECIMALS)
 def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft_factor: Quantity) -> Quantity:
-    """The same of the time to first token.
+    """Factor on the time to first token that measurements leave unexplained, of the same parts as tpot_residual.
 
     Source: as tpot_residual.
     """
@@ -660,7 +664,7 @@ def tpot_seconds(
     speed_factor: Quantity,
     tpot_residual: Quantity,
 ) -> Quantity:
-    """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
+    """Seconds between two tokens of one answer (TPOT), including the prompts of other requests among the steps.
 
     While a request is answered, each other one of its batch is prefilled once. Those that it waited for before its
     first token do not come again; the others lengthen its answer.
@@ -691,9 +695,9 @@ def service_ttft_seconds(
     ttft_factor: Quantity,
     ttft_residual: Quantity,
 ) -> Quantity:
-    """Seconds from a request's turn to its first token: overhead, and more of it beside others, the running steps,
-    prompts before it, its own, with which those of other ranks come where the engine gathers them, which takes steps
-    for each other rank. Beside answers of one token no steps run.
+    """Seconds from a request's turn to its first token: overhead (more of it beside other requests), the running steps,
+    the prompts before it and its own. Where the engine gathers prompts, those of other ranks come with its own, which
+    takes steps for each other rank. Beside answers of one token no steps run.
 
     Source: fitted; indicative under load.
     """
@@ -720,7 +724,7 @@ def filled_tokens(
     kv_reserved: Quantity,
 ) -> Quantity:
     """Tokens of cache that a running request holds on average: its prompt and half of its answer, as far as they are
-    filled, at most what it is charged; all of the charge where the cache is reserved.
+    filled, at most what it is charged; the whole charge where the cache is reserved.
 
     Source: paged engines let a request in by what is filled now, and preempt when that was too much.
     """
@@ -732,7 +736,7 @@ def filled_tokens(
 @formula("Requests running")
 def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) -> Quantity:
     """Requests of the replica that are being answered; the others wait. Where memory holds none at all, the speed is
-    that of a GPU with more memory: all run.
+    that of a GPU with more memory, on which all run.
 
     Source: the smaller of the two.
     """
@@ -785,7 +789,7 @@ def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Qua
 def output_tokens_per_second(
     concurrent_requests: Quantity, output_tokens: Quantity, ttft_seconds: Quantity, tpot_seconds: Quantity
 ) -> Quantity:
-    """Tokens that all requests of the replica together get in a second; prompts are not counted.
+    """Output tokens that all requests of the replica together get in a second; prompts are not counted.
 
     Source: requests x output tokens / (TTFT + (output tokens - 1) x TPOT).
     """
@@ -797,7 +801,7 @@ def output_tokens_per_second(
 def max_requests_per_second(
     running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
 ) -> Quantity:
-    """Requests that these running ones finish in a second: where more arrive, the queue grows without bound.
+    """Requests that the running ones finish in a second: where more arrive, the queue grows without bound.
 
     Source: Little's law.
     """
@@ -806,7 +810,7 @@ def max_requests_per_second(
 
 @formula("Requests running when the pool is full")
 def full_house(running_requests: Quantity, running_capacity: Quantity) -> Quantity:
-    """Requests that run where more are always waiting: as many as the pool holds.
+    """Requests that run while others are always waiting: as many as the pool holds.
 
     Source: running_capacity; where not one fits, as many as requested.
     """
@@ -842,7 +846,7 @@ def measured_scope(
     pipeline_parallel_size: Quantity,
     nvlink_gpus: Quantity,
 ) -> Quantity:
-    """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
+    """Which runs the bands of speed come from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
     attention that share experts, 3 pipeline stages or more GPUs than a node has.
 
     Source: docs/speed.md.
@@ -894,7 +898,7 @@ def bound_by(
     token_hop_seconds: Quantity,
 ) -> Value:
     """The largest part of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic and
-    the prompts of others) or communication; queue where requests wait for memory.
+    the prompts of other requests) or communication; queue where requests wait for memory.
 
     Source: the largest part of tpot_seconds.
     """
@@ -915,8 +919,8 @@ def bound_by(
 def scope_of_factor(
     factor: Quantity, measured_factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity
 ) -> Quantity:
-    """Which runs the band of a figure is from: with a factor of its own, or runs of this deployment, those that a
-    measured point set right.
+    """Which runs the band of a figure comes from: for a figure with a factor of its own, or with runs of this
+    deployment, those corrected by one measured point.
 
     Source: docs/speed.md.
     """
@@ -933,8 +937,8 @@ def band_of_scope(
     stages: Quantity,
     anchored: Quantity,
 ) -> Quantity:
-    """The factor of a prediction at an end of its 80 % band: of the scope that `measured_scope` counts from 0. Ranks on
-    a GPU or of a kind of model without runs of its own are known no better than one rank there.
+    """The factor of a prediction at one end of its 80 % band, for the scope as numbered by `measured_scope`. Ranks on a
+    GPU, or of a kind of model, without runs of its own are known no better than one rank there.
 
     Source: catalogs/speed.yaml, bands.
     """
@@ -952,7 +956,7 @@ def output_tokens_per_second_per_gpu(
     pipeline_parallel_size: Quantity,
     data_parallel_size: Quantity,
 ) -> Quantity:
-    """Output tokens a second over the GPUs of the replica.
+    """Output tokens a second for each GPU of the replica.
 
     Source: definition.
     """

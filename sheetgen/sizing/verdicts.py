@@ -22,7 +22,7 @@ from sheetgen.units import PERCENT, PLAIN
 def gpus_per_replica(
     tensor_parallel_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
-    """GPUs of one replica, at the sizes that were stated.
+    """GPUs of one replica at the sizes that were stated.
 
     Source: INTERFACE (TP x PP x DP).
     """
@@ -49,8 +49,8 @@ def chance(
     set_pool_error_bytes_high: Quantity,
     band_end_z: Quantity,
 ) -> Quantity:
-    """The chance that the pool of the fullest GPU holds the replica's requests, by the errors of predicted pools; none
-    where no band is known.
+    """The chance that the pool of the fullest GPU holds the replica's requests, from the errors of predicted pools;
+    none where no band is known.
 
     Source: INTERFACE (certainty): what is free over the end of the 80 % band on that side.
     """
@@ -68,8 +68,8 @@ def short_bytes(
     stage_fraction: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
 ) -> Quantity:
-    """Bytes that all GPUs of the replica lack for its requests, or for one of max_model_len, without which the engine
-    does not start.
+    """Bytes that all GPUs of the replica together lack for its requests, or for one request of max_model_len, without
+    which the engine does not start.
 
     Source: shortage_bytes_per_gpu.
     """
@@ -80,7 +80,7 @@ def short_bytes(
 
 @formula("Short by")
 def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Quantity:
-    """The same where the deployment does not fit; none where it does.
+    """Bytes by which a deployment that does not fit is short; none where it fits.
 
     Source: short_bytes.
     """
@@ -91,8 +91,8 @@ def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Quantity:
 def fewest_gpus(
     runs_here: Quantity, shortage_bytes_per_gpu: Quantity, min_gpus: Quantity, gpus_per_replica: Quantity
 ) -> Quantity:
-    """Fewest GPUs of this kind that hold weights and cache: those stated, where they do and no smaller number was
-    tried; none where the GPU does not run the precisions, or no number of them would do.
+    """Fewest GPUs of this kind that hold weights and cache: as many as stated where these hold them and no smaller
+    number was tried; none where the GPU does not run the precisions, or no number of them would do.
 
     Source: INTERFACE (min_gpus).
     """
@@ -111,7 +111,7 @@ def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) ->
 
 @formula("Pool set outright")
 def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
-    """The KV pool of one GPU that was set outright, and not as a limit, in bytes; else 0.
+    """The KV pool of one GPU that was set outright rather than as a limit, in bytes; else 0.
 
     Source: vLLM --kv-cache-memory-bytes.
     """
@@ -120,7 +120,8 @@ def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quan
 
 @formula("May be used")
 def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_budget_bytes: Quantity) -> Quantity:
-    """Bytes of one GPU that the engine may use; of engines whose pool is a share of what is free, all that they see.
+    """Bytes of one GPU that the engine may use; for engines whose pool is a share of the free memory, all memory that
+    they see.
 
     Source: memory_budget_bytes.
     """
@@ -129,7 +130,7 @@ def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_b
 
 @formula("Left for a pool")
 def left_bytes(kv_budget_bytes_per_gpu: Quantity, outright_pool_bytes: Quantity) -> Quantity:
-    """Bytes that weights and overhead leave of one GPU.
+    """Bytes of one GPU that weights and overhead leave.
 
     Source: kv_budget_bytes_per_gpu, before what was set outright.
     """

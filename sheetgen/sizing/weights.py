@@ -39,7 +39,7 @@ def loaded_weights_bytes(
     ends_bytes: Quantity,
 ) -> Quantity:
     """Weights that an engine loads to serve, in bytes: without the layers for multi-token prediction, which a
-    checkpoint brings (often with a second embedding and head) and which wait for speculative decoding.
+    checkpoint includes (often with a second embedding and head) and which only speculative decoding uses.
 
     A checkpoint in 4 bits leaves them in 16, and has no second embedding and head.
     Source: vLLM skips them on loading the model; NVIDIA's NVFP4 and Qwen's GPTQ checkpoints name them as exceptions.
@@ -63,7 +63,7 @@ def ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_b
 
 @formula("Head on the heaviest stage")
 def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Quantity:
-    """Embedding or head, the larger of the two, that the heaviest pipeline stage keeps, in bytes.
+    """The larger of embedding and head, which the heaviest pipeline stage keeps, in bytes.
 
     Source: vLLM puts the embedding on the first stage and the head on the last one.
     """
@@ -79,8 +79,8 @@ def routed_bytes(
     other_bytes: Quantity,
     loaded_weights_bytes: Quantity,
 ) -> Quantity:
-    """Routed experts in all layers, in bytes: at the precision of the weights, or what a checkpoint leaves them beside
-    all else at that precision, where that is less. They are divided over data-parallel ranks.
+    """Routed experts of all layers, in bytes: at the precision of the weights, or what a checkpoint leaves for them
+    when all else is at that precision, where that is less. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
     Check:  DeepSeek-V4-Flash, fp8 with experts in fp4: 150.76 GB of 159.52 GB; all else is 8.76 GB.
@@ -121,7 +121,7 @@ def stage_fraction(
     n_layers: Quantity,
     pipeline_parallel_size: Quantity,
 ) -> Quantity:
-    """The share of the layers with a cache on the pipeline stage that has most of them.
+    """The share of the layers with a cache that the pipeline stage with most of them has.
 
     Out:    1 without pipeline parallelism; layers do not split, so 126 layers on 4 stages give 32/126. Of a model whose
             layers differ, by their order, at 2, 3, 4 and 8 stages. 0 where there is no stage.
@@ -177,8 +177,8 @@ def copied_kv_weights_bytes(
     linear_bytes: Quantity,
     tensor_parallel_size: Quantity,
 ) -> Quantity:
-    """Key and value projections that all ranks of a replica together keep twice, in bytes: they are copied with the KV
-    heads once there are more ranks than heads.
+    """Extra copies of key and value projections that the ranks of a replica together keep, in bytes: the projections
+    are copied with the KV heads once there are more ranks than heads.
 
     Source: vLLM QKVParallelLinear. Check: 8 KV heads at TP 8 is 0.
     """
@@ -189,8 +189,8 @@ def copied_kv_weights_bytes(
 
 
 def _rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_allocation_bytes: Quantity) -> Quantity:
-    """Bytes that the allocator adds to one tensor: a large one takes whole steps, and a rest of more than half a step
-    is given to another tensor."""
+    """Bytes that the allocator adds to one tensor: a large one takes whole steps, and a remainder of more than half a
+    step is given to another tensor."""
     rest = round_up(ratio(tensor_bytes, allocation_step_bytes)) * allocation_step_bytes - tensor_bytes
     return where(both(tensor_bytes >= large_allocation_bytes, rest + rest <= allocation_step_bytes), rest, 0)
 
@@ -248,7 +248,7 @@ def layer_bytes_per_gpu(
 def _kept(
     layer_bytes_per_gpu: Quantity, routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity
 ) -> Quantity:
-    """Bytes of the layers that a rank keeps: experts are divided over data-parallel ranks, all else is on each."""
+    """Bytes of the layers that a rank keeps: experts are divided over data-parallel ranks, all else is on each rank."""
     return layer_bytes_per_gpu - routed_bytes / tensor_parallel_size * (1 - 1 / data_parallel_size)
 
 

@@ -60,8 +60,8 @@ KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
 
 
 def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tuple[tuple[Lever, ...], ...]:
-    """By load every lever, in the catalog's order: with its answer, or with the reason why it does not apply; of each
-    one, but of a target of speed the further steps, too, after the best one.
+    """By load, every lever in the catalog's order: with its answer, or with the reason why it does not apply. Only the
+    best of each lever; for a target of speed also the further steps after the best one.
 
     Nothing for a load over its model's limit; where `rows` are given, for these alone.
     """
@@ -90,7 +90,7 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
 
 
 def _told(same: Sequence[Lever]) -> Iterator[Lever]:
-    """Of the planned levers of one id the cheapest, and the further steps."""
+    """Among the planned levers of one id the cheapest, and the further steps."""
     yield min((x for x in same if not x.further), key=lambda lever: lever.after.monthly_usd if lever.after else inf)
     yield from (lever for lever in same if lever.further)
 
@@ -131,7 +131,7 @@ class Plans:
         self.planned.append((row, change, planned))
 
     def _tokens_a_second(self, row: int, change: Change | None) -> dict[str, str]:
-        """Tokens a second that one user sees of each answer, at the targets of the load and of the change."""
+        """Tokens a second that one user sees in each answer, at the targets of the load and of the change."""
         now, then = (
             MILLISECONDS_PER_SECOND / (getattr(workload, TPOT) or inf)
             for workload in (self.solved.workload_of(row), (change and change.workload) or self.solved.workload_of(row))
@@ -162,7 +162,7 @@ class Plans:
             yield row, replace(lever, words=words, changed=changed, note=note, after=after)
 
     def _weights_only(self, row: int, model: SheetModel, after: Rented) -> str:
-        """A word on a GPU that keeps other weights than before in fewer bits than it computes in."""
+        """A remark on a GPU that stores other weights than before in fewer bits than it computes in."""
         before, dtype, gpu = self.solved.model_of(row), model.weight_dtype, after.candidate.gpu
         is_same = (model.model.id, dtype) == (before.model.id, before.weight_dtype)
         if is_same or gpu.weights_run.get(dtype) != WEIGHT_ONLY:
@@ -185,7 +185,7 @@ class Plans:
             self.plan(lever, row, Change(row, model=other), words=words, changed=", ".join(changed))
 
     def _why_not(self, model: SheetModel, part: str, dtype: str) -> str:
-        """Why the weights or the KV cache of a model cannot be lowered to a precision, or nothing where they can."""
+        """The reason why the weights or the KV cache of a model cannot be lowered to a precision; "" where they can."""
         of_weights, used, engine = part == WEIGHTS, getattr(model, part), self.question.engine.name
         before, after = DTYPES[used], DTYPES[dtype]
         if before.linear_bytes <= after.linear_bytes if of_weights else before.kv_bytes <= after.kv_bytes:
@@ -202,7 +202,7 @@ class Plans:
         return "" if runs else f"no candidate's GPU {'runs' if of_weights else 'keeps'} {wanted}"
 
     def smaller_loads(self, row: int) -> None:
-        """The levers of a load that ask for less by a stated share."""
+        """The levers of a load that reduce what it asks for by a stated share."""
         self._prefix_cache(row)
         context = self.solved.workload_of(row).context_tokens
         shorter = int(round_down(context * self.assumption("lever_context_fraction")))
@@ -218,7 +218,7 @@ class Plans:
             self._at_requests("fewer-users", row, steps)
 
     def _most_requests(self, row: int) -> int:
-        """The requests of a load in the steps that are tried: each at once; of a rate, hundredths of it."""
+        """The requests of a load in the steps that are tried: each request at once; for a rate, hundredths of it."""
         load = self.question.loads[row]
         return STEPS_OF_RATE if load.requests_per_second else int(load.concurrent_requests)
 
@@ -365,7 +365,7 @@ class Plans:
     def _narrowed(
         self, steps_of: Mapping[tuple[str, int], Sequence[Step]], before: Mapping[int, Rented | None]
     ) -> dict[tuple[str, int], list[Step]]:
-        """The steps at the tightest targets in two figures that lead to them, by halving: all loads at once."""
+        """The steps at the tightest targets, in two figures, that reach them, by halving: all loads at once."""
         targets, workload_of = self.file.tried_targets, self.solved.workload_of
         searches = {
             (lever, row): [
@@ -405,7 +405,8 @@ class Plans:
     # every token waits.
 
     def more_of_memory(self, row: int) -> None:
-        """The lever of a load, where GPUs that cost clearly less lack less memory than the engine may take more."""
+        """The lever of a load for which GPUs that cost clearly less lack less memory than the engine may take in
+        addition."""
         share = self.question.settings.gpu_memory_utilization
         most = self.launcher.most_share if self.launcher else share
         if self._nearly_held(row, most - share):
@@ -433,7 +434,7 @@ class Plans:
         return bool((is_cheaper & ~is_held & (runs[row][profiles] == 1) & (short > 0) & (short < gained)).any())
 
     def bigger_gpus(self, row: int) -> None:
-        """The lever of a load; what is bigger is known when it is worked out."""
+        """The lever of a load; which GPU is bigger is known when it is worked out."""
         fit = Fit.of(self.solved, row)
         if fit is None:
             self.plan("bigger-gpus", row, why_not="no GPU is chosen to be bigger than")
@@ -516,7 +517,7 @@ class Plans:
     # A model of like size that keeps less of each request: another model, so quality is not compared.
 
     def leaner_models(self, rows: Sequence[int]) -> None:
-        """The lever of each load: of the models whose total parameters are alike, the one that keeps least of it."""
+        """The lever of each load: among the models with about as many parameters, the one with the smallest cache."""
         every = [
             m
             for m in self.question.reference.models
@@ -583,8 +584,8 @@ class _Search:
 
 
 def with_context(workload: Workload, context_tokens: int) -> Workload:
-    """A workload at another context: the answer's length stays, the prompt takes the rest, as `--contexts` has it; or
-    less of it, where the prompt was stated and leaves a part of the context unused."""
+    """A workload at another context: the length of the answer stays and the prompt takes the rest, as with
+    `--contexts`; or less, where the prompt was stated and leaves a part of the context unused."""
     answer = workload.output_tokens if context_tokens > workload.output_tokens else context_tokens // 2
     rest = context_tokens - answer
     is_filled = workload.input_tokens + workload.output_tokens >= workload.context_tokens
@@ -596,7 +597,7 @@ def with_context(workload: Workload, context_tokens: int) -> Workload:
 
 
 def _time_of(milliseconds: float) -> str:
-    """A target as it is said: 60 ms, 8 s, 1.5 s."""
+    """A target as text: 60 ms, 8 s, 1.5 s."""
     rounded = float(f"{milliseconds:.3g}")
     if rounded < MILLISECONDS_PER_SECOND:
         return f"{rounded:g} ms"
@@ -620,7 +621,7 @@ def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Ques
 
 
 def _described(model: SheetModel, kept: float) -> str:
-    """A model by its own numbers: parameters (10^9), and what a request keeps."""
+    """A model described by its own numbers: parameters (10^9), and the bytes that a request keeps."""
     params = model.model.params
     active = f", {ONE_DECIMAL.text(params.active / 1e9)} B active" if params.active < params.total else ""
     size = f"{ONE_DECIMAL.text(params.total / 1e9)} B{active}"

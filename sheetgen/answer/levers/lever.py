@@ -1,4 +1,5 @@
-"""A lever: one change, what is rented without and with it, its cost beside money; and which a reader sees first.
+"""A lever: one change, what is rented without and with it, its cost besides money; and the order in which readers see
+levers.
 
 Changed loads are worked out together: each model, workload and settings once, whatever the requests at once.
 """
@@ -49,7 +50,7 @@ class Rented:
 
     @property
     def chance(self) -> float | None:
-        """How sure it is that this serves the changed load; nothing of a load that was not changed."""
+        """How sure the machines are to serve the changed load; None for a load that was not changed."""
         return None if self.chances is None else self.chances[0].of(self.chances[1])
 
     @classmethod
@@ -71,7 +72,7 @@ class Rented:
 
 
 def saved_usd(before: Rented, after: Rented) -> float:
-    """Dollars a month that `after` takes less; negative where it takes more, 0 where the month costs the same.
+    """Dollars a month that `after` costs less; negative where it costs more, 0 where the month costs the same.
 
     What would be rented is compared with what would be rented, as both months stand on the page. But the choice may
     take dearer hardware within the near tie, and a change may tip it either way where nothing became cheaper or
@@ -86,7 +87,7 @@ def saved_usd(before: Rented, after: Rented) -> float:
 
 
 def is_less(before: Rented | None, after: Rented | None) -> bool:
-    """True where a load costs less than before, or something holds it only now."""
+    """True where a load costs less than before, or where something holds it only now."""
     return after is not None and (before is None or saved_usd(before, after) > 0)
 
 
@@ -130,7 +131,7 @@ class Lever:
 
     @cached_property
     def saved_usd(self) -> float | None:
-        """Dollars a month, see `saved_usd`; nothing without a price."""
+        """Dollars a month, from `saved_usd`; None without a price."""
         return None if self.before is None or self.after is None else saved_usd(self.before, self.after)
 
     @property
@@ -168,7 +169,7 @@ L = TypeVar("L", Lever, LeverRecord)
 
 
 def rank(lever: Lever | LeverRecord) -> float:
-    """Sorts levers: what makes a load fit comes first, then by dollars saved, where 12 digits tell them apart."""
+    """Sort key of levers: those that make a load fit first, then by dollars saved, where 12 digits tell them apart."""
     return -math.inf if lever.now_fits else -float(f"{lever.saved_usd or 0.0:.12g}")
 
 
@@ -178,7 +179,7 @@ def in_order(levers: Iterable[Lever]) -> list[Lever]:
 
 
 def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
-    """The `count` best levers of some loads, with their rows: first the best of each load, then each one's second.
+    """The `count` best levers of some loads, with their rows: first the best of each load, then each load's second.
 
     by_row: those that have a price, in their order. Of a load one of each family, none that costs more: where fewer
     save anything, those that change nothing follow: that they do not is worth knowing. Another model is never among
@@ -196,7 +197,7 @@ def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
 
 @dataclass(frozen=True)
 class Change:
-    """A load of the sheet with something changed; what is not given stays.
+    """A load of the sheet with something changed; whatever is not given stays.
 
     requests: at once, or per second where the load is a rate. memory_above: only candidates whose GPU shows more
     bytes than this.
@@ -236,7 +237,7 @@ class Loads:
         return answers
 
     def work_out(self, changes: Iterable[Change]) -> None:
-        """Make the changed loads known, all that are new together.
+        """Work out all new changed loads together.
 
         Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
         """
@@ -269,12 +270,12 @@ def _key(load: OneLoad) -> Key:
 
 
 def _model_key(model: SheetModel) -> ModelKey:
-    """A model by its object and precisions: two models of one id may differ, as an imported one does."""
+    """A model by its object and precisions: two models with one id may differ, as an imported one does."""
     return id(model.model), model.weight_dtype, model.kv_cache_dtype
 
 
 def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> Question:
-    """A sheet's question with a cell for each load, and the models and workloads that these are of."""
+    """A sheet's question with a cell for each load, and the models and workloads of these."""
     models = {_model_key(model): model for _, model, _ in loads}
     workloads = tuple(dict.fromkeys(w for _, _, w in loads))
     model_places = {key: i for i, key in enumerate(models)}

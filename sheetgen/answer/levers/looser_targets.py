@@ -21,7 +21,7 @@ WORDS = {
 
 
 class Step(NamedTuple):
-    """A workload at looser targets, and what it takes then."""
+    """A workload at looser targets, and what it takes at them."""
 
     workload: Workload
     after: Rented
@@ -46,8 +46,8 @@ def looser(workload: Workload, lever: str, tried: TriedTargets) -> Iterator[Work
 
 
 def steps_down(least: Rented | None, answers: Iterable[tuple[Workload, Rented | None]], share: float) -> list[Step]:
-    """The steps at which the month falls below `least`: the first that does at all, each further one by at least this
-    share of the one before."""
+    """The steps at which the month falls below `least`: the first that falls at all, then each that falls by at least
+    this share of the one before."""
     steps: list[Step] = []
     for workload, after in answers:
         if after is None or not is_less(steps[-1].after if steps else least, after):
@@ -58,14 +58,14 @@ def steps_down(least: Rented | None, answers: Iterable[tuple[Workload, Rented | 
 
 
 def up_to_two_figures(milliseconds: float) -> float:
-    """A time as somebody would promise it: 7,144 ms is 7,200, 51.3 ms is 52; whole milliseconds."""
+    """A time rounded up as somebody would promise it: 7,144 ms is 7,200, 51.3 ms is 52; whole milliseconds."""
     unit = max(1.0, 10.0 ** (math.floor(math.log10(milliseconds)) - 1))
     return math.ceil(milliseconds / unit - ROUNDING) * unit
 
 
 def tighter(workload: Workload, lever: str, step: Workload, tried: TriedTargets) -> list[Workload]:
-    """A workload at each target in two figures above the one that was tried before a step, up to the step, the
-    tightest first. Where both are loosened, the first token's is by as much as the other."""
+    """A workload at each target, in two figures, above the one tried before a step and up to the step, the tightest
+    first. Where both targets are loosened, the first token's is loosened as much as the other."""
     first, *others = LOOSER[lever]
     usual, most = getattr(workload, first), getattr(step, first)
     before = max((ms for ms in (tried.tpot_ms if first == TPOT else tried.ttft_ms) if ms < most), default=usual)
@@ -93,7 +93,7 @@ class Narrowing:
         return (self.first + self.last) // 2
 
     def take(self, after: Rented | None) -> None:
-        """Narrow it by what the middle one takes."""
+        """Narrow the search by what the middle target takes."""
         if after is not None and is_less(self.before, after) and not is_less(after, self.step.after):
             self.last, self.step = self.middle, Step(self.targets[self.middle], after)
         else:
@@ -101,8 +101,8 @@ class Narrowing:
 
 
 def best_step(before: Rented | None, steps: Sequence[Step], field: str, now: float) -> Step:
-    """Of the steps the one that saves most for each percent by which the target is looser; the tightest where nothing
-    holds the load as it is."""
+    """The step that saves most for each percent by which the target is looser; the tightest step where nothing holds
+    the load as it is."""
     if before is None:
         return steps[0]
     return max(steps, key=lambda step: saved_usd(before, step.after) / (getattr(step.workload, field) / now - 1))
