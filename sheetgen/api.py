@@ -1,4 +1,4 @@
-"""What programs call: size one deployment, size a frame of them, recommend an instance."""
+"""The functions that programs call: size one deployment, size a frame of them, recommend an instance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
 from sheetgen.measured.measured_point import Reading
 from sheetgen.measured.read_measured import read_measured
-from sheetgen.program.grid import Grid, View
+from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, is_blank, objects
@@ -33,13 +33,14 @@ from sheetgen.question.measurements import (
     refuse_factors,
     with_measured,
 )
+from sheetgen.question.parse import Options, Raw
 from sheetgen.sizing.rates import in_flight_at_peak
 from sheetgen.units import ENDS, ON_DEMAND
 
 if TYPE_CHECKING:
     import pandas
 
-    from sheetgen.answer.answer_record import Record
+    from sheetgen.answer.answer_record import Json, Record
     from sheetgen.answer.levers import EveryLever
     from sheetgen.answer.reverse import Reverse
     from sheetgen.answer.solution import Solution
@@ -106,7 +107,7 @@ _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
 RESOLVED = ("model_id", "sized_as", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
-WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
+WORDS = tuple(item.asked_as or item.name for item in INPUTS if item.words or not item.kind.is_number)
 ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
 _FRACTIONS = ("max_concurrency", "chance", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
@@ -130,8 +131,8 @@ class Sized:
 
     points: Points
     grid: Grid
-    inputs: dict[str, Any]
-    results: dict[str, Any]
+    inputs: Columns
+    results: Columns
     measured: Measurements = NOTHING_MEASURED
     follows: tuple[str, ...] = ()  # inputs that follow from a rate, in some row
 
@@ -142,7 +143,7 @@ class Sized:
 
 
 def size_columns(
-    given: Mapping[str, Any],
+    given: Mapping[str, Column],
     n_rows: int,
     catalog: Catalog,
     named: NamedRows | None = None,
@@ -156,7 +157,7 @@ def size_columns(
     """
     points = complete(given, n_rows, catalog, named)
     measurements = _measurements(measured, given, points, catalog)
-    inputs, results = dict(points.inputs), dict[str, Any]()
+    inputs, results = dict(points.inputs), Columns()
     good = points.good if len(points.good) < n_rows else slice(None)
     grid, in_flight = _at_rates(points.grid, longest) if len(points.good) else (points.grid, None)
     if in_flight is not None:
@@ -190,9 +191,9 @@ OF_PACE = (
 
 
 def _measurements(
-    measured: Sequence[Reading], given: Mapping[str, Any], points: Points, catalog: Catalog
+    measured: Sequence[Reading], given: Mapping[str, Column], points: Points, catalog: Catalog
 ) -> Measurements:
-    """What measured points set of rows, whose factors they put in."""
+    """The quantities that measured points set on rows, whose factors they put in."""
     if not measured:
         return NOTHING_MEASURED
     refuse_factors(given, measured)
@@ -206,8 +207,8 @@ def _measurements(
 
 
 def _put_names(grid: Grid, points: Points) -> None:
-    """What the names of rows stand for, and which runs the bands of their memory are from."""
-    for name, of in (
+    """Put in the values that the names of rows stand for, and which runs the bands of their memory are from."""
+    for name, resolved_name in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
         ("gpu_id", attrgetter("gpu.id")),
@@ -216,12 +217,12 @@ def _put_names(grid: Grid, points: Points) -> None:
         ("scope_elsewhere", lambda names: names.engine.scope_elsewhere(names.gpu) if names.engine.bands else None),
         ("scope_here", lambda names: "calibrated" if names.engine.bands else None),
     ):
-        grid.put((points.axis,), {name: objects(names and of(names) for names in points.distinct)})
+        grid.put((points.axis,), {name: objects(names and resolved_name(names) for names in points.distinct)})
     scopes = ("is_calibrated", "scope_here", "scope_elsewhere")
     grid.combine("band_scope", numpy.where, scopes, ROW)
 
 
-def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
+def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
     """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
@@ -246,7 +247,7 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
     return grid, in_flight
 
 
-def _as_result(name: str, column: Any) -> Any:
+def _as_result(name: str, column: Column) -> Column:
     """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
     if name in TEXTS:
         return column
@@ -277,12 +278,12 @@ def _catalog(catalogs: Catalogs) -> Catalog:
     if isinstance(catalogs, Catalog):
         return catalogs
     folders = (catalogs,) if isinstance(catalogs, (str, Path)) else catalogs
-    if not isinstance(folders, Sequence) or not all(isinstance(one, (str, Path)) for one in folders):
+    if not isinstance(folders, Sequence) or not all(isinstance(folder, (str, Path)) for folder in folders):
         raise ScenarioError(f"catalogs is {shown(repr(catalogs))}. It must be a folder, or a list of folders.")
     return Catalog(*folders)
 
 
-def _check_types(given: Mapping[str, Any]) -> None:
+def _check_types(given: Options) -> None:
     """Refuse values of a type that no input has, and blanks where a value is meant."""
     problems = []
     for name, value in given.items():
@@ -300,9 +301,9 @@ def _check_types(given: Mapping[str, Any]) -> None:
         raise ScenarioError(*problems)
 
 
-def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
+def sized_point(inputs: Options, catalog: Catalog) -> Sized:
     """One deployment as `Sized`; raises what cannot be sized."""
-    named: dict[str, Any] = {}
+    named: dict[str, Raw] = {}
     for name, value in inputs.items():
         long = SHORT_SPELLINGS.get(name, name)
         if name != "measured" and long not in DEFAULTS:
@@ -324,7 +325,7 @@ def record(sized: Sized, row: int = 0) -> dict[str, Any]:
     return {name: _plain(name, column[row]) for name, column in {**sized.inputs, **sized.results}.items()}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: Raw) -> Raw:
     if value is None or name in TEXTS or name in NAMES:
         return value
     if value != value:
@@ -351,7 +352,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
     points = read_measured(measured, catalog)
-    whole: dict[str, Any] = {}
+    whole: Columns = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
@@ -361,11 +362,11 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
             if not start:
                 whole[name] = numpy.empty(len(frame), object if name in NAMES or name in TEXTS else float)
             whole[name][start:stop] = column
-    columns: dict[Any, Any] = {
+    columns: dict[Any, Column] = {
         name: pandas.Series(column, index=frame.index, dtype=column.dtype, copy=False) for name, column in whole.items()
     }
-    known = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
-    return pandas.DataFrame({**known, **columns}, index=frame.index, copy=False)
+    values = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
+    return pandas.DataFrame({**values, **columns}, index=frame.index, copy=False)
 
 
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
@@ -392,10 +393,8 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 REVERSE = ("budget_usd", "have")
 
 
-def reversed_question(
-    options: Mapping[str, Any], catalog: Catalog, budget_usd: float | str | None, have: str | None
-) -> Reverse:
-    """What so many US dollars a month, or one's own machines, serve at most, and what the next step costs.
+def reversed_question(options: Options, catalog: Catalog, budget_usd: float | str | None, have: str | None) -> Reverse:
+    """The load that so many US dollars a month, or one's own machines, serve at most, and the cost of the next step.
 
     Raises ScenarioError where both are given, or a load, which is what they ask for.
     """
@@ -411,22 +410,22 @@ def reversed_question(
         dollars = parse.Kind(low=0.01, high=1e12, decimal=True)
         as_text = isinstance(budget_usd, str)
         usd = dollars.parse(budget_usd, "budget_usd") if as_text else dollars.read(budget_usd, "budget_usd")
-        found = within_budget(question, usd)
+        reversed_answer = within_budget(question, usd)
     else:
         if not isinstance(have, str):
             raise ScenarioError(f"have is {shown(repr(have))}. It must be text, such as h100:16.")
-        found = with_machines(question, have, catalog)
+        reversed_answer = with_machines(question, have, catalog)
     # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
     # one request alone.
-    more = 1 if found.machines else found.served_at_target + 1
-    return found.with_step(recommended({**options, "concurrent_requests": more}, catalog))
+    more = 1 if reversed_answer.machines else reversed_answer.served_at_target + 1
+    return reversed_answer.with_step(recommended({**options, "concurrent_requests": more}, catalog))
 
 
 def recommend_document(record: Record, question: Question) -> dict[str, Any]:
     """The answer of `recommend` as JSON has it: the keys of its one cell stand at the top as well."""
     from sheetgen.answer.answer_record import as_json
 
-    answer: dict[str, Any] = as_json(record)
+    answer: Json = as_json(record)
     answer["inputs"]["users"] = question.loads[0].users
     return {**answer, **answer["cells"][0]}
 
@@ -477,7 +476,7 @@ def answer_of(solved: Solution) -> Answer:
     return Answer(record, solved.question, book)
 
 
-def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
+def recommended(options: Options, catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it; on demand where the class that was requested is no
     answer."""
     from sheetgen.answer.declined_class import in_class_or_on_demand
@@ -489,7 +488,7 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     return in_class_or_on_demand(solve(question_of(options, catalog, on_demand_where_unsold=True)), on_demand)
 
 
-def _context_of(asked: Mapping[str, Any]) -> Any:
+def _context_of(asked: Options) -> Raw:
     """The context where none is stated: prompt and answer together where both are, else the default."""
     lengths = [asked.get(name) for name in ("input_tokens", "output_tokens")]
     if any(length is None for length in lengths):
@@ -497,7 +496,7 @@ def _context_of(asked: Mapping[str, Any]) -> Any:
     return sum(0 if str(length).strip() == "0" else parse.tokens(length, "context") for length in lengths)
 
 
-def question_of(options: Mapping[str, Any], catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
+def question_of(options: Options, catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
     """The question of one load, as `recommend` asks it. on_demand_where_unsold: as `ask` has it."""
     from sheetgen.question.sheet_question import OPTIONS, ask
 

@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from xml.etree import ElementTree
 
 from pydantic import AfterValidator, BeforeValidator
@@ -46,7 +46,7 @@ TINT = "#F3F6F9"  # the ground of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
-def _color(value: Any) -> str:
+def _color(value: object) -> str:
     if not isinstance(value, str) or not _COLOR.fullmatch(value):
         example = 'such as "#0B5FFF" (without quotes # begins a comment)'
         raise ValueError(f"is no colour: write # and six hex digits in quotes, {example}")
@@ -63,20 +63,21 @@ class Colors(Entry):
     accent: Color = None  # the answers, and the links of the page
 
     def wrong(self) -> Iterator[tuple[str, str]]:
-        """Which colour cannot be read, and one sentence with its contrast and one that would do."""
+        """Each colour that cannot be read on the page, with a sentence that gives its contrast and a darker colour that
+        would do."""
         for name, color in self.model_dump(exclude_none=True).items():
             if contrast(color, TINT) < LEAST_CONTRAST:
                 yield name, _too_pale(name, color)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(color: str, other: str) -> float:
     """The contrast of two colours as WCAG defines it: 1 to 21."""
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    light, dark = sorted((_luminance(color), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
 def _too_pale(name: str, color: str) -> str:
-    """That `color` cannot be read on the page, and the first darker one of its hue that can be."""
+    """The sentence that `color` cannot be read on the page, with the first darker colour of its hue that can."""
     where, ground = ("white", WHITE) if contrast(color, WHITE) < LEAST_CONTRAST else (f"the tint {TINT}", TINT)
     hue, light, saturation = colorsys.rgb_to_hls(*(part / 255 for part in bytes.fromhex(color[1:])))
     darker = color
@@ -318,12 +319,12 @@ def read_brand(path: Path | str) -> Brand:
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
 
 
-def _line(most: int, what: str) -> AfterValidator:
+def _line(most: int, field: str) -> AfterValidator:
     def check(value: str) -> str:
         line = " ".join(value.split())
         length = len(line.encode("utf-16-le")) // 2 + 3 * line.count("&")  # as a print footer of Excel counts
         if length > most:
-            raise ValueError(f"takes {length} characters (an & counts as 4); {what} may take {most}. Shorten it")
+            raise ValueError(f"takes {length} characters (an & counts as 4); {field} may take {most}. Shorten it")
         return line
 
     return AfterValidator(check)
@@ -353,7 +354,7 @@ def _within(folder: Path, logo: str) -> Path:
 
 
 class BrandFile(Entry):
-    """What stands in the file."""
+    """The content of a brand file."""
 
     name: Annotated[Label, _line(MAX_NAME, "a name")]
     logo: Annotated[str, AfterValidator(_beside)] | None = None

@@ -117,7 +117,7 @@ class Layout(NamedTuple):
 LAYOUTS = tuple(
     Layout(t, d) for d in TENSOR_PARALLEL_SIZES for t in TENSOR_PARALLEL_SIZES if t * d <= TENSOR_PARALLEL_SIZES[-1]
 )
-PLAIN_LAYOUTS = tuple(one for one in LAYOUTS if one.data_parallel_size == 1)
+PLAIN_LAYOUTS = tuple(layout for layout in LAYOUTS if layout.data_parallel_size == 1)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Purchase:
 
     @property
     def binds(self) -> bool:
-        """Whether money is bound before anybody knows that the load is served."""
+        """True where money is bound before anybody knows that the load is served."""
         return self.committed or self.prepaid
 
 
@@ -148,7 +148,7 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
 }
 CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
 EVEN, SURE = 0.5, 0.9  # confidences that stand beside the one asked for
-COMMITTED = tuple(name for name, one in PURCHASES.items() if one.committed)
+COMMITTED = tuple(name for name, purchase in PURCHASES.items() if purchase.committed)
 SPOT = "spot"
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
@@ -249,11 +249,11 @@ def today() -> date:
     if not epoch:
         return datetime.now(UTC).date()
     try:
-        found = datetime.fromtimestamp(int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf, UTC).date()
+        day = datetime.fromtimestamp(int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf, UTC).date()
     except (ValueError, OverflowError, OSError):
-        found = date.max
-    if not FIRST_DAY <= found <= LAST_DAY:
+        day = date.max
+    if not FIRST_DAY <= day <= LAST_DAY:
         raise SheetgenError(
             f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day from {FIRST_DAY} to {LAST_DAY}."
         )
-    return found
+    return day

@@ -1,4 +1,4 @@
-"""Ways to pay less for the same load, the mildest first: never a smaller question, none that equals another."""
+"""Ways to pay less for the same load, the mildest first: never a smaller question, and no two alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to th
 def ways_to_pay_less(
     cell: CellRecord, less_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> tuple[PayLess, ...]:
-    """The ways of a cell that something holds, each with what is rented, $ a month and what it commits to.
+    """The ways for a cell that something holds, each with what is rented, $ a month and what it gives up.
 
     less_sure: the answer at a lower confidence. checkpoints: by precision of weights, a checkpoint that the
     catalog knows. judged: the assumptions in JUDGED.
@@ -86,13 +86,13 @@ def _every_way(
 
 
 def _on_demand(cell: CellRecord) -> ChosenRecord | RentalRecord | None:
-    """What is rented on demand: the answer, or its like in that class."""
+    """The rental on demand: the answer, or its equivalent in that class."""
     return cell.answer if cell.answer.purchase == ON_DEMAND else cell.by_purchase.get(ON_DEMAND)
 
 
 def _terms(cell: CellRecord) -> Iterator[PayLess]:
-    """The load in every class that binds for months, the shortest first: what it commits to, and the months on demand
-    that cost as much."""
+    """The load in every class that commits for months, the shortest first: the commitment, and how many months on
+    demand cost as much."""
     usual = _on_demand(cell) or cell.answer
     for purchase in MONTHS:
         if rental := cell.by_purchase.get(purchase):
@@ -101,14 +101,14 @@ def _terms(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str, float]) -> tuple[PayLess, ...]:
-    """Beside the best term, where that is a way to pay less, those that cost enough less than the answer, too."""
+    """Where the best term is a way to pay less, the other terms that cost enough less than the answer."""
     most = (1 - judged["least_saving_fraction"]) * cell.answer.monthly_usd
     best = [way.detail for way in ways if way.kind == "term"]
     return tuple(term for term in _terms(cell) if best and term.detail not in best and term.monthly_usd <= most)
 
 
 def committed_usd(purchase: str, monthly_usd: float) -> float:
-    """What a commitment of that class binds, to its end; 0 of a class that binds nothing."""
+    """Money that a commitment in that class binds to its end, in US dollars; 0 for a class without commitment."""
     return MONTHS.get(purchase, 0) * monthly_usd
 
 
@@ -116,7 +116,7 @@ def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
     """The cheapest that nobody asked for: first at the providers of the answer and the clouds that take part by
     default, as these are bought from as the answer is, and beside it what is cheaper still."""
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
-    near = [one for one in not_asked if one.kind in NEAR]
+    near = [rental for rental in not_asked if rental.kind in NEAR]
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
     further = None if other is cheapest else cheapest
     return PayLess(
@@ -158,7 +158,7 @@ def _rented(
     pays_after_months: float | None = None,
     detail: str = "",
 ) -> PayLess:
-    """The way that rents something else."""
+    """A way to pay less that rents something else."""
     return PayLess(
         kind,
         rental.monthly_usd,

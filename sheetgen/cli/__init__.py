@@ -71,7 +71,7 @@ class Commands(click.Group):
 
 
 def _to_mend(error: BaseException) -> Sequence[str]:
-    """What a user can mend, a line each; nothing where an error is a bug."""
+    """The problems that a user can mend, a line each; none where an error is a bug."""
     if isinstance(error, SheetgenError):
         return error.problems
     if isinstance(error, ModuleNotFoundError):
@@ -90,16 +90,19 @@ _NO_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start ne
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    """Whether an error, or what it came from, is of memory that was not there."""
+    """True where an error, or its cause, is of memory that was not there."""
     causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) and cause not in causes:
         causes.append(cause)
-    return any(isinstance(one, MemoryError) or any(words in str(one).lower() for words in _NO_MEMORY) for one in causes)
+    return any(
+        isinstance(reason, MemoryError) or any(words in str(reason).lower() for words in _NO_MEMORY)
+        for reason in causes
+    )
 
 
 @contextlib.contextmanager
 def _escaped_usage() -> Iterator[None]:
-    """What was typed wrongly is repeated without its control characters."""
+    """Repeat wrong arguments in usage errors without their control characters."""
     try:
         yield
     except click.UsageError as error:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sheetgen.cli.output import say, step, write_files
 from sheetgen.errors import MissingLibraryError, ScenarioError, did_you_mean, shown
@@ -36,8 +36,8 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
 
 
 def place_of(folder: str | None, name: str | None) -> Path:
-    """Where the files go, without their endings. Refuses a name that would be no file, a hidden one, one that commands
-    take for a flag, or one that cannot be typed."""
+    """The path of the files, without their endings. Refuses a name that would be no file, a hidden one, one that
+    commands take for a flag, or one that cannot be typed."""
     name = "sizing-sheet" if name is None else name
     for is_wrong, rule in (
         (not name.isprintable(), "not hold control characters"),
@@ -54,20 +54,20 @@ def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -
     """The formats asked for, in order; none where the default holds."""
     from sheetgen.question.parse import words
 
-    found = words(None if text is None else text.lower())
-    wrong = [w for w in found if w not in allowed]
-    if wrong or (text is not None and not found):
+    formats = words(None if text is None else text.lower())
+    wrong = [w for w in formats if w not in allowed]
+    if wrong or (text is not None and not formats):
         name = wrong[0] if wrong else text or ""
         raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(allowed)}.{did_you_mean(name, allowed)}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(formats))
 
 
-def archive_of(attach: Any, formats: Sequence[str], name: str) -> Archive:
-    """What the PDF is to carry. Raises ScenarioError where that cannot be."""
-    said = "false" if attach is None else str(attach).strip().lower()
-    if said not in ("true", "false"):
+def archive_of(attach: object, formats: Sequence[str], name: str) -> Archive:
+    """The attachment of the PDF. Raises ScenarioError where there can be none."""
+    word = "false" if attach is None else str(attach).strip().lower()
+    if word not in ("true", "false"):
         raise ScenarioError(f"attach is {shown(attach)!r}. Write true or false.")
-    attached = said == "true"
+    attached = word == "true"
     if attached and "pdf" not in formats:
         raise ScenarioError(f"attach is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
     return Archive(f"{name}.xlsx" if attached else "")
@@ -95,7 +95,7 @@ def draw(
         page = with_launch_rows(build_page(record, question), record, question, launched, catalog)
         if process:
             process.send(page, brand, archive)
-        drawn: dict[str, Callable[[], Any]] = {
+        drawn: dict[str, Callable[[], object]] = {
             "page": lambda: page,
             "record": lambda: record,
             "book": lambda: answer.book(page),

@@ -1,4 +1,4 @@
-"""What becomes of files when a command is stopped: a set is new or old as a whole.
+"""Files of a command that is stopped: a set is new or old as a whole.
 
 Each file is written under a name of its own beside its target, with this machine and process in it; those of processes
 that are no more are swept by the next run.
@@ -42,8 +42,8 @@ def stops_cleanly() -> Iterator[None]:
     before = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name))}
 
     def stop(number: int, frame: FrameType | None) -> None:
-        for one in before:  # what clears away is not stopped in turn
-            signal.signal(one, signal.SIG_IGN)
+        for signal_number in before:  # what clears away is not stopped in turn
+            signal.signal(signal_number, signal.SIG_IGN)
         _STOP.append(number)
         if not _HELD:
             raise Stopped(number)
@@ -89,7 +89,7 @@ def put_in_place(parts: Mapping[Path, Path]) -> None:
 def sweep(folder: Path) -> None:
     """Remove what processes that are no more left in a folder."""
     for path in folder.glob(".*"):
-        if (of := _OF.fullmatch(path.name)) and _is_dead(of[1], int(of[2])):
+        if (parts := _OF.fullmatch(path.name)) and _is_dead(parts[1], int(parts[2])):
             with contextlib.suppress(OSError):
                 path.unlink()
 

@@ -1,4 +1,4 @@
-"""What the commands print and write: results on stdout, notes on a terminal's stderr, files whole or not at all."""
+"""Output of the commands: results on stdout, notes on a terminal's stderr, files whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,14 +32,15 @@ _NEAREST = "sheetgen.nearest"
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:
-    """What a stream cannot hold in plain letters: as it looks, else without its accents, else a question mark."""
+    """Plain letters for those that a stream cannot hold: as they look, else without their accents, else a question
+    mark."""
     import unicodedata
 
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = [
-        _LOOKS_LIKE.get(one) or unicodedata.normalize("NFKD", one).encode("ascii", "ignore").decode() or "?"
-        for one in error.object[error.start : error.end]
+        _LOOKS_LIKE.get(letter) or unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
+        for letter in error.object[error.start : error.end]
     ]
     return "".join(letters), error.end
 
@@ -79,7 +80,7 @@ def say_measured(question: Question, cells: Sequence[CellRecord] = (), err: bool
     cells: the answers, of which one may rent what was measured."""
     from sheetgen.report.measured_words import measured_lines
 
-    if lines := list(measured_lines(question.measurements, [one for one in cells if one.chosen])):
+    if lines := list(measured_lines(question.measurements, [cell for cell in cells if cell.chosen])):
         say("\n".join(lines if err else ("", *lines)), err=err)
 
 
@@ -101,7 +102,7 @@ def _filled(words: str, first: str, rest: str) -> str:
     )
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """The result, and nothing else on stdout; in ASCII where stdout cannot hold a letter of it."""
     from sheetgen.writers.formats import json_text
 
@@ -113,7 +114,7 @@ def print_json(value: Any) -> None:
     print_text(text)
 
 
-def answer(as_json: bool, record: Any, words: Callable[[], str]) -> None:
+def answer(as_json: bool, record: object, words: Callable[[], str]) -> None:
     """The result: its record as JSON, or in words."""
     if as_json:
         print_json(record)
@@ -145,8 +146,8 @@ def warn_of_letters(question: Question, files: Collection[str], brand: Brand | N
     heads |= {"brand": brand.name} if brand else {}
     for name, text in heads.items():
         if lacks := undrawable(text, templates_folder() / "fonts" / FONTS[400]):
-            what = f"{name} is {shown(text)!r}: the PDF's font lacks {shown(' '.join(lacks))} and has ? there"
-            say(f"{what}. The workbook, HTML and Markdown have them.", err=True)
+            problem = f"{name} is {shown(text)!r}: the PDF's font lacks {shown(' '.join(lacks))} and has ? there"
+            say(f"{problem}. The workbook, HTML and Markdown have them.", err=True)
 
 
 _STEPS = [""]  # what is done now, in words
@@ -154,7 +155,7 @@ FIRST_SECONDS, NEXT_SECONDS = 2.0, 5.0
 
 
 def step(words: str) -> None:
-    """What the command does next; a person who waits is shown it."""
+    """Set the words for the step that the command does next; a person who waits is shown them."""
     _STEPS[0] = words
 
 
@@ -197,7 +198,7 @@ def warn(question: Question, quiet: bool = False) -> None:
         say(question.engine.caution, err=True)
     for remark in question.fp8_remarks:
         say(remark, err=True)
-    days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
+    days = [day for candidate in question.candidates if (day := day_of(candidate.price_as_of))]
     if days and question.as_of < min(days):
         say(f"as_of {question.as_of} is before every price was read, the first on {min(days)}.", err=True)
     if question.options.get("zones") is not None and question.settings.survive != ZONE:

@@ -47,7 +47,7 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
 
 
 def _is_condition(tree: Expr) -> bool:
-    """Whether what a tree gives is true or false, and no number."""
+    """True where a tree gives true or false, and no number."""
     return tree.operation.javascript.startswith(("is", "===", "!==", "<", ">", "&&", "||"))
 
 
@@ -79,7 +79,7 @@ def print_functions(formulas: Iterable[Formula]) -> str:
 
 
 def _inputs(formula: Formula) -> tuple[str, ...]:
-    """What a formula reads, each once: `reading` may put one quantity in the place of two."""
+    """The quantities that a formula reads, each once: `reading` may put one quantity in the place of two."""
     return tuple(dict.fromkeys(formula.inputs))
 
 
@@ -99,7 +99,9 @@ def print_programs(programs: Mapping[str, Program]) -> str:
     functions: dict[str, int] = {}  # what is printed of a formula, and its place
 
     def columns(quantities: Iterable[Named]) -> str:
-        entries = ((name, functions.setdefault(_print_entry(one), len(functions))) for name, one in by_name(quantities))
+        entries = (
+            (name, functions.setdefault(_print_entry(formula), len(functions))) for name, formula in by_name(quantities)
+        )
         return "[" + ",".join(f"[{_json(name)},FUNCTIONS[{place}]]" for name, place in entries) + "]"
 
     def table(declared: Declared) -> str:
@@ -114,8 +116,8 @@ def print_programs(programs: Mapping[str, Program]) -> str:
         return ",".join(f"{name}:{text}" for name, text in entries.items() if text != "null")
 
     printed = [
-        f"{_json(name)}:{{order:{_json([one.name for one in program.tables])},tables:{{\n"
-        + ",\n".join(f"{_json(one.name)}:{{{table(one)}}}" for one in (*program.tables, *program.parts))
+        f"{_json(name)}:{{order:{_json([table.name for table in program.tables])},tables:{{\n"
+        + ",\n".join(f"{_json(entry.name)}:{{{table(entry)}}}" for entry in (*program.tables, *program.parts))
         + "\n}}"
         for name, program in programs.items()
     ]

@@ -196,7 +196,7 @@ def speed_band(figure: str) -> Iterator[Named]:
     scope = "ttft_scope" if figure == "ttft" else "speed_scope"
     for end in ENDS:
         name = f"{figure}_band_{end}"
-        scopes = {one: f"{name}_{one}" for one in SCOPES_OF_BANDS}
+        scopes = {scope_of_band: f"{name}_{scope_of_band}" for scope_of_band in SCOPES_OF_BANDS}
         factor = speed.band_of_scope.reading(scope=scope, **scopes)
         yield name, replace(factor, label=f"{figure}, {end} end of its band".replace("_", " "))
 

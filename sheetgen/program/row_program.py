@@ -59,7 +59,7 @@ def _errors() -> list[Named]:
 
 
 def _left_off() -> list[Named]:
-    """What the engine does not hold where a setting switches its cause off."""
+    """The memory that the engine does not hold where a setting switches its cause off."""
     graphs = dict.fromkeys(
         (
             "cuda_graph_base_bytes",
@@ -77,7 +77,7 @@ def _left_off() -> list[Named]:
 
 
 def _blocks(end: str) -> Again:
-    """What the pool holds where it comes out at an end of its band."""
+    """Requests and tokens that the pool holds where it comes out at an end of its band."""
     kept = {f"{name}_{end}": name for name in ("kv_tokens", "max_concurrency")}
     return Again(f"blocks_{end}", {"kv_pool_bytes_per_gpu": f"kv_pool_bytes_per_gpu_{end}"}, ("blocks",), kept)
 

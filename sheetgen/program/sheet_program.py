@@ -274,7 +274,8 @@ def tried() -> Iterator[Named]:
 def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """Formulas of one deployment as they read of the fullest replica of a load, whose requests all run."""
     return tuple(
-        one.reading(**{name: read for name, read in ON_REPLICA.items() if name in one.inputs}) for one in formulas
+        formula.reading(**{name: read for name, read in ON_REPLICA.items() if name in formula.inputs})
+        for formula in formulas
     )
 
 

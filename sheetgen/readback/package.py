@@ -76,14 +76,14 @@ def read_file(path: Path) -> bytes:
     """All of a regular file that is not too large. Raises WorkbookError, with its name."""
     with naming(path):
         try:
-            found = path.stat()
-            if stat.S_ISDIR(found.st_mode):
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode):
                 raise WorkbookError("is a folder. Name the file in it.")
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(status.st_mode):
                 raise WorkbookError("is not a file. Name a workbook.")
-            if found.st_size > MOST_FILE_BYTES:
+            if status.st_size > MOST_FILE_BYTES:
                 raise WorkbookError(
-                    f"has {found.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
+                    f"has {status.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
                     "Take out the pictures and data that sheetgen did not write."
                 )
             data = path.read_bytes()
@@ -146,7 +146,8 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
-    """What is wrong with the sizes and names that the archive states; then what else it is, where it is no .xlsx."""
+    """Problems of the sizes and names that the archive states; then the kind of file that it is, where it is no
+    .xlsx."""
     members, names = package.infolist(), package.namelist()
     if len(members) > MOST_MEMBERS:
         yield f"holds {len(members):,} parts; a workbook has at most {MOST_MEMBERS:,}. It is not opened."
@@ -175,7 +176,7 @@ def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
 
 
 def _compound(data: bytes) -> str:
-    """What an OLE compound file is: its streams' names stand in it in UTF-16."""
+    """The sentence on the kind of an OLE compound file: its streams' names stand in it in UTF-16."""
     if "EncryptedPackage".encode("utf-16-le") in data:
         return "is protected with a password. Open it, take the password off (File, Info), save it and try again."
     if any(f"{name}\0".encode("utf-16-le") in data for name in ("Workbook", "Book")):
@@ -334,7 +335,7 @@ def outline(data: bytes) -> Outline:
         package,
         sheets,
         tuple(_names(root, [name for name, _ in order])),
-        {one.get("name", ""): "".join(one.itertext()).strip() for one in custom},
+        {entry.get("name", ""): "".join(entry.itertext()).strip() for entry in custom},
         is_1904,
         of_kind.get("sharedStrings"),
         of_kind.get("styles"),
@@ -345,21 +346,21 @@ def _relations(package: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]
     """By id what a part refers to within the archive: the last word of its kind, and its name."""
     folder, name = posixpath.split(part)
     root = read_xml(package, posixpath.join(folder, "_rels", f"{name}.rels"), MOST_ELEMENTS)
-    found = {}
-    for one in root.iter(_RELATIONS):
-        if one.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/")
-            found[one.get("Id", "")] = one.get("Type", "").rpartition("/")[2], target
-    return found
+    relations = {}
+    for relation in root.iter(_RELATIONS):
+        if relation.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/")
+            relations[relation.get("Id", "")] = relation.get("Type", "").rpartition("/")[2], target
+    return relations
 
 
 def _names(root: ElementTree.Element, order: Sequence[str]) -> Iterator[DefinedName]:
-    for one in root.iter(f"{{{MAIN}}}definedName"):
-        local = one.get("localSheetId")
+    for element in root.iter(f"{{{MAIN}}}definedName"):
+        local = element.get("localSheetId")
         sheet = None
         if local is not None:
             sheet = order[int(local)] if local.isdecimal() and int(local) < len(order) else "?"
-        yield DefinedName(one.get("name", ""), one.text or "", sheet)
+        yield DefinedName(element.get("name", ""), element.text or "", sheet)
 
 
 def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
@@ -374,8 +375,8 @@ def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
     except Exception as error:  # as in sound_pieces
         raise WorkbookError(f"its sheet {shown(sheet)!r} is damaged ({shown(error)}). {SAVE_AS}") from error
     if rows > MOST_ROWS:
-        what = f"its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows"
-        raise WorkbookError(f"{what}. Delete that sheet, or those rows, and try again.")
+        problem = f"its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows"
+        raise WorkbookError(f"{problem}. Delete that sheet, or those rows, and try again.")
 
 
 def areas(book: Outline) -> dict[str, Area]:
@@ -385,23 +386,23 @@ def areas(book: Outline) -> dict[str, Area]:
 
     Raises WorkbookError with a line for each way in which names are broken.
     """
-    found: dict[str, Area] = {}
+    placed: dict[str, Area] = {}
     broken: dict[str, list[str]] = defaultdict(list)
     local: dict[str, str] = {}
     seen: set[str] = set()
     order = list(book.sheets)
     by_lower = {name.lower(): name for name in order}
-    for one in book.names:
-        name = one.name.lower()  # spreadsheets do not tell cases apart
+    for defined in book.names:
+        name = defined.name.lower()  # spreadsheets do not tell cases apart
         if not name.startswith((*CELLS, *COLUMNS)):
             continue
-        if one.sheet is not None:
-            local[name] = one.sheet
+        if defined.sheet is not None:
+            local[name] = defined.sheet
             continue
-        area = "stands twice in the workbook" if name in seen else _area(name, one.text, by_lower)
+        area = "stands twice in the workbook" if name in seen else _area(name, defined.text, by_lower)
         seen.add(name)
         if isinstance(area, Area):
-            found[name] = area
+            placed[name] = area
         else:
             broken[area].append(name)
     for name, sheet in local.items():
@@ -409,7 +410,7 @@ def areas(book: Outline) -> dict[str, Area]:
             broken[f"is defined for the sheet {shown(sheet)!r} alone, not for the workbook"].append(name)
     if broken:
         raise WorkbookError(*(f"the name {listed(names)} {why}. {NAME_MANAGER}" for why, names in broken.items()))
-    return dict(sorted(found.items(), key=lambda one: (order.index(one[1].sheet), one[1].row, one[1].column)))
+    return dict(sorted(placed.items(), key=lambda entry: (order.index(entry[1].sheet), entry[1].row, entry[1].column)))
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:
@@ -420,7 +421,7 @@ def listed(names: Iterable[str], most: int = 4) -> str:
 
 
 def _area(name: str, text: str, sheets: Mapping[str, str]) -> Area | str:
-    """Where a name points, or what is wrong with that."""
+    """The area of a name, or what is wrong with that."""
     text = text.strip().removeprefix("=")
     if "#REF!" in text:
         return "points to a cell that was deleted (#REF!)"

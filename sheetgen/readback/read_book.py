@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from sheetgen.book.carried import KEY_COLUMNS, digest_of
 from sheetgen.book.change_log import SCHEMA
@@ -32,7 +31,7 @@ from sheetgen.question.inputs import (
     rows_in,
 )
 from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES, input_kind
-from sheetgen.question.parse import name_part
+from sheetgen.question.parse import Raw, name_part
 from sheetgen.question.sheet_question import OPTIONS, SHEET_OPTIONS
 from sheetgen.question.sheet_question import TARGETS as STATED_TARGETS
 from sheetgen.question.stated_load import RATE
@@ -50,7 +49,7 @@ class NamedCell:
     A date is a datetime.date; a blank cell is None, and so is a formula that nobody calculated.
     """
 
-    value: Any
+    value: Raw
     place: Place
     label: str
     unit: str
@@ -59,7 +58,7 @@ class NamedCell:
 
 
 @dataclass(frozen=True)
-class Table(Mapping[str, Mapping[str, Any]]):
+class Table(Mapping[str, Mapping[str, Raw]]):
     """A table's rows by their key, each by column; rows that are blank are left out.
 
     names and heads: what the sheet calls each row and column. formats: number format by column. formulas: cells (key,
@@ -67,15 +66,15 @@ class Table(Mapping[str, Mapping[str, Any]]):
     """
 
     name: str
-    rows: Mapping[str, Mapping[str, Any]]
+    rows: Mapping[str, Mapping[str, Raw]]
     areas: Mapping[str, Area]
-    at: Mapping[str, int]  # by key, the position in the areas, from 0
+    positions: Mapping[str, int]  # by key, the position in the areas, from 0
     names: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
     formulas: frozenset[tuple[str, str]] = frozenset()
 
-    def __getitem__(self, key: str) -> Mapping[str, Any]:
+    def __getitem__(self, key: str) -> Mapping[str, Raw]:
         return self.rows[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -85,8 +84,8 @@ class Table(Mapping[str, Mapping[str, Any]]):
         return len(self.rows)
 
     def place(self, key: str, column: str) -> Place:
-        """Where a row's cell stands now."""
-        return self.areas[column].place(self.at[key])
+        """The place of a row's cell now."""
+        return self.areas[column].place(self.positions[key])
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,14 @@ class Snapshot:
     path: str
     record: Carried
     is_edited: bool
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Raw]
     tables: Mapping[str, Table]
-    results: Mapping[str, Any]
+    results: Mapping[str, Raw]
     cells: Mapping[str, NamedCell]
     notes: tuple[str, ...] = ()
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> Mapping[str, Raw]:
         """Those that it was built with."""
         return self.record.options
 
@@ -129,10 +128,10 @@ REQUIRED = (
     *ENGINE,
     *SETTINGS,
     *(
-        one.name
+        asked.name
         for section in (CONTEXT, LOAD, PRECISION, MONEY, TARGETS, RARE)
-        for one in rows_in(section)
-        if not one.shown and one.option and one.option.group not in ("money", "factors")
+        for asked in rows_in(section)
+        if not asked.shown and asked.option and asked.option.group not in ("money", "factors")
     ),
 )
 _TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
@@ -148,7 +147,7 @@ _HEAD_ROWS = 6  # how far above a column its head is looked for
 
 
 def read_workbook(path: Path | str) -> Snapshot:
-    """What a workbook of `sheetgen build` says now, whoever edited it.
+    """The content of a workbook of `sheetgen build` now, whoever edited it.
 
     An input that holds a formula has the formula's value, and a note says so. Raises WorkbookError, a line for each
     problem, where the file is no such workbook, names are missing or broken, or an input holds what no input can.
@@ -160,7 +159,9 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
     """The same of a file that was read; `path` names it in messages."""
     with naming(path):
         book = outline(data)
-        if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
+        if "sheetgen.schema" not in book.properties and all(
+            defined.name.lower() != "meta_schema" for defined in book.names
+        ):
             raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
         _check_schema(book.properties.get("sheetgen.schema"), book, path)
         places, grids = read_named(book)
@@ -207,7 +208,7 @@ def read_every_cell(path: Path | str) -> dict[str, Grid]:
         return read_cells(outline(data))
 
 
-def _check_schema(schema: Any, book: Outline, path: str) -> None:
+def _check_schema(schema: Raw, book: Outline, path: str) -> None:
     """Refuse a layout that is not this version's, before its names are missed one by one."""
     try:
         layout = float(SCHEMA if schema is None else schema)
@@ -218,8 +219,8 @@ def _check_schema(schema: Any, book: Outline, path: str) -> None:
     if layout != SCHEMA:
         version = shown(book.properties.get("sheetgen.version", "?"), 20)
         age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _anew(book, path))
-        what = f"has the layout {layout:g} of {age} sheetgen ({version})"
-        raise WorkbookError(f"{what}; this one reads {SCHEMA}. {cure}")
+        layout_words = f"has the layout {layout:g} of {age} sheetgen ({version})"
+        raise WorkbookError(f"{layout_words}; this one reads {SCHEMA}. {cure}")
 
 
 def _anew(book: Outline, path: str) -> str:
@@ -227,7 +228,7 @@ def _anew(book: Outline, path: str) -> str:
     scenario = Path(path).with_suffix(".scenario.yaml")
     if scenario.is_file():
         return f"Build it anew: sheetgen build --scenario {shown(shlex.quote(str(scenario)), 200)}."
-    options: Any = None
+    options: Raw = None
     with contextlib.suppress(SheetgenError, KeyError, ValueError, RecursionError):
         area = areas(book)["meta_options"]  # where layouts up to 3 had them
         cell = read_cells(book, {area.sheet: (area.row, area.column)})[area.sheet][area.row, area.column]
@@ -242,7 +243,7 @@ def _anew(book: Outline, path: str) -> str:
 
 def required_names(workloads: Iterable[str], n_tiers: int) -> list[str]:
     """The names that a workbook of these workloads and as many tiers has."""
-    of_workloads = (f"{what}_{name_part(workload)}" for workload in workloads for what in OF_EACH_WORKLOAD)
+    of_workloads = (f"{length}_{name_part(workload)}" for workload in workloads for length in OF_EACH_WORKLOAD)
     inputs = (*REQUIRED, *of_workloads, *(f"tier_{n}" for n in range(1, n_tiers + 1)))
     return [*(f"in_{name}" for name in dict.fromkeys(inputs)), *required_columns()]
 
@@ -264,12 +265,12 @@ def required_columns() -> list[str]:
     return [f"{PREFIX}{table}_{column}" for table, key in KEY_COLUMNS.items() for column in (key, *tables[table])]
 
 
-def _is_unknown_target(name: str, value: Any, is_formula: bool) -> bool:
-    """Whether an input is a target that follows its workload, and nobody calculated it."""
+def _is_unknown_target(name: str, value: Raw, is_formula: bool) -> bool:
+    """True where an input is a target that follows its workload, and nobody calculated it."""
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
-def target_that_follows(name: str, inputs: Mapping[str, Any]) -> float:
+def target_that_follows(name: str, inputs: Mapping[str, Raw]) -> float:
     """The target of an input's name that nobody states, such as tpot_ms_chat or decision_tpot_ms: what the lengths of
     its workload, or those on Decision, give."""
     if name.startswith(OF_DECISION):
@@ -278,7 +279,7 @@ def target_that_follows(name: str, inputs: Mapping[str, Any]) -> float:
         stated = inputs.get("prompt_asked")
         prompt = max(0, context - answer) if stated is None else min(stated, max(0, context - answer))
     else:
-        option = next(one for one in STATED_TARGETS if name.startswith(f"{one}_"))
+        option = next(target for target in STATED_TARGETS if name.startswith(f"{target}_"))
         part = name.removeprefix(f"{option}_")
         context, prompt = inputs[f"context_{part}"], inputs.get(f"prompt_{part}")
         prompt = context - inputs[f"output_{part}"] if prompt is None else prompt
@@ -296,43 +297,45 @@ class _Reading:
     """The cells of a workbook, and what is wrong with those that were looked at."""
 
     def __init__(self, grids: Mapping[str, Grid], from_1904: bool) -> None:
-        self._grids = {s: {at: as_shown(cell, from_1904) for at, cell in grid.items()} for s, grid in grids.items()}
+        self._grids = {
+            s: {position: as_shown(cell, from_1904) for position, cell in grid.items()} for s, grid in grids.items()
+        }
         self._from_1904 = from_1904
         self.problems: dict[str, list[str]] = defaultdict(list)  # what is wrong: where it is
-        self.columns: dict[str, list[Any]] = {}  # of tables, by name
+        self.columns: dict[str, list[Raw]] = {}  # of tables, by name
 
-    def value_at(self, area: Area) -> Any:
-        """What the first cell of an area holds."""
+    def value_at(self, area: Area) -> Raw:
+        """The value of the first cell of an area."""
         return self._at(area).value
 
     def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
         """A cell, so many rows and columns from the first of an area."""
         return self._grids[area.sheet].get((area.row + down, area.column + right), BLANK)
 
-    def _value(self, name: str, place: Place, found: Cell, holds: str) -> Any:
+    def _value(self, name: str, place: Place, cell: Cell, holds: str) -> Raw:
         try:
-            return value_of(found, holds, self._from_1904)
+            return value_of(cell, holds, self._from_1904)
         except WorkbookError as error:
             self.problems[error.problems[0]].append(f"{name} ({place})")
 
     def named_cell(self, name: str, area: Area) -> NamedCell:
-        found, unit, label = self._at(area), self._at(area, 0, 1).value, ""
+        cell, unit, label = self._at(area), self._at(area, 0, 1).value, ""
         if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
-            line, _, what = name.removeprefix(LOG_LINE).partition("_")
-            label = f"Change log, line {line}, {what}"
+            line, _, column = name.removeprefix(LOG_LINE).partition("_")
+            label = f"Change log, line {line}, {column}"
         elif name.startswith(f"in_{CELL}"):  # its head is above it
             label = name.removeprefix("in_").replace("_", " ").capitalize()
         else:
             before = (_text(self._at(area, 0, -i)) for i in range(1, area.column))
             label = next((text for text in before if text.strip()), "")
-        value, form = found.value, found.number_format
+        value, form = cell.value, cell.number_format
         if name.startswith("in_"):
             is_rate = value == RATE and _TIERS.fullmatch(name)
             holds = "text" if is_rate else input_holds(name.removeprefix("in_"), form)
-            if not _is_unknown_target(name, value, found.formula is not None):
-                value = self._value(name, area.place(), found, holds)
+            if not _is_unknown_target(name, value, cell.formula is not None):
+                value = self._value(name, area.place(), cell, holds)
         unit = unit if isinstance(unit, str) else ""
-        return NamedCell(value, area.place(), label, unit, form, found.formula is not None)
+        return NamedCell(value, area.place(), label, unit, form, cell.formula is not None)
 
     def follow(self, cells: dict[str, NamedCell]) -> None:
         """Give the targets whose formulas nobody calculated what they follow from: their workload's lengths."""
@@ -356,9 +359,9 @@ class _Reading:
                 why = "does not span the same rows as the others of its table. Insert and delete whole rows only"
                 self.problems[f"{why}; start from a fresh build."].append(f"{PREFIX}{name}_{column}")
         cells = {c: [self._at(area, i) for i in range(first.n_rows)] for c, area in areas.items()}
-        formats = {c: next((f.number_format for f in found if f.value is not None), "") for c, found in cells.items()}
-        rows: dict[str, Mapping[str, Any]] = {}
-        at: dict[str, int] = {}
+        formats = {c: next((f.number_format for f in held if f.value is not None), "") for c, held in cells.items()}
+        rows: dict[str, Mapping[str, Raw]] = {}
+        positions: dict[str, int] = {}
         formulas = set()
         for i in range(first.n_rows):
             row = {
@@ -371,19 +374,19 @@ class _Reading:
             if not key and all(v is None for v in row.values()):
                 continue
             key = unlike(key or "(no name)", rows)
-            rows[key], at[key] = row, i
+            rows[key], positions[key] = row, i
             formulas |= {(key, column) for column in row if cells[column][i].formula is not None}
-        names = {key: _text(self._at(first, i, _NAME_AT.get(name, 0))) or key for key, i in at.items()}
+        names = {key: _text(self._at(first, i, _NAME_AT.get(name, 0))) or key for key, i in positions.items()}
         heads = {column: self._head(area) for column, area in areas.items()}
-        return Table(name, rows, areas, at, names, heads, formats, frozenset(formulas))
+        return Table(name, rows, areas, positions, names, heads, formats, frozenset(formulas))
 
-    def _cell_of(self, table: str, column: str, place: Place, found: Cell) -> Any:
-        holds = column_holds(table, column, found.number_format)
+    def _cell_of(self, table: str, column: str, place: Place, cell: Cell) -> Raw:
+        holds = column_holds(table, column, cell.number_format)
         if column == KEY_COLUMNS[table]:
-            if found.kind == "e" or found.value == NONE:
+            if cell.kind == "e" or cell.value == NONE:
                 return None
-            found, holds = found._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
-        return self._value(f"{PREFIX}{table}_{column}", place, found, holds)
+            cell, holds = cell._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
+        return self._value(f"{PREFIX}{table}_{column}", place, cell, holds)
 
     def _head(self, area: Area) -> str:
         """The nearest text above a column."""
@@ -395,16 +398,16 @@ class _Reading:
         area = table.areas["type"]
         if self._at(area, area.n_rows).value is None:
             return []
-        what = "stands under the table and is not read. Use a spare row, or insert a row inside the table."
-        return [f"{area.place(area.n_rows)} {what}"]
+        problem = "stands under the table and is not read. Use a spare row, or insert a row inside the table."
+        return [f"{area.place(area.n_rows)} {problem}"]
 
 
-def _text(found: Cell) -> str:
-    return found.value if isinstance(found.value, str) and found.kind == "s" else ""
+def _text(cell: Cell) -> str:
+    return cell.value if isinstance(cell.value, str) and cell.kind == "s" else ""
 
 
-def _key(table: str, row: Mapping[str, Any]) -> str:
-    """What tells the row apart: an instance by provider and type, whether or not it was recalculated."""
+def _key(table: str, row: Mapping[str, Raw]) -> str:
+    """The key that tells the row apart: an instance by provider and type, whether or not it was recalculated."""
     if table == "instances":
         return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
     if table == "models":  # one of the reader's own has a name alone
@@ -412,13 +415,13 @@ def _key(table: str, row: Mapping[str, Any]) -> str:
     return row[KEY_COLUMNS[table]] or ""
 
 
-def unlike(key: str, taken: Mapping[str, Any]) -> str:
+def unlike(key: str, taken: Mapping[str, Raw]) -> str:
     """`key`, or with a number where a row before has it too."""
-    found, n = key, 1
-    while found in taken:
+    name, n = key, 1
+    while name in taken:
         n += 1
-        found = f"{key} (row {n} of this name)"
-    return found
+        name = f"{key} (row {n} of this name)"
+    return name
 
 
 def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
@@ -434,7 +437,8 @@ def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) 
 
 
 def input_holds(name: str, number_format: str) -> str:
-    """What an input takes (number, text, date), as far as it is known by its name or its format; or any."""
+    """The kind of value that an input takes (number, text, date), as far as it is known by its name or its format; or
+    any."""
     kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
     if kind is not None:
         return kind.holds
@@ -453,19 +457,19 @@ def _by_format(number_format: str) -> str:
     return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
 
 
-def value_of(found: Cell, holds: str, from_1904: bool) -> Any:
+def value_of(cell: Cell, holds: str, from_1904: bool) -> Raw:
     """The value that a cell gives; None where it is blank. Raises WorkbookError with what is wrong with it."""
-    value = found.value
-    if value is None and found.formula is not None:
+    value = cell.value
+    if value is None and cell.formula is not None:
         raise WorkbookError(f"holds a formula without a value. {OPEN_AND_SAVE}")
-    if value is not None and found.kind == "e":
+    if value is not None and cell.kind == "e":
         raise WorkbookError(f"holds the error {shown(value)}. Mend it, or type a value.")
     if isinstance(value, str) and _CONTROL.search(value):
         raise WorkbookError(f"holds a control character in {shown(value)!r}. Type it anew.")
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     text = value.isoformat() if hasattr(value, "isoformat") else value
-    described = f"the {_KIND.get(found.kind, 'value')} {shown(text)!r}"
+    described = f"the {_KIND.get(cell.kind, 'value')} {shown(text)!r}"
     if holds == "date" and not isinstance(value, datetime.date):
         if is_number(value) and 0 < value < 2_958_466:
             return (datetime.date(1904, 1, 1) if from_1904 else EXCEL_DAY_ZERO) + datetime.timedelta(days=int(value))
