@@ -277,9 +277,8 @@ def vllm(plan: Plan) -> Written:
     size, notes = plan.value("expert_parallel_size"), []
     ranks = plan.value("tensor_parallel_size") * plan.value("data_parallel_size")
     if size > 1 and size != ranks:
-        notes.append(
-            f"vLLM spreads experts over all {ranks:,} ranks; expert_parallel_size {size:,} has no flag of its own"
-        )
+        has_no_flag = f"expert_parallel_size {size:,} has no flag of its own"
+        notes.append(f"vLLM spreads experts over all {ranks:,} ranks; {has_no_flag}")
     return Written([("vllm", "serve", plan.checkpoint.word), *flag_groups(flags)], flags, notes=notes)
 
 

@@ -133,9 +133,8 @@ def trials(
     judged = sized.grid.again({})
     judge(judged, names, sized.points.axis)
     fits, sentences = (judged.spread(name, ROW) for name in ("fits", "verdict"))
-    alone, beside = numpy.array(
-        [(launcher.uncharged_gib, launcher.uncharged_gib_at_more_ranks) for launcher in of_good]
-    ).T
+    charges = [(launcher.uncharged_gib, launcher.uncharged_gib_at_more_ranks) for launcher in of_good]
+    alone, beside = numpy.array(charges).T
     uncharged = numpy.where(numpy.asarray(sized.known["tensor_parallel_size"]) > 1, beside, alone) * GIB
     quantities = {**sized.known, "uncharged_bytes": uncharged}
     left, needed = left_outside_bytes_per_gpu.of(quantities), needed_outside_bytes_per_gpu.of(quantities)
@@ -237,10 +236,8 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
     if names.gpu.vendor not in engine.vendors:
         yield f"{engine.name} does not run on {names.gpu.name}"
         return
-    for size, feature in (
-        ("pipeline_parallel_size", "pipeline stages"),
-        ("expert_parallel_size", "expert parallelism"),
-    ):
+    features = {"pipeline_parallel_size": "pipeline stages", "expert_parallel_size": "expert parallelism"}
+    for size, feature in features.items():
         if point[size] > 1 and size not in launcher.flags:
             yield f"{engine.name} has no {feature} ({size} {point[size]})"
     if names.draft is not None and "draft_model" not in launcher.flags:

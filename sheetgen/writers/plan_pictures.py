@@ -70,9 +70,8 @@ def machines_words(machines: Machines) -> str:
     sentences = []
     for q, quarter in enumerate(machines.quarters):
         kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in machines.kinds if values[q]) or "none"
-        sentences.append(
-            f"{quarter} {kinds} at p50, {machines.p90[q]:,.0f} at p90, {machines.supply[q]:,.0f} owned and committed"
-        )
+        p90, supply = machines.p90[q], machines.supply[q]
+        sentences.append(f"{quarter} {kinds} at p50, {p90:,.0f} at p90, {supply:,.0f} owned and committed")
     return f"GPUs needed by quarter: {'; '.join(sentences)}"
 
 
@@ -91,9 +90,8 @@ def demand_chart(demand: Demand, width: float, plot: float, font: Path, family: 
         return bottom - value / (n_rules * rule_step) * plot
 
     drawn = [label(0, _ROW - 4, f"{demand.unit}: p10 to p90, p50 as a line", family, "start")]
-    drawn += rules(
-        {n * rule_step: f"{n * rule_step:,.{decimals}f}" for n in range(n_rules + 1)}, y, left, width, family
-    )
+    marks = {n * rule_step: f"{n * rule_step:,.{decimals}f}" for n in range(n_rules + 1)}
+    drawn += rules(marks, y, left, width, family)
     for q, (quarter, (low, middle, high)) in enumerate(zip(demand.quarters, demand.bands, strict=True)):
         x = left + wide * (q + (1 - _BAR) / 2)
         drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, family))

@@ -149,9 +149,7 @@ def mend_tables(document: WeasyObject, pdf: WeasyObject) -> None:
             pairs.extend([element["ID"], element.reference])
         tree = pydyf.Dictionary({"Names": pairs})
         pdf.add_object(tree)
-        root = next(
-            entry for entry in pdf.objects if isinstance(entry, dict) and entry.get("Type") == "/StructTreeRoot"
-        )
+        root = _of_type(pdf, "/StructTreeRoot")[0]
         root["IDTree"] = tree.reference
 
 
@@ -185,13 +183,16 @@ def finish(document: WeasyObject, pdf: WeasyObject) -> None:
     mend_attachments(pdf)
 
 
+def _of_type(pdf: WeasyObject, name: str) -> list[WeasyObject]:
+    """The PDF's objects of a type, such as /Filespec."""
+    return [entry for entry in pdf.objects if isinstance(entry, dict) and entry.get("Type") == name]
+
+
 def mend_attachments(pdf: WeasyObject) -> None:
     """Set the media type of the attached workbook, and list it as a file associated with the document."""
     import pydyf
 
-    files: list[WeasyObject] = [
-        entry for entry in pdf.objects if isinstance(entry, dict) and entry.get("Type") == "/Filespec"
-    ]
+    files = _of_type(pdf, "/Filespec")
     for file in files:
         file["AFRelationship"] = "/Source"
         pdf.objects[int(file["EF"]["F"].split()[0])].extra["Subtype"] = "/" + XLSX.replace("/", "#2f")

@@ -121,9 +121,8 @@ def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
     formulas = {
         place: cell.formula for place, cell in cells.items() if cell.formula is not None and not cell.formula.array
     }
-    texts = {
-        place: formula.text for place, formula in formulas.items() if "!" not in formula.text
-    }  # Excel shares none of other sheets
+    # Excel shares no formula that refers to another sheet.
+    texts = {place: formula.text for place, formula in formulas.items() if "!" not in formula.text}
     seen = {place: _seen(text, *place) for place, text in texts.items()}
     down = _runs(sorted(texts, key=lambda place: (place[1], place[0])), seen, (1, 0))
     alone = texts.keys() - {place for run in down for place in run}

@@ -198,9 +198,7 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
     for row in sheet.rows:
         values, columns = row.values.tolist(), range(row.left, row.left + len(row))
         long: Iterable[int] = range(len(values))
-        if row.values.dtype.kind == "f" and all(
-            widths.get(spanned, DEFAULT_WIDTH) >= DEFAULT_WIDTH for spanned in columns
-        ):
+        if row.values.dtype.kind == "f" and all(widths.get(c, DEFAULT_WIDTH) >= DEFAULT_WIDTH for c in columns):
             (long,) = (~(abs(row.values) < _fitting(row.display))).nonzero()
         numbers += [(columns[i], values[i], row.display) for i in long]
     for column, value, display in numbers:
