@@ -443,9 +443,8 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
     if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted
-        problem = (
-            str(fault["ctx"]["error"]).rstrip(".") if kind == "value_error" else _KINDS.get(kind, "cannot be that")
-        )
+        is_message = kind == "value_error"
+        problem = str(fault["ctx"]["error"]).rstrip(".") if is_message else _KINDS.get(kind, "cannot be that")
         return f"{name} {problem}."
     value = shown(fault["input"])
     if kind == "value_error":

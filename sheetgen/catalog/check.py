@@ -287,9 +287,8 @@ def _overlay(below: Sequence[Folder], folder: Folder) -> Overlay:
 def _rows(folders: Iterable[Folder], provider: str) -> dict[str, InstanceRow]:
     """A provider's rows by type; a later folder's row replaces an earlier one's."""
     file = f"instances/{provider}.yaml"
-    return {
-        row.type: row for folder in folders if folder.has(file) for row in folder.entry(file, InstanceFile).instances
-    }
+    files = (folder.entry(file, InstanceFile) for folder in folders if folder.has(file))
+    return {row.type: row for instances in files for row in instances.instances}
 
 
 def _prices(row: InstanceRow) -> dict[str, float]:

@@ -357,10 +357,9 @@ class Engine(Accounting):
     def at(self, version: str | None) -> Engine:
         """The engine with the changes of all releases up to `version` (None: its default version)."""
         wanted = _version(version or self.default_version, like=self.default_version)
+        releases = (self.default_version, *(change.from_version for change in self.versions))
         changes: dict[str, object] = {"default_version": version or self.default_version}
-        changes["newest_read"] = max(
-            (self.default_version, *(change.from_version for change in self.versions)), key=_version
-        )
+        changes["newest_read"] = max(releases, key=_version)
         for change in self.versions:
             if _version(change.from_version) <= wanted:
                 named = change.changed
@@ -448,22 +447,15 @@ class Engine(Accounting):
         """The engine with some constants replaced, given by column; other columns are ignored."""
         fields: dict[str, Any] = {}  # parts of fields are models
         for constant in CONSTANTS:
-            if (
-                constant.column not in values
-                or constant.field not in Engine.model_fields
-                or getattr(self, constant.field) is None
-            ):
+            field, size_unit = constant.field, constant.size_unit
+            if constant.column not in values or field not in Engine.model_fields or getattr(self, field) is None:
                 continue
             value: Any = values[constant.column]
-            value = SERVED[int(value)] if constant.field == "second_runner" else value
-            value = (
-                value / constant.size_unit if constant.size_unit else bool(value) if constant.kind == "flag" else value
-            )
+            value = SERVED[int(value)] if field == "second_runner" else value
+            value = value / size_unit if size_unit else bool(value) if constant.kind == "flag" else value
             if constant.part:
-                value = fields.get(constant.field, getattr(self, constant.field)).model_copy(
-                    update={constant.part: value}
-                )
-            fields[constant.field] = value
+                value = fields.get(field, getattr(self, field)).model_copy(update={constant.part: value})
+            fields[field] = value
         return self.model_copy(update=fields)
 
     @property
@@ -474,11 +466,8 @@ class Engine(Accounting):
     def band_scope(self, gpu: Gpu) -> BandScope:
         """The scope of the error bands for a GPU: `calibrated` if the constants were fitted to this version and GPU."""
         calibrated = self.calibrated
-        return (
-            "calibrated"
-            if calibrated and gpu.id in calibrated.gpus and self._is_calibrated
-            else self.scope_elsewhere(gpu)
-        )
+        is_fitted = calibrated and gpu.id in calibrated.gpus and self._is_calibrated
+        return "calibrated" if is_fitted else self.scope_elsewhere(gpu)
 
     def scope_elsewhere(self, gpu: Gpu) -> BandScope:
         """The scope of the error bands for a GPU outside the calibration."""
@@ -489,10 +478,8 @@ class Engine(Accounting):
     @property
     def _is_calibrated(self) -> bool:
         """True if the constants were fitted to runs of this version."""
-        calibrated, version = self.calibrated, _version(self.default_version)
-        return calibrated is not None and _version(calibrated.from_version) <= version < _version(
-            calibrated.below_version
-        )
+        fitted, version = self.calibrated, _version(self.default_version)
+        return fitted is not None and _version(fitted.from_version) <= version < _version(fitted.below_version)
 
     @property
     def pools_seen(self) -> tuple[int, int]:

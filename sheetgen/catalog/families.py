@@ -92,9 +92,8 @@ class FamilyFile(Entry):
 
     def problems(self) -> Iterator[Problem]:
         for i, row in enumerate(self.families):
-            yield from (
-                (loc, problem.rstrip(".")) for loc, problem in checked(self._fields(row), Family, ("families", i))[1]
-            )
+            _, problems = checked(self._fields(row), Family, ("families", i))
+            yield from ((loc, problem.rstrip(".")) for loc, problem in problems)
 
     def _fields(self, row: Row) -> Row:
         """The fields of a row of the families, with those that it takes over from others."""

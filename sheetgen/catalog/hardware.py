@@ -145,13 +145,8 @@ class Gpu(Entry):
         """
         peaks = self.peak_dense_flops
         fp8 = peaks.fp8 or (peaks.fp4 // 2 if peaks.fp4 else None)
-        narrow = {
-            "fp8": fp8,
-            "fp8_e5m2": fp8,
-            "int8": peaks.int8,
-            "nvfp4": peaks.fp4,
-            "mxfp4": fp8 if peaks.fp4 else None,
-        }
+        mxfp4 = fp8 if peaks.fp4 else None
+        narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": peaks.int8, "nvfp4": peaks.fp4, "mxfp4": mxfp4}
         return narrow.get(weight_dtype) or peaks.bf16 or peaks.fp16 or (fp8 // 2 if fp8 else None)
 
     def slice(self, profile: str) -> Gpu:

@@ -156,11 +156,8 @@ def nothing_in(folder: Folder, base: Folder) -> str:
     """The message on a folder without any file that is read: what it should have, and the folder that was meant."""
     path = folder.path.resolve()
     shown_path = Path(folder.shown_as)
-    above = (
-        [(path.parent, str(shown_path.parent if shown_path.name in PARTS else shown_path / ".."))]
-        if path.name in PARTS
-        else []
-    )
+    parent_shown = str(shown_path.parent if shown_path.name in PARTS else shown_path / "..")
+    above = [(path.parent, parent_shown)] if path.name in PARTS else []
     inside = ((child, f"{folder.shown_as}/{child.name}") for child in path.iterdir() if child.is_dir())
     around = (Folder(*place, has_index=False) for place in (*above, *itertools.islice(inside, MOST_LOOKED_AT)))
     parts = [f"{part}/*.yaml" for part in PARTS]
@@ -347,9 +344,7 @@ class Catalog:
 
         called = {gpu.id: (gpu.aliases or (gpu.id,))[0] for gpu in self.gpus()}
         names = self._names["gpus"]
-        labels = {
-            other: " ".join(called[gpu_id] for gpu_id in names[other].split()) for other in names if MIG not in other
-        }
+        labels = {name: " ".join(called[gpu] for gpu in ids.split()) for name, ids in names.items() if MIG not in name}
         return self._unknown("gpu", name, hint(nearest(name[:LONGEST], labels, parts)))
 
     def gpus(self) -> tuple[Gpu, ...]:

@@ -438,11 +438,7 @@ class Model(Entry):
         keys = (low, *((bare[0],) if bare else ()))
         others = {stem(weights): weights for weights in reversed(self.same_architecture)}
         exact = {weights.lower(): weights for weights in self.same_architecture}
-        exact |= {
-            checkpoint.hf_id.lower(): checkpoint.of
-            for checkpoint in self.checkpoints
-            if checkpoint.hf_id and checkpoint.of
-        }
+        exact |= {stored.hf_id.lower(): stored.of for stored in self.checkpoints if stored.hf_id and stored.of}
         own = {self.id, stem(self.hf_id or ""), *self.aliases} - (others.keys() - {self.id, stem(self.hf_id or "")})
         for key in keys:
             if key in own or stem(key) in own:
@@ -550,15 +546,10 @@ class Model(Entry):
             if checkpoint.hf_id and checkpoint.hf_id == self.hf_id and checkpoint.weight_dtype != self.weight_dtype:
                 stored = f"{checkpoint.hf_id} is stored in {checkpoint.weight_dtype} (checkpoints)"
                 yield ("weight_dtype",), f"weight_dtype is {self.weight_dtype}, but {stored}"
-            if (
-                checkpoint.publisher == "nvidia"
-                and checkpoint.weight_dtype in MODELOPT
-                and not checkpoint.kv_cache_dtype
-            ):
-                problem = (
-                    f"the hf_quant_config.json of {checkpoint.hf_id} states a precision of the KV cache: enter it as"
-                )
-                yield ("checkpoints", i), f"{problem} kv_cache_dtype, as bf16 where it states none"
+            is_modelopt = checkpoint.publisher == "nvidia" and checkpoint.weight_dtype in MODELOPT
+            if is_modelopt and not checkpoint.kv_cache_dtype:
+                problem = f"the hf_quant_config.json of {checkpoint.hf_id} states a precision of the KV cache"
+                yield ("checkpoints", i), f"{problem}: enter it as kv_cache_dtype, as bf16 where it states none"
         if p.routed_experts and not self.experts:
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
 
@@ -715,10 +706,8 @@ class Model(Entry):
     def own_checkpoints(self) -> list[Checkpoint]:
         """The known checkpoints of the model's own weights, without those of other weights of its architecture."""
         if self.sized_as is None:
-            return [checkpoint for checkpoint in self.checkpoints if checkpoint.of is None]
-        return [
-            checkpoint for checkpoint in self.checkpoints if checkpoint.of is not None and checkpoint.of == self.hf_id
-        ]
+            return [stored for stored in self.checkpoints if stored.of is None]
+        return [stored for stored in self.checkpoints if stored.of is not None and stored.of == self.hf_id]
 
     def checkpoint(self, weight_dtype: str) -> Checkpoint | None:
         """The preferred checkpoint of the model's own weights in that precision; None where none is known."""
@@ -728,9 +717,7 @@ class Model(Entry):
     def checkpoint_ids(self) -> dict[str, str]:
         """The id of the preferred checkpoint by precision, for launch commands and ways to pay less."""
         dtypes = dict.fromkeys(checkpoint.weight_dtype for checkpoint in reversed(self.own_checkpoints))
-        return {
-            dtype: checkpoint.hf_id for dtype in dtypes if (checkpoint := self.checkpoint(dtype)) and checkpoint.hf_id
-        }
+        return {dtype: stored.hf_id for dtype in dtypes if (stored := self.checkpoint(dtype)) and stored.hf_id}
 
     def _first(self, checkpoints: Iterable[Checkpoint], weight_dtype: str) -> Checkpoint | None:
         """The preferred checkpoint in that precision: first those that do not change the KV cache's precision, then the

@@ -35,10 +35,12 @@ def nearest(name: str, names: Mapping[str, str], parts: Callable[[str], Collecti
             letters = difflib.SequenceMatcher(None, name, other).ratio()
             for entry_id in ids.split():
                 near[entry_id] = max(near.get(entry_id, (False, 0.0, 0.0, "")), (has_all, agrees, letters, other))
-    best = max(near.values(), default=(False, 0.0, 0.0, ""))
-    ranked = sorted(near, key=lambda entry_id: near[entry_id], reverse=True)
+    has_complete, most, *_ = max(near.values(), default=(False, 0.0, 0.0, ""))
+    ranked = sorted(near.items(), key=lambda entry: entry[1], reverse=True)
     kept = [
-        entry_id for entry_id in ranked if near[entry_id][0] or (not best[0] and near[entry_id][1] >= AS_NEAR * best[1])
+        entry_id
+        for entry_id, (has_all, agrees, *_) in ranked
+        if has_all or (not has_complete and agrees >= AS_NEAR * most)
     ]
 
     def named(entry_id: str) -> str:

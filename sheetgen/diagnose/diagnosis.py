@@ -383,9 +383,8 @@ def as_html(diagnosis: Diagnosis) -> str:
             parts += [f"<p>{html.escape(line)}</p>" for line in lines]
             continue
         head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
-        rows = (
-            (f.flag, f.direction, "" if f.value is None else str(f.value), f.reason, f.cost) for f in diagnosis.fixes
-        )
+        fixes = ((fix, "" if fix.value is None else str(fix.value)) for fix in diagnosis.fixes)
+        rows = ((fix.flag, fix.direction, value, fix.reason, fix.cost) for fix, value in fixes)
         cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
         parts.append(f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>")
     phone = '<meta name="viewport" content="width=device-width,initial-scale=1">'

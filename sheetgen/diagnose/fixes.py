@@ -416,10 +416,8 @@ def from_log(situation: Situation) -> Value | None:
     if bill.label == POOL:
         return _value_for_pool(situation)
     if bill.label == SHARED and situation.name == "gpu_memory_utilization":
-        free, total = (
-            situation.verdict.figures.get("free_at_start_gib"),
-            situation.verdict.figures.get("gpu_memory_gib"),
-        )
+        figures = situation.verdict.figures
+        free, total = figures.get("free_at_start_gib"), figures.get("gpu_memory_gib")
         if free and total:
             share = math.floor(100 * (free * GIB - _SAFETY) / (total * GIB)) / 100
             return (share if share >= _LEAST_SHARE else USELESS), ""

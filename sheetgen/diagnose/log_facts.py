@@ -368,12 +368,10 @@ class Matcher:
 
     def _traits_of(self, text: str) -> tuple[set[str], tuple[Candidate, ...]]:
         line, held = Line(1, text), set(self._grams.words_in(text))
-        candidates = sorted(
-            (candidate for part in held for candidate in self._candidates.get(part, ())), key=attrgetter("place")
-        )
-        return {name for name, words in self._words.items() if not held.isdisjoint(words)}, tuple(
-            candidate for candidate in candidates if not candidate.is_by_shape or _match(line, candidate)
-        )
+        candidates = [candidate for part in held for candidate in self._candidates.get(part, ())]
+        fitting = (candidate for candidate in candidates if not candidate.is_by_shape or _match(line, candidate))
+        names = {name for name, words in self._words.items() if not held.isdisjoint(words)}
+        return names, tuple(sorted(fitting, key=attrgetter("place")))
 
 
 def _match(line: Line, candidate: Candidate) -> Match | None:
@@ -381,11 +379,8 @@ def _match(line: Line, candidate: Candidate) -> Match | None:
     signature, word_begin = candidate.signature, line.text.find(candidate.word)
     if word_begin < 0:
         return None
-    first, spans, figures = (
-        max(0, word_begin - _BEFORE),
-        [(word_begin, word_begin + len(candidate.word))],
-        dict[str, float](),
-    )
+    first, figures = max(0, word_begin - _BEFORE), dict[str, float]()
+    spans = [(word_begin, word_begin + len(candidate.word))]
     around = line.text[first : word_begin + _AFTER]
     if signature.unless and compiled(signature.unless).search(around):
         return None

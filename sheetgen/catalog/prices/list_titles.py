@@ -102,10 +102,9 @@ def _under(title: Title, column: PriceColumn, columns: OwnColumns) -> PriceColum
     stated = (("time", title.hours, column.hours), ("currency", title.currency, column.currency))
     for kind, of_title, of_column in stated:
         if of_title and of_column and of_title != of_column:
-            quoted, mend = shown(title.text, MOST_SHOWN), "Name the column as it is meant, and take the other out"
-            raise CatalogError(
-                f"{title.place}: says {quoted!r}, and column {shown(column.name)} another {kind}. {mend}."
-            )
+            quoted, name = shown(title.text, MOST_SHOWN), shown(column.name)
+            mend = "Name the column as it is meant, and take the other out"
+            raise CatalogError(f"{title.place}: says {quoted!r}, and column {name} another {kind}. {mend}.")
     return _filled(title, column, columns)
 
 

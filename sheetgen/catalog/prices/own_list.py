@@ -157,9 +157,8 @@ def _offer(reader: _Reader, number: int, line: Mapping[str, str]) -> tuple[Offer
     if roles.get("gpu_count") != roles.get("gpu"):
         counted = _number(reader, line, "gpu_count", wrong)
         if counted and n_gpus and counted != n_gpus:
-            wrong.append(
-                _refused(roles["gpu_count"], line[roles["gpu_count"]], f"{n_gpus:g}, as {shown(roles['gpu'])} says")
-            )
+            must_be = f"{n_gpus:g}, as {shown(roles['gpu'])} says"
+            wrong.append(_refused(roles["gpu_count"], line[roles["gpu_count"]], must_be))
         n_gpus = counted or n_gpus
     if "gpu" not in roles and _counted(name.replace("_", " "))[1]:
         gpu, n_gpus = _counted(name.replace("_", " "))
@@ -307,11 +306,8 @@ def _hours(reader: _Reader, line: Mapping[str, str], price_column: PriceColumn) 
     Raises AmountError where they differ.
     """
     unit = line[reader.columns.roles["unit"]] if "unit" in reader.columns.roles else ""
-    named = [
-        PERIODS[word]
-        for word in re.findall(r"[^\W\d_]+", f"{line[price_column.name]} {unit}".lower())
-        if word in PERIODS
-    ]
+    words = re.findall(r"[^\W\d_]+", f"{line[price_column.name]} {unit}".lower())
+    named = [PERIODS[word] for word in words if word in PERIODS]
     periods = {hours * how_many(unit, hours) for hours in named} | ({price_column.hours} - {0})
     if len(periods) > 1:
         raise AmountError("for one time: its column, its unit and the price itself name several")

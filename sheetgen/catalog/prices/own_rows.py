@@ -168,9 +168,6 @@ def _add_gpu(laid: OwnOffers, several: Sequence[tuple[Offer, Gpu]], name: str, i
         why = f"of {gpu.short_name} at {amounts} {twice}: keep one, or name the machines in a column instance_type"
         laid.left += [Unmatched(offer, why, provider) for offer in offers]
         return
-    shape = {
-        "unit": "per_gpu",
-        "gpu_count": 1,
-        "region": _joined(list(dict.fromkeys(offer.region for offer in offers))),
-    }
+    regions = list(dict.fromkeys(offer.region for offer in offers))
+    shape = {"unit": "per_gpu", "gpu_count": 1, "region": _joined(regions)}
     laid.new.append(row_of_offers(provider, f"{name} GPU" if is_taken else name, gpu, offers, **shape))

@@ -77,9 +77,8 @@ def refresh(
         lists = [
             replace(price_list, offers=tuple(_in_region(price_list.offers, region.strip()))) for price_list in lists
         ]
-        spelt = {
-            offer.region.lower(): offer.region for price_list in lists for offer in price_list.offers if offer.region
-        }
+        regions = (offer.region for price_list in lists for offer in price_list.offers)
+        spelt = {listed.lower(): listed for listed in regions if listed}
         if (low := region.strip().lower()) not in spelt:
             near = did_you_mean(region.strip(), spelt)
             named = "which none of the lists has" if spelt else "but none of the lists names regions"
