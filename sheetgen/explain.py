@@ -46,8 +46,8 @@ from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a number: a word, a sentence or place, what it follows from; that place's own source, and its
-    file."""
+    """The origin of a number: a word, a sentence or place, what it follows from; the source stated at that place, and
+    its file."""
 
     kind: str
     about: str
@@ -204,7 +204,7 @@ class Origins:
         kind: str = "catalog",
         inputs: tuple[str, ...] = (),
     ) -> Origin:
-        """A number in a file of the catalogs: at `loc`, or in no one line."""
+        """A number in a file of the catalogs: at `loc`, or without a line."""
         document = self.reference.catalog.read_document(relative)
         place = document.where if loc is None else document.at(loc)
         return Origin(kind, place + words, inputs, source, document.where)
@@ -233,7 +233,7 @@ class Origins:
         return self._of_engine(", the engine's own", source, "default")
 
     def _measured(self, figure: str) -> Origin:
-        """The runs of this deployment that set the times of a figure; 0 where none was given."""
+        """The runs of this deployment that set a figure's times; 0 where none was given."""
         runs = [
             f"{1000 * measured:,.6g} ms measured over {1000 * getattr(run, f'predicted_{figure}_seconds'):,.6g} ms"
             f" predicted, {run.point.load_words} ({run.point.source})"
@@ -265,7 +265,7 @@ class Origins:
         return self._in_file(file, ("checkpoints",), ", no checkpoint of this precision is known", "")
 
     def _of_speed_or_model(self, name: str) -> Origin:
-        """The origin of a catalog's number that speed reads; any other stands in the model's file."""
+        """The origin of a catalog's number that speed reads; any other number is in the model's file."""
         gpu, speed, model = self.names.gpu, self.names.speed, self.names.model
         if name in SpeedConstants.model_fields:
             return self._constant(name)
@@ -308,8 +308,7 @@ class Origins:
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _residual(self, name: str) -> Origin:
-        """The factor that the cell of the engine leaves of a kind of model or a precision; 1 where nothing was
-        measured."""
+        """The engine's factor for a kind of model or a precision; 1 where nothing was measured."""
         speed, engine, gpu = self.names.speed, self.names.engine, self.names.gpu
         cell = speed.cell(engine.engine, gpu)
         figure, _, kind_or_dtype = name.partition("_")
@@ -433,8 +432,8 @@ _OF_A_SHEET = tuple(setting.name for setting in OF_SETTINGS if setting not in OF
 
 @dataclass(frozen=True)
 class Step:
-    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search; `file` is
-    where a number stands that no formula gives."""
+    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search; `file` is the
+    file of a number that no formula gives."""
 
     name: str
     label: str
@@ -466,8 +465,8 @@ def _computed(
     about: str = "",
     reading: str = "",
 ) -> Step:
-    """A quantity by its formula, whose text is that of its function, of the names that it reads and of the values that
-    are `shown` for them."""
+    """A quantity by its formula, whose text is shown with the function's names, with the names that it reads and with
+    the `shown` values."""
     names, values = spaced(formula.text_of_names(reads)), spaced(formula.text_of_values(shown))
     about = formula.summary + about
     return Step(
@@ -476,8 +475,8 @@ def _computed(
 
 
 class Derivation:
-    """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to what
-    the catalogs and the question gave."""
+    """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to the
+    inputs from catalogs and question."""
 
     def __init__(self, sized: Sized, overrides: Options) -> None:
         known_quantities, undivided = sized.known, sized.points.grid.again({"tensor_parallel_size": 1})
@@ -647,7 +646,7 @@ def find(name: str) -> str:
 
 
 def elsewhere(name: str) -> frozenset[str]:
-    """The quantities that a derivation does not go into: under speed, how the memory's quantities came about."""
+    """The quantities into which a derivation does not go: under speed, those of memory."""
     of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
     return frozenset((*(f.name for f in POINT), *READ_AGAIN)) if of_speed else frozenset()
 
@@ -660,7 +659,7 @@ _REQUESTS = ("max_concurrency", "running_capacity", "full_house")
 
 
 def unit_of(name: str) -> str:
-    """The unit that a quantity's name says."""
+    """The unit that a quantity's name states."""
     words = name.split("_")
     if "band" not in words and "per_second" in name:
         return f"{name.split('_per_second')[0].split('_')[-1]} per second"
@@ -676,7 +675,7 @@ _OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)') 
 
 
 def spaced(text: str) -> str:
-    """Formula text with room around its operators; what is quoted stays."""
+    """Formula text with spaces around its operators; quoted text stays."""
     return _OPERATOR.sub(lambda match: match[1] or (", " if match[2] else f" {match[3]} "), text)
 
 

@@ -1,5 +1,4 @@
-"""The verdict of each deployment: fits or not, by how much it falls short, and one sentence that says so with its
-numbers."""
+"""The verdict of each deployment: fits or not, by how much it falls short, and a sentence with its numbers."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
 
 
 def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
-    """The lists, the prices that change, how many do not, and what prices no row."""
+    """The price lists, the prices that change, how many stay, and the prices that match no row."""
     for read in refreshed.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
@@ -109,7 +109,7 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
 
 
 def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]:
-    """A table of the prices that are other than before, and an empty line; nothing where there is none."""
+    """A table of the prices that changed, and an empty line; nothing where none did."""
     other = [change for change in changes if change.what in ("changed", "added", "moved")]
     if not other:
         return
@@ -126,7 +126,7 @@ def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]
 
 
 def _counted(changes: Sequence[Change]) -> str:
-    """How many prices there are of each kind of change."""
+    """The number of prices for each kind of change."""
     n_of = Counter(change.what for change in changes)
     return ", ".join(f"{n_of[kind]:,} {words}" for kind, words in _SAID.items() if n_of[kind])
 
@@ -221,7 +221,8 @@ def import_model(
 
 
 def _next_step(to: str | None, in_shipped: str = "") -> str:
-    """The next step for a file that was written into a folder; `in_shipped`: of the shipped catalogs."""
+    """The sentence on what to do with a file that was written into the folder `to`; `in_shipped`: that sentence where
+    the folder is of the shipped catalogs."""
     from sheetgen.catalog import default_folder
 
     if to is None:

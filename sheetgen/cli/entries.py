@@ -69,12 +69,13 @@ def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, c
 
 
 def _numbers(rows: list[Json], names: Iterable[str]) -> list[int]:
-    """Which of these columns are of numbers."""
+    """The columns among these that hold numbers."""
     return [i for i, name in enumerate(names) if any(isinstance(row[name], (int, float)) for row in rows)]
 
 
 def _narrow(rows: list[Json], names: tuple[str, ...]) -> str:
-    """A table of these columns with their heads in several lines; an id that leaves no place stands in a line alone."""
+    """A table of these columns with their headers in several lines; an id that leaves no room stands on a line of its
+    own."""
     import textwrap
 
     cells = [[SHORTER.get(name, _cell)(row[name]) for name in names] for row in rows]
@@ -91,7 +92,7 @@ def _narrow(rows: list[Json], names: tuple[str, ...]) -> str:
 
 
 def _rows(kind: str, catalog: Catalog) -> Iterator[Json]:
-    """Every entry of a kind, by the columns of its table."""
+    """Every entry of a kind as the columns of its table."""
     from sheetgen.catalog.engines import load_engine
     from sheetgen.units import GB, GIB, ON_DEMAND
 
@@ -245,7 +246,7 @@ def _speed(engine: str, catalog: Catalog) -> Json:
 
 
 def _lines(value: Any, indent: str = "") -> Iterator[str]:
-    """Nested fields, a line each; a mapping of plain values stands on one line within a list."""
+    """Nested fields, a line each; within a list, a mapping of plain values stands on one line."""
     for key, item in value.items() if isinstance(value, dict) else ((None, v) for v in value):
         label = f"{indent}{key}: " if key is not None else f"{indent}- "
         if (isinstance(item, dict) and item and key is not None) or (

@@ -146,16 +146,16 @@ class Expr:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The trees that it is an operation of."""
+        """The trees among the operation's arguments."""
         return () if self.operation in LEAVES else (*self.arguments, *self.options.values())
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the inputs in it, each once."""
+        """The names of the tree's inputs, each once."""
         return tuple(dict.fromkeys(part.arguments[0] for part in self.walk() if part.operation is INPUT))
 
     def read(self, values: Mapping[str, Value]) -> Value:
-        """The formula worked out on `values`, its inputs by name: a value, or a tree where they are trees."""
+        """The formula worked out on `values`, its inputs by name: a value, or a tree where the inputs are trees."""
         if self.operation is INPUT:
             return values[self.arguments[0]]
         if self.operation.compute is None:
@@ -189,7 +189,7 @@ class Expr:
 
 
 class Later(Expr):
-    """A reference whose text is made when it is read: most books are asked for values alone."""
+    """A reference whose text is made when it is read: for most books only the values are asked for."""
 
     __slots__ = ("make",)
 
@@ -205,19 +205,19 @@ class Later(Expr):
 
 
 def literal(value: object) -> Expr:
-    """A constant as a tree; a tree as it is."""
+    """A constant as a tree; a tree is returned unchanged."""
     return value if isinstance(value, Expr) else Expr.leaf(CONSTANT, value)
 
 
 def is_written(values: Iterable[object]) -> bool:
-    """True where at least one of these is a tree, so that an operation of them is one."""
+    """True where at least one value is a tree, so that an operation on the values is one."""
     return Expr in map(type, values)
 
 
 def operation(
     printed: Callable[..., Text], javascript: str, *, rows: bool = False, n_values: int = 0
 ) -> Callable[[Function], Function]:
-    """Register an operation: the decorated function computes it, `printed` writes it of its arguments' texts."""
+    """Register an operation: the decorated function computes it, `printed` writes it from its arguments' texts."""
 
     def register(compute: Function) -> Function:
         signature = inspect.signature(compute)
@@ -246,6 +246,6 @@ def operation(
 
 
 def function(name: str, *arguments: object) -> Expr:
-    """One of Excel's functions that is no operation of formulas: for what only a workbook has, such as COUNT."""
+    """One of Excel's functions that is no operation of formulas: for what only a workbook needs, such as COUNT."""
     written = excel.call(name, *(literal(argument).printed for argument in arguments))
     return Expr(*written)

@@ -47,12 +47,12 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
 
 
 def _is_condition(tree: Expr) -> bool:
-    """True where a tree gives true or false, and no number."""
+    """True where a tree gives true or false rather than a number."""
     return tree.operation.javascript.startswith(("is", "===", "!==", "<", ">", "&&", "||"))
 
 
 def _condition(tree: Expr, text: str) -> str:
-    """A tree as true or false: none is true, as numpy has it."""
+    """A tree as true or false; NaN is true, as in numpy."""
     return text if _is_condition(tree) else f"({text}!=0)"
 
 
@@ -74,12 +74,13 @@ def print_function(formula: Formula) -> str:
 
 
 def print_functions(formulas: Iterable[Formula]) -> str:
-    """A JavaScript array of formulas: their inputs, which of these are rows, whether they give text, the function."""
+    """A JavaScript array of formulas: the inputs of each, which inputs are rows, whether it gives text, and the
+    function."""
     return "[\n" + ",\n".join(map(_print_entry, formulas)) + "\n]"
 
 
 def _inputs(formula: Formula) -> tuple[str, ...]:
-    """The quantities that a formula reads, each once: `reading` may put one quantity in the place of two."""
+    """The quantities that a formula reads, each once: `reading` may put one quantity in place of two."""
     return tuple(dict.fromkeys(formula.inputs))
 
 
@@ -91,7 +92,7 @@ def _print_entry(formula: Formula) -> str:
 
 
 def print_programs(programs: Mapping[str, Program]) -> str:
-    """Statements that declare PROGRAMS, by name, as the runtime works them out; a formula of several tables stands
+    """Statements that declare PROGRAMS by name, as the runtime works them out; a formula in several tables is printed
     once.
 
     Of a program: its tables by name, with those that are only read again, and the names of the others in their order.

@@ -202,7 +202,7 @@ def speed_band(figure: str) -> Iterator[Named]:
 
 
 def speed_ends(**quantities: str) -> Iterator[Named]:
-    """Both ends of the band of each figure of speed; `quantities`: what is predicted, where it has another name."""
+    """Both ends of the band of each figure of speed; `quantities`: the predicted quantities that have another name."""
     for figure, name in BANDS_OF.items():
         for end in ENDS:
             reads = {"predicted": quantities.get(name, name), "band_factor": f"{figure}_band_{end}"}

@@ -54,7 +54,7 @@ def stride_requests(steps: Quantity, requests_per_stride: Quantity) -> Quantity:
 
 
 def counted(formula: Formula) -> Formula:
-    """A formula of the cache's pool, as it reads what may be counted on with the chance in force."""
+    """A formula of the cache's pool that reads what may be counted on at the chance in force."""
     pools = {
         "kv_budget_bytes_per_gpu": "counted_kv_budget_bytes",
         "layer_budget_bytes": "counted_layer_budget_bytes",
@@ -64,8 +64,8 @@ def counted(formula: Formula) -> Formula:
 
 
 def _levels() -> Iterator[Named]:
-    """Of both times the ends of the 80 % band, the factor of a time with the chance in force, and what of a prediction
-    meets the target then."""
+    """For both times the ends of the 80 % band, the factor of a time at the chance in force, and the predicted time
+    that meets the target then."""
     for figure in ("tpot", "ttft"):
         yield from quantities.speed_band(figure)
         bands = {f"band_{end}": f"{figure}_band_{end}" for end in ENDS}
@@ -75,14 +75,14 @@ def _levels() -> Iterator[Named]:
 
 
 def _chances() -> Iterator[Named]:
-    """The chance of all, and of each of its parts."""
+    """The chance of the whole answer and of each of its parts."""
     for name, words in OF_CHANCE.items():
         yield f"{name}_chance", replace(certainty.chance_at_z.reading(z=f"{name}_z"), label=f"Chance, {words}")
     yield "chance", certainty.chance_at_z.reading(z="least_z")
 
 
 def _times_z() -> Iterator[Named]:
-    """By how many standard deviations both times are within their targets."""
+    """The number of standard deviations by which each of both times is within its target."""
     for figure in ("tpot", "ttft"):
         reads = {
             "limit_seconds": f"{figure}_limit_seconds",
@@ -260,7 +260,7 @@ OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what hangs on
 
 
 def tried() -> Iterator[Named]:
-    """The quantities of a rate on its hardware that hang on the level, at the one that is tried."""
+    """The quantities of a rate on its hardware that depend on the level, at the level that is tried."""
     named = {"level_z": "tried_z"}
     kept = ("layers_that_fit", "pipeline_stages", "pipeline_parallel_size", "load_requests")
     for table in OF_LEVEL:
@@ -272,7 +272,7 @@ def tried() -> Iterator[Named]:
 
 
 def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
-    """Formulas of one deployment as they read of the fullest replica of a load, whose requests all run."""
+    """Formulas of one deployment that read the fullest replica of a load, whose requests all run."""
     return tuple(
         formula.reading(**{name: read for name, read in ON_REPLICA.items() if name in formula.inputs})
         for formula in formulas
@@ -280,7 +280,7 @@ def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
 
 
 def _running_ranks() -> Iterator[Named]:
-    """Of the fullest replica of a load, the ranks that have a request, and what each request adds to their step."""
+    """For the fullest replica of a load, the ranks that have a request, and what each request adds to their step."""
     ranks = speed.busy_ranks.reading(running_requests="requests_per_replica")
     yield "running_ranks", replace(ranks, label="Data-parallel ranks with a request")
     step = speed.request_step_seconds.reading(busy_ranks="running_ranks")
@@ -491,7 +491,7 @@ AGAIN = Program(
 
 
 def sheet_program(has_draft: bool) -> Program:
-    """The program of a sheet; with a draft model that serves beside the model, the one with its share."""
+    """The program of a sheet; with a draft model that serves beside the model, the program with the draft's share."""
     return WITH_DRAFT if has_draft else SHEET
 
 

@@ -1,5 +1,4 @@
-"""The kinds of inputs: how each reads a user's words, and the bounds that options, scenario files, JSON and yellow
-cells share."""
+"""The kinds of inputs: how each reads a user's words, and the bounds that all places of input share."""
 
 from __future__ import annotations
 

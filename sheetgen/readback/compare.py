@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that changed, by section, and what one of the files does not say."""
+    """Everything that changed, by section, and what one of the files does not say."""
 
     a: SheetFacts
     b: SheetFacts
@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """As far as both files say."""
+        """True where nothing differs, as far as both files say."""
         return not any(self.sections.values())
 
 
@@ -81,7 +81,7 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
 
 
 def _named_as(facts: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) -> SheetFacts:
-    """`one` in the words of `other`, where that is a workbook and `one` is JSON, which has ids alone."""
+    """`facts` with the names of `other`, where that is a workbook and `facts` come from JSON, which has only ids."""
     if facts.kind == other.kind or facts.kind == "workbook":
         return facts
     named = {
@@ -103,14 +103,14 @@ def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[st
 
 
 def _changed(name: str, label: str, before: Raw, after: Raw, unit: str = "", **more: Raw) -> Iterator[Change]:
-    """A value that both have, where it differs."""
+    """The change of a value that both sheets have; nothing where it is the same."""
     if not same(before, after):
         figures = {**more, "change_fraction": change_fraction(before, after)}
         yield Change(name, label, from_to(before, after, unit=unit), before, after, figures)
 
 
 def _of_one(name: str, label: str, words: str, value: Raw, is_added: bool, **more: Raw) -> Change:
-    """The change of a value that one of the sheets alone has: it was added or removed."""
+    """The change of a value that only one of the sheets has: it was added or removed."""
     return Change(name, label, words, None if is_added else value, value if is_added else None, more)
 
 
@@ -149,7 +149,7 @@ def _lists(kind: str, before: Collection[str], after: Collection[str], names: Ma
 
 
 def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
-    """Inputs that both have; one that only one has is reported where both files are of one kind."""
+    """Changes of inputs that both have; one that only one has is reported where both files are of one kind."""
     alone = {
         f"{figure}_{w}"
         for figure in BY_WORKLOAD
@@ -170,7 +170,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
 
 
 def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]:
-    """Cells of rows and columns that both have, and rows that one has."""
+    """Changes of cells of rows and columns that both have, and of rows that only one has."""
     was, now = a.tables.get(table), b.tables.get(table)
     if not was or not now:
         return
@@ -191,7 +191,7 @@ def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]
 
 
 def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """Instances and their prices, those of the purchase class in use first; JSON has that class alone."""
+    """Changes of instances and their prices, those of the purchase class in use first; JSON has that class alone."""
     compared = a.classes & b.classes if "JSON" in (a.kind, b.kind) else a.classes | b.classes
     for key in dict.fromkeys((*b.offers, *a.offers)):
         before, after = a.offers.get(key), b.offers.get(key)
@@ -232,7 +232,7 @@ def _price(instance: str, label: str, purchase: str, old: Price | None, new: Pri
 
 
 def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple[LoadKey, LoadKey]]:
-    """The load at the top of B's sheet, per model, and the same load on A."""
+    """For each model, the load at the top of B's sheet, and the same load on A."""
     headline = b.headline
     if headline is None and a.headline is not None:  # B's tier was changed under its headline
         both = ((x, y) for x in pairing.workloads for y in pairing.tiers)
@@ -242,7 +242,7 @@ def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple
 
 
 def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey, LoadKey]]) -> Iterator[Change]:
-    """The loads of both sheets that are answered otherwise."""
+    """The loads of both sheets whose answers differ."""
     for la, lb in loads:
         before, after = a.answers.get(la), b.answers.get(lb)
         if before is None or after is None:
@@ -282,7 +282,7 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
 
 
 def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
-    """A load of both sheets, and in which lengths and requests they differ: `RAG 16k -> 32k at 32 -> 64`."""
+    """A load of both sheets, with the lengths and requests by which they differ: `RAG 16k -> 32k at 32 -> 64`."""
     was, now = a.workloads[la[1]], b.workloads[lb[1]]
     lengths = [short_tokens(length) if length else "blank" for length in (was.context_tokens, now.context_tokens)]
     context = "" if same(was.context_tokens, now.context_tokens) else f" {ARROW.join(lengths)}"
@@ -294,7 +294,7 @@ def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
 
 
 def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """The results beside those of loads: of Decision and its cases."""
+    """Changes of the results other than those of loads: of Decision and its cases."""
     labels = [result.label for result in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
@@ -335,12 +335,12 @@ def from_to(before: Raw, after: Raw, shown_as: str = "number", unit: str = "") -
 
 
 def change_fraction(before: Raw, after: Raw) -> float | None:
-    """By what share a number grew; None where that says nothing."""
+    """The share by which a number grew; None where a share says nothing."""
     return (after - before) / abs(before) if is_number(before) and is_number(after) and before else None
 
 
 def growth(before: Raw, after: Raw) -> str:
-    """` (+100 %)`, or nothing where there is no share to give."""
+    """` (+100 %)`; "" where there is no share to give."""
     share = change_fraction(before, after)
     if share is None:
         return ""
@@ -354,7 +354,8 @@ def usd(amount: float) -> str:
 
 
 def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
-    """`$40,179 -> $80,358`; as many decimals as tell the two apart. `$5,095 -> none` where one of them is no number."""
+    """`$40,179 -> $80,358`, with as many decimals as tell the two apart; `$5,095 -> none` where one of them is no
+    number."""
     if not (is_number(before) and is_number(after)):
         return ARROW.join(usd(v) if is_number(v) else "none" for v in (before, after))
     for n in (n for n in (0, 2, 4, 8) if n >= decimals):
@@ -365,7 +366,7 @@ def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
 
 
 def signed_usd(amount: float) -> str:
-    """`+$40,179`; less than a dollar in cents, so that none is made of it."""
+    """`+$40,179`; less than a dollar in cents, so that it is not rounded to 0."""
     decimals = next((n for n in (0, 2) if abs(amount) >= 10**-n), 4)
     return f"{'-' if amount < 0 else '+'}${abs(amount):,.{decimals}f}"
 
@@ -381,7 +382,7 @@ def price_change(before: Price, after: Price) -> str:
 
 
 def hardware(answer: Answer) -> str:
-    """`2x aws/p5.48xlarge`, or why there is none."""
+    """`2x aws/p5.48xlarge`, or the reason why there is none."""
     return f"{shown_value(answer.n_instances)}x {answer.instance}" if answer.instance else answer.verdict or "no answer"
 
 

@@ -1,4 +1,4 @@
-"""The bridge from one sheet's dollars a month to the other's, per model at the headline's load.
+"""The bridge from one sheet's dollars a month to the other's, for each model at the headline's load.
 
 A cause gets a figure only where that figure is known: where it is the only one, or where the sheets can be solved
 again, cause by cause, and solving each as it stands gives its own figures. Else what changed is named, without figures.
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Bridge:
-    """How a model's cost a month went from one sheet to the other, at one load.
+    """The steps of a model's cost a month from one sheet to the other, at one load.
 
     how: `solved again` (each cause by itself, in the order of `steps`), `one cause`, `unchanged`, or `not separated`,
     and then `steps` is empty and `causes` says what changed at once.
@@ -125,7 +125,8 @@ def _causes(comparison: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
 def _solved_again(
     a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
 ) -> list[dict[str, float | None]] | str:
-    """Dollars a month of A, of two sheets that never were (B's prices on A, and B's load too), and of B; or why not."""
+    """Dollars a month of A, of two sheets that never existed (B's prices on A, and B's load too), and of B; or the
+    reason why not."""
     cases = (a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)
     try:
         return [_monthly_usd(catalog, prices, load, load_at, settings) for prices, load, load_at, settings in cases]
@@ -136,7 +137,7 @@ def _solved_again(
 def _steps(
     solved: list[dict[str, float | None]] | str, model: str, before: float, after: float
 ) -> tuple[tuple[Step, ...], str]:
-    """The steps between two figures, or why there are none."""
+    """The steps between two figures, or the reason why there are none."""
     if isinstance(solved, str):
         return (), solved
     points = [point.get(model) for point in solved]
@@ -199,8 +200,7 @@ def _monthly_usd(
 
 
 def _follows(side: SheetFacts, target: str, workload: str) -> bool:
-    """True where a workload's target is the one that its lengths give where nobody states one, as far as the sheet
-    tells."""
+    """True where a workload's target is the default for its lengths, as far as the sheet tells."""
     name, asked_lengths = f"{target}_{workload}", side.workloads.get(workload)
     if asked_lengths is None or name not in side.settings:
         return False
@@ -219,7 +219,7 @@ def _value(side: SheetFacts, name: str) -> Raw:
 def _overrides(
     base: Question, prices: SheetFacts, load: SheetFacts, workload: str, settings: SheetFacts
 ) -> dict[str, Raw]:
-    """All cells of a sheet as overrides: what the catalog says now is of no account."""
+    """All cells of a sheet as overrides, so that the present catalog makes no difference."""
     names = (*ENGINE, *SETTING_KINDS, *BANDS)
     inputs = {name: settings.settings[name].value for name in names if name in settings.settings}
     answer = load.workloads[workload].output_tokens

@@ -1,5 +1,4 @@
-"""An edited workbook carried back: what it asks, the sheet that this gives, and what differs from it, cell by cell of
-those that a reader may change."""
+"""An edited workbook carried back: the question it asks, the sheet that this gives, and every changed cell."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ class BuiltRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Built:
-    """A sheet as `build` makes it of some options."""
+    """A sheet as `build` makes it from some options."""
 
     solved: Solution
     record: Record
@@ -80,7 +79,7 @@ class Built:
 
 
 def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[str, Raw] | None = None) -> Built:
-    """The sheet of these options, which marks what differs from `baseline`.
+    """The sheet from these options, which marks its differences from `baseline`.
 
     Raises ScenarioError or CatalogError where the question cannot be put.
     """
@@ -115,7 +114,7 @@ def row_keys(question: Question) -> dict[str, list[str]]:
 
 
 def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
-    """The cells or ranges that the book's names of a prefix stand for, by the rest of the name."""
+    """The cells or ranges of the book's names with a prefix, by the rest of the name."""
     return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
 
 
@@ -152,7 +151,7 @@ class Change:
 
 
 def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
-    """Every difference, in the order of the sheets; those of fixed figures too."""
+    """Every difference, in the order of the sheets, those of fixed figures included."""
     inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_idle(snapshot))
     for name, old in built.inputs.items():
         if name in inputs and name not in passed_over and not _same(old, inputs[name]):
@@ -181,13 +180,14 @@ def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
 
 
 def _idle(snapshot: Snapshot) -> tuple[str, ...]:
-    """The statements of arrivals that do not count, as another one does: people first, then what is by the day."""
+    """The statements of the load that do not count, as another one does: people come first, then statements by the
+    day."""
     return tuple(name for name in STATED if name != stated_kind(snapshot.inputs))
 
 
 def _not_listed(before: Built, after: Built, snapshot: Snapshot) -> Iterator[str]:
-    """A problem for each dropdown that was set to what is not on its list. One that nobody touched may have lost its
-    entry to an edit elsewhere: a list follows edits, a dropdown does not."""
+    """A problem for each dropdown that was set to a value that is not on its list. A dropdown that nobody touched may
+    have lost its entry to an edit elsewhere: a list follows edits, a dropdown does not."""
     sheets = {sheet.name: sheet for sheet in after.book.sheets}
     for name, value in snapshot.inputs.items():
         ref = after.book.names.get(f"in_{name}")
@@ -208,8 +208,8 @@ def _not_listed(before: Built, after: Built, snapshot: Snapshot) -> Iterator[str
 
 
 def _headline(built: Built, snapshot: Snapshot) -> tuple[int, Raw]:
-    """Position of the headline's workload, as built where the cell names none; and its requests at once as they are
-    typed, None for the rate."""
+    """The position of the headline's workload, as built where the cell names none; and its requests at once as typed,
+    None for the rate."""
     workload, tier = (snapshot.inputs.get(name) for name in NOT_COMPARED)
     name, names = str(workload).lower(), [w.name.lower() for w in built.question.workloads]
     is_rate = built.question.rate is not None and str(tier).lower() == RATE
@@ -234,8 +234,7 @@ def _filled(cells: Mapping[str, Raw]) -> dict[str, Raw]:
 
 
 def _paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
-    """The rows as found, in the order of the sheet, and by each row's name as built its name there, None where it is
-    gone.
+    """The rows in the order of the sheet; and for each row's name as built its name there, None where the row is gone.
 
     A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
     stand between two known ones as are missing there, they are those. All others are the reader's own.
@@ -264,7 +263,7 @@ def _first_place(table: Table, key: str) -> Place:
 
 
 def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
-    """The cells of one row; all of it in one change where it is the reader's own."""
+    """Changes of the cells of one row; a reader's own row is one change."""
     columns = [column for column in row.cells if column in TABLES[table.name]]
     pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
     differ = {column: pair for column, pair in pairs.items() if not _same(*pair)}
@@ -289,7 +288,7 @@ def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> I
 
 
 def _canonical(built: Built, table: str, column: str, value: Raw) -> Raw:
-    """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
+    """A name as the catalogs spell it: a spreadsheet's look-up ignores capital letters."""
     if not isinstance(value, str):
         return value
     if TABLES[table][column].what == "dtype":
@@ -320,7 +319,7 @@ TARGETS = tuple(asked.name for asked in asked_in("targets"))
 
 @dataclass
 class Carried:
-    """Options and typed values as plain data, and where each of them stands in the workbook."""
+    """Options and typed values as plain data, and the place of each of them in the workbook."""
 
     options: dict[str, Raw]
     overrides: dict[str, Raw]
@@ -338,7 +337,7 @@ class Carried:
         return {**self.options, "typed": Written(self.overrides, at)} if self.overrides else self.options
 
     def type_over(self, loc: tuple[str, ...], value: Raw, place: Place | None) -> None:
-        """A value in place of that of the catalogs."""
+        """Type a value over that of the catalogs."""
         part = self.overrides
         for key in loc[:-1]:
             part = part.setdefault(key, {})
@@ -348,7 +347,7 @@ class Carried:
 
 
 def option_of(name: str) -> str | None:
-    """The option that an input belongs to; nothing where it has none."""
+    """The option that an input belongs to; None where it has none."""
     if name == HEADLINE:
         return name
     if input_kind(name) is not None:
@@ -363,7 +362,7 @@ def option_of(name: str) -> str | None:
 
 
 def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
-    """`before`, the options behind `built`, with all that differs from it.
+    """`before`, the options behind `built`, changed by everything that differs from it.
 
     follows: the targets that nobody states. Raises ScenarioError for an input that was emptied.
     """
@@ -418,8 +417,8 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
 
 
 def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
-    """The targets whose cells still hold the formula by which they follow their workload's lengths: it gives what they
-    hold, or, in a workbook that was not recalculated, what they were built with."""
+    """The targets whose cells still hold the formula by which they follow their workload's lengths: the cell has the
+    formula's value or, in a workbook that was not recalculated, the value it was built with."""
     inputs, reference = snapshot.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     names: set[str] = set()
@@ -436,7 +435,7 @@ def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
 
 
 def _option(option: str, built: Built, snapshot: Snapshot, value: Raw, follows: Set[str]) -> str:
-    """The option as text, out of all the inputs that it is made of."""
+    """The option as text, from all the inputs that it consists of."""
     question, inputs = built.question, snapshot.inputs
     parts = {w.id: name_part(w.id) for w in question.workloads}
     if option == "contexts":
@@ -468,7 +467,7 @@ def _option(option: str, built: Built, snapshot: Snapshot, value: Raw, follows: 
 
 
 def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
-    """All rows of the reader's own, in the order of their sheet."""
+    """All of the reader's own rows, in the order of their sheet."""
     order, pairs = _paired(built, table)
     of_catalog = {pairs[name] for name, row in built.tables[part].items() if row.key is not None}
     rows: list[dict[str, Raw]] = []
@@ -505,7 +504,7 @@ class Pulled:
 
     @property
     def other_results(self) -> tuple[tuple[str, Raw, Raw], ...]:
-        """Named results that the workbook shows otherwise than Python: name, its value, Python's."""
+        """Named results for which the workbook and Python differ: name, the workbook's value, Python's."""
         both = ((name, self.snapshot.results.get(name), now) for name, now in self.after.results.items())
         compared = (result for result in both if result[0] in self.snapshot.results)
         return tuple(result for result in compared if not agree(result[2], result[1]))
@@ -537,8 +536,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 
 
 def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
-    """The question of a workbook now, and the sheet that this gives; the workbook's formulas are not looked at. Raises
-    as `pull` does."""
+    """The question of a workbook now, and the sheet that this gives; the workbook's formulas are not read. Raises as
+    `pull` does."""
     start = _start(snapshot, catalog, models, shown(snapshot.path, 200))
     with naming(snapshot.path, ScenarioError):
         before = _build(catalog, start, start)
@@ -583,7 +582,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
 
 
 def _start(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
-    """The options that the workbook was built with, as far as they are any."""
+    """The options with which the workbook was built, as far as they are still options."""
     options: dict[str, Raw] = {
         name: str(value)
         for name, value in snapshot.options.items()
@@ -607,7 +606,7 @@ def _start(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str)
 
 
 def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Raw] | None = None) -> Built:
-    """The sheet of what was carried. A problem that one option has alone is raised with the place of its cell."""
+    """The sheet from what was carried. A problem with one option alone is raised with the place of its cell."""
     try:
         return _build_anew(catalog, carried.question(), baseline)
     except SheetgenError as error:
@@ -621,7 +620,7 @@ def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping
 
 
 def _with_instances_of(snapshot: Snapshot, start: Carried, catalog: Catalog) -> Carried:
-    """Today's catalog chooses other instances: ask for those of the workbook, as far as it still has them."""
+    """Ask for the workbook's instances, as far as it still has them, where today's catalog would choose others."""
     instance_ids = {row.id for row in catalog.instances()}
     named = dict.fromkeys(key.split(" x")[0] for key in snapshot.tables["instances"])
     options = {name: value for name, value in start.options.items() if name not in NARROWED_BY}
@@ -629,7 +628,7 @@ def _with_instances_of(snapshot: Snapshot, start: Carried, catalog: Catalog) -> 
 
 
 def _notes(before: Built, after: Built, snapshot: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
-    """Remarks for the reader: what was read, but has no effect or not the whole."""
+    """Remarks for the reader: what was read but has no effect, or only a partial one."""
     gpus, here = [g.id for g in after.question.gpus], {gpu_name.lower() for gpu_name in snapshot.tables["gpus"]}
     table = snapshot.tables["instances"]
     counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}
