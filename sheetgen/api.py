@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sheetgen.report.page import Page
 
 Catalogs = str | Path | Sequence[str | Path] | Catalog
-ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
+ROWS_AT_ONCE = 65_536  # rows of a frame at a time: longer columns do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens"}
 PREDICTED = (
@@ -169,7 +169,7 @@ def size_columns(
         judge(answered, points.distinct, points.axis)
         put_pace_words(answered)
         _put_names(answered, points)
-        for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
+        for name in ("weight_dtype", "kv_cache_dtype"):  # show what "auto" stood for
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][good] = answered.spread(name, ROW)
     for name in (*RESOLVED, *RESULTS):
@@ -417,8 +417,8 @@ def reversed_question(options: Options, catalog: Catalog, budget_usd: float | st
         if not isinstance(have, str):
             raise ScenarioError(f"have is {shown(repr(have))}. It must be text, such as h100:16.")
         reversed_answer = with_machines(question, have, catalog)
-    # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
-    # one request alone.
+    # With a budget, the next step is everything that serves one more request; beside one's own machines, what is
+    # rented for that request alone.
     more = 1 if reversed_answer.machines else reversed_answer.served_at_target + 1
     return reversed_answer.with_step(recommended({**options, "concurrent_requests": more}, catalog))
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LEAST_CONTRAST = 4.5
 WHITE = "#FFFFFF"
 PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the PDF's own, where a brand names none
-TINT = "#F3F6F9"  # the ground of the answers, in one_page.css
+TINT = "#F3F6F9"  # the background of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
@@ -179,7 +179,7 @@ def _decoded(data: bytes) -> Image:
             width, height = opened.size
         except Image.DecompressionBombError as error:
             raise ValueError(f"has far more than {MAX_PIXELS:,} pixels. Save it smaller") from error
-        except Exception as error:  # a decoder meets hostile bytes with whatever comes up
+        except Exception as error:  # on hostile bytes a decoder raises anything
             raise ValueError("cannot be read as a picture. Export it again") from error
         if width * height > MAX_PIXELS:
             raise ValueError(f"has {width:,} x {height:,} pixels; {MAX_PIXELS:,} in all is the most. Save it smaller")

@@ -140,9 +140,8 @@ _PRECISION = {
     "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
     "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
 }
-_ENGINE = {
-    constant.column: constant.source for constant in CONSTANTS
-}  # the field of the engine's file that names its source
+# By column, the field of the engine's file that names its source.
+_ENGINE = {constant.column: constant.source for constant in CONSTANTS}
 _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
 
 
@@ -369,7 +368,7 @@ GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes")
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
 _PACE_NAMES = frozenset(f.name for f in OF_RUNNING)
-# What has no end where requests arrive faster than they are served.
+# Results that are infinite where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests at once: with those that arrive their queue grows without bound, see `grows`.)"
 CIRCUMSTANCES = {
@@ -408,7 +407,7 @@ READ_AS = {
 }
 # The same quantities where the load is a rate.
 OF_A_RATE = {"load_requests": "places", "served_at_target": "served_requests_per_second"}
-# Where the other inputs of a choice are from that stand in no file.
+# Origins of the other inputs of a choice, which are in no file.
 OF_A_CHOICE = {
     **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
     "held_inside": Origin("computed", "1 where some candidate holds a replica inside one machine, else 0"),
@@ -602,11 +601,8 @@ class ChoiceDerivation:
             is_elsewhere = name in _PRICES and bool(own) and candidate.region not in own
             file = f"catalogs/{'regions' if is_elsewhere else 'instances'}/{candidate.provider}.yaml"
             more = f", in {candidate.region}" if is_elsewhere else ""
-            more += (
-                f", {candidate.purchase}, read {candidate.price_as_of or 'on no stated date'}"
-                if name in _PRICES
-                else ""
-            )
+            if name in _PRICES:
+                more += f", {candidate.purchase}, read {candidate.price_as_of or 'on no stated date'}"
             stated = {"network_gbps": candidate.network_gbps, "nvlink_domain_gpus": candidate.nvlink_domain_gpus}
             more += "" if stated.get(name, True) else ", none is stated"
             return Origin("catalog", f"{file}, {candidate.instance}{more}", (), candidate.source, file)
@@ -671,7 +667,7 @@ def unit_of(name: str) -> str:
     return "requests" if name in _REQUESTS else "GPUs" if name == "min_gpus" else ""
 
 
-_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # no minus before a number
+_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # not a minus sign before a number
 
 
 def spaced(text: str) -> str:

@@ -18,10 +18,10 @@ from sheetgen.units import CHANCE_STEP, EVEN, SURE
 ABOUT_A_STEP = 1e-9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
 # When one measures first: judgements, docs/speed.md.
-MOST_OF_SURE = 3.0  # times the month of an even chance, for 0.9
-MOST_OF_ASKED = 1.5  # times the same, for the confidence asked for
-ABOUT = 1 + 1e-9  # three times as many of the same machines are not more than three times as dear
-MOST_MACHINES = 8  # that have one request each
+MOST_OF_SURE = 3.0  # times an even chance's month, for 0.9
+MOST_OF_ASKED = 1.5  # times an even chance's month, for the confidence asked for
+ABOUT = 1 + 1e-9  # rounding: three times as many machines cost no more than three times as much
+MOST_MACHINES = 8  # with one request each, above which one measures first
 
 
 def in_force(grid: Grid, confidence: float) -> Grid:

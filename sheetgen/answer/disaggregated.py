@@ -165,7 +165,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     )
     holds = columns["replicas_per_instance"]
     splits = [[float(n * holds[i]) for n, i in zip(machines[:, pair], (first[pair], second[pair]), strict=True)]]
-    if shared[pair]:  # what the last machine has left goes to either
+    if shared[pair]:  # the rest of the last machine can go to either pool
         free = int(machines[0][pair]) * prefill.candidate.gpu_count - prefill.n_gpus - decode.n_gpus
         splits = [
             [

@@ -16,7 +16,7 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.units import DTYPES, ON_DEMAND
 
-# By lever the kind of way that it is; of weights both where the published ones have 16 bits.
+# By lever, the kind of way that it is; for weights both where the published ones have 16 bits.
 OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
 SOLD_AS_ANSWER = ("less_sure", "fp8_weights", "kv_fp8", "four_bits", "provider")  # in the same purchase class
 MORE = "more-of-memory"  # the lever that is no way to pay less, as the engine runs closer to its limit
@@ -27,7 +27,7 @@ JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_h
 # part by default.
 NEAR = ("vendor", "cloud", "gpu")
 
-Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to the cent
+Rented = tuple[str | None, int | None, float]  # instance, number, $ a month to the cent
 
 
 def ways_to_pay_less(
@@ -46,7 +46,7 @@ def ways_to_pay_less(
             way = replace(way, commits_usd=binds)
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
         same = _rental(way)
-        # Of what nobody knows the month is NaN, which is below nothing.
+        # The month of an unknown cost is NaN, which is below nothing.
         if ways and ways[0].kind == "less_sure" and way.kind == "fp8_weights" and same == _rental(ways[0]):
             ways[0] = way  # the same machines, as sure as the answer
         elif same not in taken and way.monthly_usd <= (1 - judged[key]) * answer.monthly_usd:

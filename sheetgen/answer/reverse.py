@@ -250,7 +250,7 @@ class _Machines:
         quantities = {name: column[offers] for name, column in self.known.items()}
         left = numpy.maximum(0, self.counts[offers] + more - lost * self.part[offers])
         served = formula.of(quantities | {"n_instances": left, "survive": 0})
-        return numpy.where(quantities["paced_requests"] > 0, served, 0)  # not the little that a root of 0 is off
+        return numpy.where(quantities["paced_requests"] > 0, served, 0)  # without the rounding error of the root of 0
 
     def losses(self, offers: Column, more: Column) -> Column:
         """Every loss to be survived where these offers serve side by side: parts of each, loss x offer."""

@@ -34,7 +34,7 @@ from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 OF_CHOSEN = ("chosen",)
-# What is kept of users' times: its name in the answer, and that of the quantity.
+# Times of users in the answer: the field's name, and the quantity's.
 TIMES = {
     "tpot_seconds": "tpot_seconds", "ttft_seconds": "ttft_seconds",
     "output_tokens_per_second": "load_tokens_per_second",
@@ -237,8 +237,8 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
     the load's own answer."""
     question = solved.question
     elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
-    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
-    # A class may have GPUs that the class shown has no price for.
+    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # the question's own GPUs have the typed values
+    # A class may have GPUs for which the class shown has no price.
     answered = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
     gpu_index = {gpu.id: i for i, gpu in enumerate(answered.question.gpus)}
     asked = answered.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(answered.grid)

@@ -80,7 +80,7 @@ def _gib(n_bytes: float) -> str:
 
 _whole = "{:,.0f}".format
 _requests = partial(count, word="request")
-# What stands in the sentences: the column that it is of, and how that is written.
+# Fields of the sentences: the column of each, and how it is written.
 _WRITTEN: dict[str, tuple[str, Callable[[Column], str]]] = {
     "room": ("sequences_per_replica", _requests),
     "admitted": ("sequences_per_replica", _whole),

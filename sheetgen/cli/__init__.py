@@ -35,7 +35,7 @@ class Commands(click.Group):
         return list(self.commands)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        # No plugin changes what a catalog says, and to look for some takes pydantic longer than to read one.
+        # No plugin changes a catalog, and looking for plugins takes pydantic longer than reading one.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         if sys.stdout is None:
             _give_up("the result cannot be written: stdout is closed.")

@@ -54,13 +54,13 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
 # What changes a purchase: the line of --details gives way to it.
 BEFORE_MORE = {"has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
-SHOWN_REASONS = 8  # against others; --all shows every one
+SHOWN_REASONS = 8  # reasons against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 CONTEXT = "context"  # a family of levers
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
 MORE = "--details: every lever, class and host, owning, why not the others"
-Row = tuple[str, str]  # a label, or nothing where it stands above; and a line
+Row = tuple[str, str]  # a label, or "" where the line above has it; and a line
 
 
 def recommendation(
@@ -119,7 +119,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
         return
     wait, allowed = cell.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
-    rare = f"below {100 * LEAST_WAIT:g} %"  # what nobody will ever see
+    rare = f"below {100 * LEAST_WAIT:g} %"  # nobody will ever see it
     yield (
         f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "

@@ -150,7 +150,7 @@ def _memory(quantities: Columns, answer: Json, names: Resolved) -> Iterator[tupl
 
     def row(label: str, size: float, band: str = "") -> tuple[str, ...]:
         gib = f"{size / GIB:,.2f}"
-        if 0 < size / GIB < 0.01:  # a token's share: no reader counts zeros
+        if 0 < size / GIB < 0.01:  # a token's share, as readers do not count zeros
             gib = f"{size / KIB:,.1f} KiB" if size < MIB else f"{size / MIB:,.1f} MiB"
         return f"  {label}", gib, f"{size:,.0f}", band
 

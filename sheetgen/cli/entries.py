@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
 
-# By kind the columns of a table that would be wider than the terminal; and their numbers and names as they are then.
+# By kind, the columns of a table that would be wider than the terminal; and how their numbers and names are written.
 NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),

@@ -43,7 +43,7 @@ def stops_cleanly() -> Iterator[None]:
     before = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name))}
 
     def stop(number: int, frame: FrameType | None) -> None:
-        for signal_number in before:  # what clears away is not stopped in turn
+        for signal_number in before:  # the clearing up is not stopped in turn
             signal.signal(signal_number, signal.SIG_IGN)
         _STOP.append(number)
         if not _HELD:
@@ -98,7 +98,7 @@ def sweep(folder: Path) -> None:
 
 def _is_dead(machine: str, pid: int) -> bool:
     if os.name != "posix" or machine != f"{zlib.crc32(platform.node().encode(errors='replace')):08x}":
-        return False  # elsewhere a process cannot be asked after
+        return False  # elsewhere nobody can ask whether a process runs
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -27,7 +27,7 @@ DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split"
 ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
-TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
+TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
 # The headings of a long help, each with its groups of options, and options by name that are of no group of them.
 HEADINGS = {
     "Model and load": (

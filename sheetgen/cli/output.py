@@ -229,7 +229,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             with part.open("xb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())  # or each rename would wait for the disk, with the set half in place
+                os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
         put_in_place(written)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

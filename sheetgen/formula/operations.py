@@ -206,7 +206,7 @@ def normal_density(z: Value) -> Value:
 def same_money(x: Value, y: Value) -> Value:
     """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
     if is_array((x, y)):
-        with numpy.errstate(invalid="ignore"):  # of two that are without limit; numpy.isclose takes nine times as long
+        with numpy.errstate(invalid="ignore"):  # for inf - inf; numpy.isclose takes nine times as long
             return (x == y) | (abs(x - y) <= 1e-12 * numpy.minimum(abs(x), abs(y)))
     return math.isclose(x, y, rel_tol=1e-12)
 

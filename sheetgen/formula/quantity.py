@@ -24,7 +24,7 @@ class Formula:
     display: Display
     inputs: tuple[str, ...]
     function: Callable[..., Value]
-    rows: tuple[str, ...] = ()  # inputs of which it reads a whole row
+    rows: tuple[str, ...] = ()  # inputs that it reads as whole rows
 
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
         return self.function(*args, **kwargs)

@@ -46,7 +46,7 @@ class Operation:
 
 
 OPERATIONS: dict[str, Operation] = {}
-ANSWER_ONCE = ("both", "either")  # in Excel for a whole row, not cell by cell
+ANSWER_ONCE = ("both", "either")  # True where Excel works it out once for a whole row, not cell by cell
 
 
 def _register(entry: Operation) -> Operation:
@@ -56,7 +56,7 @@ def _register(entry: Operation) -> Operation:
 
 
 # The leaves of a tree.
-INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # of a formula, by name
+INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # an input of a formula, by name
 CONSTANT = _register(Operation("constant", excel.constant, ""))
 REFERENCE = _register(Operation("reference", Text, ""))  # Excel text as it is: cells and look-ups of a workbook
 LEAVES = (INPUT, CONSTANT, REFERENCE)

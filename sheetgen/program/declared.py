@@ -9,7 +9,7 @@ from sheetgen.formula import Formula, Quantity
 from sheetgen.units import PLAIN
 
 Axes = tuple[str, ...]
-Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
+Named = Formula | tuple[str, Formula]  # with a name where a formula is used for another quantity
 
 
 @dataclass(frozen=True)

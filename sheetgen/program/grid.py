@@ -151,7 +151,7 @@ class Grid:
         """The function that lays a column of this shape out over other axes."""
         sides = [side for side in self._sides_of(own, axes) if side is not None]
         moves = [length > 1 and axes[side] != axis for axis, side, length in zip(own, sides, shape, strict=True)]
-        if len(set(sides)) == len(own) and sum(moves) <= 1:  # the sides in their order, of which one is looked up
+        if len(set(sides)) == len(own) and sum(moves) <= 1:  # sides in order, at most one of them looked up
             order = sorted(range(len(own)), key=sides.__getitem__)
             moved = moves.index(True) if True in moves else None
             positions = None if moved is None else self.places[axes[sides[moved]], own[moved]]
@@ -235,7 +235,7 @@ class Grid:
         """
         every = axes if rows is None else (*axes, rows)
         standing: dict[str, tuple[Axes, Column]] = {}
-        read: dict[tuple[str, Axes], Column] = {}  # once for the formulas that follow
+        read: dict[tuple[str, Axes], Column] = {}  # columns read once for all formulas
         for name, formula in by_name(quantities):
             for quantity in formula.inputs:
                 if quantity not in standing:

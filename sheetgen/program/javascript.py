@@ -16,8 +16,8 @@ from sheetgen.program.declared import Again, Declared, Named, Program, Repeat, b
 from sheetgen.units import TEXT
 
 RUNTIME = Path(__file__).with_name("runtime.js")
-MOST_INPUTS = 40  # of a formula of a program
-CELL = "$"  # the place of a row that an operation has come to
+MOST_INPUTS = 40  # the inputs of a program's formula
+CELL = "$"  # the place in a row that an operation has reached
 
 
 def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
@@ -34,10 +34,10 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
     sign = operation.javascript
     if not sign:
         return parts[0]
-    if sign in ("===", "!=="):  # which tell true from 1
+    if sign in ("===", "!=="):  # they distinguish true from 1
         parts = [f"+{text}" if _is_condition(part) else text for text, part in zip(parts, tree.parts, strict=True)]
     if sign == "?":
-        condition, then, otherwise = (*parts, "NaN")[:3]  # without another, none
+        condition, then, otherwise = (*parts, "NaN")[:3]  # NaN where there is no third part
         return f"({_condition(tree.parts[0], condition)}?{then}:{otherwise})"
     if sign in ("&&", "||"):
         parts = [_condition(part, text) for text, part in zip(parts, tree.parts, strict=True)]
@@ -97,7 +97,7 @@ def print_programs(programs: Mapping[str, Program]) -> str:
 
     Of a program: its tables by name, with those that are only read again, and the names of the others in their order.
     """
-    functions: dict[str, int] = {}  # what is printed of a formula, and its place
+    functions: dict[str, int] = {}  # the printed formula, and its position
 
     def columns(quantities: Iterable[Named]) -> str:
         entries = (

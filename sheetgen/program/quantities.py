@@ -99,7 +99,7 @@ POOL: tuple[Formula, ...] = (
     memory.kv_pool_bytes_per_gpu,
     memory.n_kv_blocks,
 )
-# What the requests asked for take of the fullest GPU.
+# What the requests asked for take on the fullest GPU.
 NEEDED: tuple[Formula, ...] = (
     kv_cache.kv_bytes_per_sequence_per_gpu,
     kv_cache.kv_bytes_per_sequence_steady_per_gpu,

@@ -98,7 +98,7 @@ DEPLOYMENT = Program(
             *_errors(),
             *quantities.SPEED_BANDS,
         ),
-        # Of the model alone: a draft makes it none of another kind.
+        # Of the model alone: a draft does not change its kind.
         _row("kind", speed.speed_kind),
         # A draft model's layers and cache are counted among the layers that grow.
         _row(
@@ -179,7 +179,7 @@ DEPLOYMENT = Program(
 )
 
 
-OF_MEMORY = "fit"  # the last of the tables that say what memory holds
+OF_MEMORY = "fit"  # the last table that tells what memory holds
 
 
 def evaluate_deployments(grid: Grid, longest: bool = True) -> None:

@@ -14,13 +14,13 @@ from sheetgen.units import ENDS, PLAIN
 AXES = (
     Axis("weight_dtype"),
     Axis("kv_dtype"),
-    Axis("kind"),  # of models, as bands of speed have them
+    Axis("kind"),  # kinds of models, as the bands of speed distinguish them
     Axis("model", on=("weight_dtype", "kv_dtype", "kind")),
     Axis("gpu"),
     Axis("tp"),
     Axis("dp"),
     Axis("layout", on=("tp", "dp")),
-    Axis("profile", on=("gpu", "layout")),  # what one replica's rank is
+    Axis("profile", on=("gpu", "layout")),  # the hardware of one rank of a replica
     Axis("workload"),
     Axis("pace", on=("model", "workload")),  # speed does not depend on the requests at once
     Axis("load", on=("pace",)),
@@ -256,7 +256,7 @@ SHEET = Program(
 )
 
 
-OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what hangs on the level
+OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what depends on the level
 
 
 def tried() -> Iterator[Named]:
@@ -302,7 +302,7 @@ CHOSEN = Program(
             ),
         ),
         Table("replicas_at_rate", ("chosen",), (rates.loaded_replicas, rates.replica_requests_per_second), where=RATE),
-        # From a full replica downward, to where as many run at once as arrive in the time of one.
+        # From a full replica downward, to where as many run at once as arrive during one request.
         Repeat(
             "in_flight",
             ("chosen",),
@@ -362,12 +362,12 @@ CHOSEN = Program(
                 ),
                 parallelism.next_tpot_seconds,
                 parallelism.sized_by,
-                *quantities.speed_band("output_tokens_per_second"),  # those of the times are of levels
+                *quantities.speed_band("output_tokens_per_second"),  # the bands of times are in the levels
                 *quantities.speed_ends(output_tokens_per_second="load_tokens_per_second"),
             ),
         ),
         Table("sized_at_rate", ("chosen",), (("sized_by", rates.sized_with_rates),), where=RATE),
-        # The largest level at which all that is rented still serves the load: of a rate searched.
+        # The largest level at which all that is rented still serves the load; for a rate it is searched.
         Repeat(
             "level_at_rate",
             ("chosen",),
@@ -463,7 +463,7 @@ FURTHER_TOKENS = Table(
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"), ("chosen",))
 AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
-# What hangs on the level of certainty, up to the choice.
+# What depends on the level of certainty, up to the choice.
 AT_LEVEL = ("stages", "steps", "levels", "limits", "sequences", "rates", "held", "costs", "ranks", "choice")
 # The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
 AGAIN = Program(
@@ -495,7 +495,7 @@ def sheet_program(has_draft: bool) -> Program:
     return WITH_DRAFT if has_draft else SHEET
 
 
-# Where a draft model serves beside: what stands in place of quantities of the same name.
+# Quantities that replace those of the same name where a draft model serves beside the model.
 BESIDE_DRAFT: dict[str, tuple[Formula, ...]] = {
     "models": tuple(formula.with_parts(draft.OF_A_MODEL) for formula in quantities.MODEL),
     "shards": draft.beside(quantities.SHARD),

@@ -50,12 +50,12 @@ MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be 
 RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
 WORDS = "inputs.toml"
-LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
+LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill in
 DATE_OF_SHEET = Kind("date")
 ASKS = "requests_per_user_per_day"
 HISTORY = "history_hit_fraction"
 OF_WORKLOAD = (ASKS, HISTORY)  # options that are fields of a workload
-BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, and have a cell for each
+BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, with a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
 CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
@@ -197,7 +197,7 @@ class Settings:
 
     utilization: float = entry(
         0.7,
-        Kind(low=0.01, high=1),  # below it a price of a token says nothing
+        Kind(low=0.01, high=1),  # below it the price of a token means nothing
         Option("money", "SHARE"),
         Row(MONEY, PERCENT, below="hours_per_month"),
     )
@@ -257,7 +257,7 @@ class Settings:
     )
     discount_fraction: float = entry(
         0,
-        Kind(low=0, high=0.99),  # beyond it is no contract: 20 was meant as 20 %
+        Kind(low=0, high=0.99),  # more is in no contract: 20 was meant as 20 %
         Option("billing", "SHARES", pairs="aws=0.1,azure:reserved-1yr=0.2"),
         Row(MONEY, EXACT_PERCENT, below="purchase", repeated=True),
     )
@@ -390,7 +390,7 @@ INPUTS: tuple[Input, ...] = (
     Input("requests_per_day", Kind(low=0, high=1_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER")),
     Input("tokens_per_day", Kind(low=0, high=1_000_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER")),
     _text("measured", Option("measured", "FILE", repeated=True)),
-    # What holds for a whole sheet, and what it counts from.
+    # Settings of a whole sheet, and the day it counts from.
     *(replace(setting.metadata["input"], name=setting.name) for setting in fields(Settings)),
     Input("as_of", DATE_OF_SHEET, None, Option("billing", "DATE"), Row(RARE, DATE)),
     # The catalogs' assumptions have its default.

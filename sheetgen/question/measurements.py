@@ -43,7 +43,7 @@ from sheetgen.question.parse import Options, Raw
 from sheetgen.startup.log_inputs import contradictions
 from sheetgen.units import DTYPES, GIB, PUBLISHED
 
-REQUEST_FACTORS = (0.7, 1.4)  # beyond, what a few runs say is more noise than news
+REQUEST_FACTORS = (0.7, 1.4)  # beyond it, a few runs say more noise than news
 NO_REQUEST_FACTOR = 1e-9  # of a step in which requests add nothing
 T = TypeVar("T")
 HELD_SLACK = 0.02  # of a GPU's memory, by which weights and pool may pass the engine's share: SGLang's by 0.3 %
@@ -280,7 +280,7 @@ def _with_starts(
     name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
     error = guidance.number(guidance.assumptions(catalog), name) * GIB
     differences = [start.more_bytes for start in starts]
-    error = max(error, (max(differences) - min(differences)) / 2)  # several that differ are no surer than that
+    error = max(error, (max(differences) - min(differences)) / 2)  # several logs that differ are no surer than that
     return replace(measured, starts=tuple(starts), pool_more_bytes=more, pool_error_bytes=error)
 
 

@@ -40,7 +40,7 @@ class Target(NamedTuple):
     """A cell that a formula names. Rows and columns count from 1; `moves` where a copy of the formula names another
     cell."""
 
-    sheet: str  # as it is written, with quotes and "!"; nothing where none is named
+    sheet: str  # as written, with quotes and "!"; "" where none is named
     row: int
     column: int
     row_moves: bool
@@ -118,7 +118,7 @@ def _parsed(text: str, here: str) -> Parsed:
 
 
 At = tuple[int, int]  # row and column, which count from 1
-Mark = Hashable  # what tells a cell's place: a label, or the form of its formula
+Mark = Hashable  # what identifies a cell's line: a label, or the form of its formula
 _PERCENT = re.compile(r"\d+%")
 
 

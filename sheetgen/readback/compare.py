@@ -164,7 +164,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
                 label = (after.label if b.kind == "workbook" else before.label) or name
                 more = {"change_fraction": change_fraction(before.value, after.value)}
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
-        elif (only := after or before) and (not mixed or name.startswith(CELL)):  # what is not stated is none
+        elif (only := after or before) and (not mixed or name.startswith(CELL)):  # a value that is not stated is none
             words = f"{'removed' if before else 'added'}, {shown_value(only.value, only.shown_as)}"
             yield _of_one(name, only.label or name, words, only.value, before is None)
 
@@ -318,7 +318,7 @@ def shown_value(value: Raw, shown_as: str = "number") -> str:
         return str(value)
     if shown_as == "percent":
         return f"{shown_value(value * 100)} %"
-    # Up to ten digits, all of a whole number, and never an exponent.
+    # Up to ten digits, but all digits of a whole number, and never an exponent.
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}"
     return f"{Decimal(f'{value:.10g}'):,f}"

@@ -27,9 +27,9 @@ from sheetgen.readback.pulled import row_keys
 from sheetgen.readback.read_book import target_that_follows
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
-OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
+OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, only what finance reads in it
 NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
-# Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
+# Options that have a cell of their name; prices have their own side, and requests at once are given as they are.
 ASKED_BY_CELLS = tuple(
     setting
     for setting in OF_SETTINGS
@@ -39,7 +39,7 @@ ASKED_BY_CELLS = tuple(
     and setting.name not in (*compared_facts.OF_PRICES, "active_fraction")
 )
 OF_RATE = (*STATED, "peak_hour_share", "burst_factor", "max_wait_fraction", "max_prefill_utilization")
-_CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
+_CLOSE = 1e-6  # relative: the digits that a file keeps of a sum of floats
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _monthly_usd(
     for figure in BY_WORKLOAD:
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if figure in TARGETS and _follows(side, figure, workload):
-            continue  # nobody states it: it is as the load makes it
+            continue  # not stated: it follows from the load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:
             options[figure] = "off" if target.value is None else str(target.value)
     if settings.as_of is not None:
@@ -208,7 +208,7 @@ def _follows(side: SheetFacts, target: str, workload: str) -> bool:
     lengths = {f"context_{workload}": asked_lengths.context_tokens, f"output_{workload}": asked_lengths.output_tokens}
     try:
         return same(target_that_follows(name, {**inputs, **lengths}), inputs[name])
-    except (KeyError, TypeError):  # the JSON does not carry what defaults are made of
+    except (KeyError, TypeError):  # the JSON does not have the inputs of defaults
         return False
 
 

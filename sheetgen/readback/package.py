@@ -394,7 +394,7 @@ def areas(book: Outline) -> dict[str, Area]:
     order = list(book.sheets)
     by_lower = {name.lower(): name for name in order}
     for defined in book.names:
-        name = defined.name.lower()  # spreadsheets do not tell cases apart
+        name = defined.name.lower()  # spreadsheets ignore case
         if not name.startswith((*CELLS, *COLUMNS)):
             continue
         if defined.sheet is not None:

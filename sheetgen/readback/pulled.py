@@ -123,7 +123,7 @@ def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict
     for i, ref in enumerate(columns[KEY_COLUMNS[table]].refs):
         value = ref.value
         if value is None and table == "models":
-            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+            value = columns["model"].refs[i].value  # a reader's own row has only a name
         if value not in (None, NONE):
             cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEY_COLUMNS[table]}
             filled[unlike(str(value), filled)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
@@ -385,7 +385,7 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
             )
         elif option is not None:
             options[option] = _option(option, built, snapshot, change.new, follows)
-            if not options[option]:  # nobody states a target: each is as its context makes it
+            if not options[option]:  # no target is stated: each follows from its context
                 del options[option]
             if change.place is not None:
                 after.option_places[option] = change.place
@@ -395,7 +395,7 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
             continue  # the reader's own rows, which are taken together
         elif change.name:
             after.type_over((change.part, change.row, change.name), change.new, change.place)
-        elif change.part == "instances":  # a row that is gone: it cannot be rented
+        elif change.part == "instances":  # a deleted row cannot be rented
             for purchase in PURCHASES:
                 after.type_over((change.part, change.row, class_columns(purchase)["price"]), None, None)
         elif change.part != "gpus" or snapshot.catalog_sha256 == built.question.catalog_sha256:
@@ -481,7 +481,7 @@ def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
         after.overrides[f"own_{part}"] = rows
 
 
-ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
+ROUNDS = 3  # an option may move the default of an input, which is then carried by itself
 NARROWED_BY = ("providers", "vendors", "gpus", "region")
 
 
@@ -527,7 +527,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     """
     pulled = ask_anew(read_workbook(path), catalog, models)
     same_catalog, tables = not pulled.other_catalog, pulled.snapshot.tables
-    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
+    # Cells are compared only where a sheet of today has the rows that the workbook was built with.
     areas = {name: table.areas.values() for name, table in tables.items()}
     same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in pulled.before.n_rows.items())
     if not (same_catalog or same_form):
@@ -563,7 +563,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
             """The targets that follow in the workbook, and, those on Decision, in what is built of it too."""
             return follows - ({f"{OF_DECISION}{name}" for name in TARGETS} - built.worked_out)
 
-        # A workbook of another catalog was built with values that nobody has any more.
+        # A workbook of another catalog was built with values that are gone.
         baseline = values_as_built(before.book) if same_catalog else None
         carried, after, rest = start, before, [change for change in differ if not change.is_fixed]
         for _ in range(ROUNDS):

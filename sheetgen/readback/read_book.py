@@ -142,8 +142,8 @@ _NUMBERS = re.compile(rf"({'|'.join((*OF_EACH_WORKLOAD, 'tier'))})_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
 _KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
 OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
-_NAME_AT = {"models": -1, "gpus": 1}  # columns from the key to the name that people use
-_HEAD_ROWS = 6  # how far above a column its head is looked for
+_NAME_AT = {"models": -1, "gpus": 1}  # the number of columns from the key to the name that people use
+_HEAD_ROWS = 6  # the number of rows above a column in which its head is looked for
 
 
 def read_workbook(path: Path | str) -> Snapshot:
@@ -302,7 +302,7 @@ class _Reading:
             s: {position: as_shown(cell, from_1904) for position, cell in grid.items()} for s, grid in grids.items()
         }
         self._from_1904 = from_1904
-        self.problems: dict[str, list[str]] = defaultdict(list)  # what is wrong: where it is
+        self.problems: dict[str, list[str]] = defaultdict(list)  # by problem, its place
         self.columns: dict[str, list[Raw]] = {}  # of tables, by name
 
     def value_at(self, area: Area) -> Raw:
@@ -386,7 +386,7 @@ class _Reading:
         if column == KEY_COLUMNS[table]:
             if cell.kind == "e" or cell.value == NONE:
                 return None
-            cell, holds = cell._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
+            cell, holds = cell._replace(formula=None), "text"  # a key may have a formula
         return self._value(f"{PREFIX}{table}_{column}", place, cell, holds)
 
     def _head(self, area: Area) -> str:
@@ -411,7 +411,7 @@ def _key(table: str, row: Mapping[str, Raw]) -> str:
     """The key of a row: for an instance provider and type, whether or not it was recalculated."""
     if table == "instances":
         return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
-    if table == "models":  # one of the reader's own has a name alone
+    if table == "models":  # a reader's own row has only a name
         return row[KEY_COLUMNS[table]] or row.get("model") or ""
     return row[KEY_COLUMNS[table]] or ""
 
