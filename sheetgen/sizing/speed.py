@@ -82,8 +82,8 @@ def speed_kind(
     other_bytes_per_token: Quantity,
     n_model_kinds: Quantity,
 ) -> Quantity:
-    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts, and before these whichever
-    it has of: 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts; in place of these the last
+    that it has of 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
 
     Source: docs/speed.md.
     """
