@@ -101,7 +101,7 @@ def _terms(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str, float]) -> tuple[PayLess, ...]:
-    """Where the best term is a way to pay less, the other terms that cost enough less than the answer."""
+    """The other terms that cost enough less than the answer, where the best term is a way to pay less."""
     most = (1 - judged["least_saving_fraction"]) * cell.answer.monthly_usd
     best = [way.detail for way in ways if way.kind == "term"]
     return tuple(term for term in _terms(cell) if best and term.detail not in best and term.monthly_usd <= most)
