@@ -177,17 +177,22 @@ def recommend(
     from sheetgen.answer.disaggregated import pools_record
     from sheetgen.api import recommend_document, recommended, sheet_record
     from sheetgen.launch.flags import engines_asked
-    from sheetgen.launch.recommended import launches, with_launches
+    from sheetgen.launch.manifests import split_manifests
+    from sheetgen.launch.recommended import launches, manifests_of, with_launches
 
-    engines = () if flags is None else engines_asked(flags, catalog)
+    kinds, words = split_manifests(flags or "")
+    engines = engines_asked(words, catalog) if words or (flags is not None and not kinds) else ()
     solved = recommended(options, catalog)
     question = solved.question
     warn(question, quiet)
     record = sheet_record(solved)
     cell = record.cells[0]
     launched = launches(record, question, engines, catalog)
+    manifests = manifests_of(kinds, cell, question, launched.get(0))
     if as_json:
         document = recommend_document(with_launches(record, launched), question)
+        if kinds:
+            document["cells"][0]["manifests"] = manifests
         if disaggregated:
             document["cells"][0] |= pools_record(apart(solved, 0))
         print_json(document | document["cells"][0])
@@ -205,6 +210,8 @@ def recommend(
             say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
+        for text in manifests.values():
+            say(f"\n{text}", verbatim=True)
 
 
 @command()

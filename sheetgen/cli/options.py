@@ -148,7 +148,9 @@ model_option = functools.partial(
     help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
 )
 flags_option = click.option(
-    "--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all."
+    "--flags",
+    metavar="ENGINES",
+    help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all; of recommend also compose, kserve, llm-d.",
 )
 brand_option = click.option(
     "--brand",

@@ -21,6 +21,7 @@ from sheetgen.launch.commands import (
     here_document,
 )
 from sheetgen.launch.flag_check import ENGINES_OWN, Checked, Remedy, Trial, checks
+from sheetgen.launch.manifests import MANIFESTS
 from sheetgen.report.wording import small_size
 from sheetgen.units import GIB, MIB, UNQUANTIZED
 
@@ -166,7 +167,10 @@ def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
     if "all" in wanted:
         return tuple(known)
     problems = [
-        f"flags has {shown(word)!r}. They are kept for {', '.join(known)}; or say all.{did_you_mean(word, known)}"
+        f"flags has {word!r}, which starts all replicas of an answer: ask `sheetgen recommend`."
+        if word in MANIFESTS
+        else f"flags has {shown(word)!r}. They are kept for {', '.join(known)}; or say all."
+        + did_you_mean(word, [*known, *MANIFESTS])
         for word in wanted
         if word not in known
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,8 +14,9 @@ from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.bench_command import bench_command
 from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
+from sheetgen.launch.manifests import Deployment, image_of, manifest
 from sheetgen.launch.size_command import size_command
-from sheetgen.launch.start_lines import ROOMY, Started, start_lines
+from sheetgen.launch.start_lines import PORT_FLAGS, ROOMY, Started, start_lines
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, engine_defaults
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
@@ -36,6 +37,7 @@ class Launch(NamedTuple):
     serve: str | None = None  # the command under the answer's own engine, its benchmark, and `size` of the same replica
     bench: str | None = None
     size: str | None = None
+    own: Flags | None = None  # under the answer's own engine
 
     def record(self) -> dict[str, Any]:
         """The start commands, and flags and stack as `size --flags --json` has them; no flags where none were asked
@@ -87,10 +89,10 @@ def _launch(
     point, sized = pair
     printed = own.checked.printed if own else None
     if own is None or printed is None or own.written is None:
-        return Launch(flags, advice, {**numbers, **sized})
+        return Launch(flags, advice, {**numbers, **sized}, own=own)
     serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, point)
     size = size_command(point, printed, own.launcher, catalog)
-    return Launch(flags, advice, {**printed.known, **printed.answer}, serve, bench, size)
+    return Launch(flags, advice, {**printed.known, **printed.answer}, serve, bench, size, own)
 
 
 def with_launch_rows(
@@ -136,6 +138,33 @@ def with_launch_rows(
         beyond_measured=tuple(beyond),
         started_deaths=_deaths(answer, question, launched[subject]),
     )
+
+
+def manifests_of(kinds: Iterable[str], cell: CellRecord, question: Question, launch: Launch | None) -> dict[str, str]:
+    """The manifests of an answer by their kind; none where nothing holds the load.
+
+    Raises ScenarioError where the answer's engine has no start command or container image, or reads a local folder.
+    """
+    kinds = tuple(kinds)
+    if not kinds or launch is None:
+        return {}
+    engine, flags, chosen = question.engine.engine, launch.own, cell.answer
+    if engine not in PORT_FLAGS or flags is None or flags.written is None or flags.written.files:
+        raise ScenarioError(
+            f"flags has {kinds[0]!r}, which starts vllm or sglang, and this answer's engine is {engine}."
+        )
+    if flags.checkpoint.is_folder:
+        raise ScenarioError(
+            f"flags has {kinds[0]!r}, and the weights lie in the folder {flags.checkpoint.word}, which no container"
+            " sees. Name the model by its Hugging Face id."
+        )
+    candidate = question.instances[chosen.instance]
+    started = Started(
+        question.models[question.loads[cell.row].model].model.name, engine, flags.written, chosen, candidate
+    )
+    image = image_of(flags.launcher, question.engine.default_version, candidate.gpu.vendor)
+    deployment = Deployment(started, image, cell.model, cell.weights_bytes / GIB)
+    return {kind: manifest(kind, deployment) for kind in kinds}
 
 
 def _deaths(answer: Record, question: Question, launch: Launch) -> tuple[FingerprintRow, ...]:
