@@ -63,9 +63,14 @@ PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)
 
 
-def _said(name: str, part: str) -> str:
-    """The text of one `part` of an input's words; "" where it has none."""
-    return words_in(WORDS).get(name, {}).get(part, "")
+class _Words:
+    """A text of an input in templates/inputs.toml, under the attribute's name; "" where it has none."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._part = name
+
+    def __get__(self, described: Option | Row, owner: type) -> str:
+        return words_in(WORDS).get(described.input_name, {}).get(self._part, "")
 
 
 @dataclass(frozen=True)
@@ -85,19 +90,9 @@ class Option:
     repeated: bool = False
     input_name: str = ""
 
-    @property
-    def help(self) -> str:
-        return _said(self.input_name, "help")
-
-    @property
-    def in_size(self) -> str:
-        """The help in `size`, where it differs."""
-        return _said(self.input_name, "in_size")
-
-    @property
-    def hint(self) -> str:
-        """Words added after a refusal."""
-        return _said(self.input_name, "hint")
+    help = _Words()
+    in_size = _Words()  # the help in `size`, where it differs
+    hint = _Words()  # added after a refusal
 
 
 @dataclass(frozen=True)
@@ -116,27 +111,11 @@ class Row:
     read_as: str = ""
     input_name: str = ""
 
-    @property
-    def label(self) -> str:
-        return _said(self.input_name, "label")
-
-    @property
-    def unit(self) -> str:
-        return _said(self.input_name, "unit")
-
-    @property
-    def note(self) -> str:
-        return _said(self.input_name, "note")
-
-    @property
-    def title(self) -> str:
-        """The title of the cell's message, where it is not the label."""
-        return _said(self.input_name, "title")
-
-    @property
-    def about(self) -> str:
-        """Words after what the cell accepts, in the cell's message."""
-        return _said(self.input_name, "about")
+    label = _Words()
+    unit = _Words()
+    note = _Words()
+    title = _Words()  # of the cell's message, where it is not the label
+    about = _Words()  # in the cell's message, after what the cell accepts
 
 
 @dataclass(frozen=True)
