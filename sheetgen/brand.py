@@ -313,7 +313,7 @@ def read_brand(path: Path | str) -> Brand:
     logo = None
     if entry.logo is not None:
         try:
-            logo = read_logo(_within(path.parent, entry.logo))
+            logo = read_logo(_logo_path(path.parent, entry.logo))
         except ValueError as error:
             raise CatalogError(f"{document.at(('logo',))}: logo {shown(entry.logo)!r} {error}.") from error
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
@@ -330,7 +330,7 @@ def _line(most: int, field: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _beside(value: str) -> str:
+def _path_below(value: str) -> str:
     """A path below the file's folder, checked by its words alone: no file is touched before that."""
     if ":" in value:
         raise ValueError("is a web address or a drive. Save the picture beside the file, and name it")
@@ -342,7 +342,7 @@ def _beside(value: str) -> str:
     return value
 
 
-def _within(folder: Path, logo: str) -> Path:
+def _logo_path(folder: Path, logo: str) -> Path:
     """The logo's file. A brand is handed around: no link in it may put another file of the reader's onto a page."""
     try:
         path = (folder / logo).resolve(strict=True)
@@ -357,7 +357,7 @@ class BrandFile(Entry):
     """The content of a brand file."""
 
     name: Annotated[Label, _line(MAX_NAME, "a name")]
-    logo: Annotated[str, AfterValidator(_beside)] | None = None
+    logo: Annotated[str, AfterValidator(_path_below)] | None = None
     colors: Colors = Colors()
     footer: Annotated[Label, _line(MAX_FOOTER, "a footer")] | None = None
 

@@ -41,7 +41,7 @@ def ways_to_pay_less(
     answer = cell.answer
     ways = list[PayLess]()
     taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
-    for way in _every_way(cell, less_sure, checkpoints, judged):
+    for way in _all_ways(cell, less_sure, checkpoints, judged):
         if way.kind in SOLD_AS_ANSWER and (binds := committed_usd(answer.purchase, way.monthly_usd)):
             way = replace(way, commits_usd=binds)
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
@@ -59,7 +59,7 @@ def _rental(way: PayLess) -> Rented:
     return way.instance, way.n_instances, round(way.monthly_usd, 2)
 
 
-def _every_way(
+def _all_ways(
     cell: CellRecord, less_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> Iterator[PayLess]:
     answer = cell.answer
@@ -74,7 +74,7 @@ def _every_way(
     if terms := tuple(_terms(cell)):
         yield min(terms, key=lambda term: term.monthly_usd)
     if cell.not_asked:
-        yield _elsewhere(cell.not_asked)
+        yield _from_others(cell.not_asked)
     if cell.owned is not None:
         own = cell.owned.base
         commits = own["owned_capex_usd"]
@@ -112,7 +112,7 @@ def committed_usd(purchase: str, monthly_usd: float) -> float:
     return MONTHS.get(purchase, 0) * monthly_usd
 
 
-def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
+def _from_others(not_asked: Collection[NotAskedRecord]) -> PayLess:
     """The cheapest that nobody asked for: first at the providers of the answer and the clouds that take part by
     default, as these are bought from as the answer is, and beside it what is cheaper still."""
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)

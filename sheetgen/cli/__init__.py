@@ -64,14 +64,14 @@ class Commands(click.Group):
             say(f"stopped by {signal.Signals(number).name}. {wrote}.", err=True)
             ctx.exit(128 + number)
         except (SheetgenError, MemoryError, ImportError, OSError, RuntimeError) as error:
-            if not (problems := _to_mend(error)):
+            if not (problems := _fixable_problems(error)):
                 raise
             for problem in problems:
                 say(problem, err=True)
             ctx.exit(1)
 
 
-def _to_mend(error: BaseException) -> Sequence[str]:
+def _fixable_problems(error: BaseException) -> Sequence[str]:
     """The problems that a user can fix, a line each; empty where the error is a bug."""
     if isinstance(error, SheetgenError):
         return error.problems

@@ -182,9 +182,9 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
         yield "why", f"the nearest, {nearest.instance}: {nearest.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
     fastest = [lever for lever in fitting if lever.family == "speed"][:1]
-    yield from _labelled("fastest", map(_helps, fastest))
+    yield from _labelled("fastest", map(_helpful_change, fastest))
     helping = sorted((lever for lever in fitting if lever not in fastest), key=lambda lever: lever.monthly_usd)
-    yield from _labelled("helps", map(_helps, helping[:SHOWN_CHEAPER]))
+    yield from _labelled("helps", map(_helpful_change, helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
         certainty = f", {sure(question.settings.confidence)}" if any(lever.is_even_chance for lever in fitting) else ""
         yield "memory", f"alone would take {_rented(alone)}{certainty}"
@@ -195,7 +195,7 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     yield "searched", _took_part(question)
 
 
-def _helps(lever: LeverRecord) -> str:
+def _helpful_change(lever: LeverRecord) -> str:
     """A change with which something holds the load, and what that is; marked as an even chance where nothing is
     surer."""
     same_targets = " and the same targets" if lever.family == CONTEXT else ""
@@ -226,7 +226,7 @@ def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:
     return min(committed.items(), key=lambda pair: pair[1].monthly_usd, default=None)
 
 
-def _instead(cell: CellRecord) -> Iterator[str]:
+def _next_cheapest(cell: CellRecord) -> Iterator[str]:
     """The next cheapest with another GPU or from another provider."""
     if second := cell.runner_up:
         rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
@@ -249,7 +249,7 @@ def _details(
         yield "CERTAINTY", _certainty(cell)
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
         yield "EVERY WAY TO PAY LESS", (way_words(question, cell, way) for way in cell.pay_less)
-        yield "NEXT CHEAPEST", _instead(cell)
+        yield "NEXT CHEAPEST", _next_cheapest(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
     if is_served:

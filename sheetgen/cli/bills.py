@@ -86,7 +86,7 @@ def bills(sized: Sized, answer: Json) -> str:
                 ]
             ),
             "",
-            *_held_against_speed(answer, numbers, names),
+            *_caveats_of_speed(answer, numbers, names),
             table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)),
             "",
             *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
@@ -235,7 +235,7 @@ def _scope(answer: Json, names: Resolved, measurements: Measurements) -> Iterato
         yield f"Bands: wider, as of engines and GPUs without runs: none {unlike} was measured ({DOCS})."
 
 
-def _held_against_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterator[str]:
+def _caveats_of_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterator[str]:
     """Caveats printed before any speed of a deployment that does not fit: what that speed assumes."""
     if why := obstacle(names):
         yield f"Speed as if it ran: {why}"

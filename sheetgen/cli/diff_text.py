@@ -88,7 +88,7 @@ def text(
     lines += ["", *(["nothing changed"] if comparison.is_equal else [])]
     for name, changes in comparison.sections.items():
         if changes:
-            lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
+            lines += [SECTIONS[name].upper(), *_change_lines(changes, show_all)]
             if name == "recommendation":
                 lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(month, comparison.b)}" for month in bridge)]
             lines.append("")
@@ -99,7 +99,7 @@ def text(
     return "\n".join(map(escaped, lines)).rstrip()
 
 
-def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
+def _change_lines(changes: Sequence[Change], show_all: bool) -> list[str]:
     """The changes, those of dates alone in one line; only the first ones without --all."""
     listed = list(changes) if show_all else [c for c in changes if c.more.get("what") != "date"]
     shown, dated = listed if show_all else listed[:SHOWN], len(changes) - len(listed)
@@ -167,7 +167,7 @@ def _sheet_blocks(comparison: Comparison, bridge: Sequence[Bridge], quality: Seq
     for kind, changes in _by_kind(comparison).items():
         lines += _first(kind, changes)
     lines += [("Quality", remark) for remark in quality]
-    lines.append(("All loads", _changed(len(comparison.sections["results"]), len(comparison.pairing.loads()))))
+    lines.append(("All loads", _n_changed(len(comparison.sections["results"]), len(comparison.pairing.loads()))))
     yield from (_money_table(bridge), "\n".join(remarks), _list(lines))
 
 
@@ -182,7 +182,7 @@ def _list(lines: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines)
 
 
-def _changed(count: int, n_loads: int) -> str:
+def _n_changed(count: int, n_loads: int) -> str:
     """The number of answers that changed: all 36 answers changed, 3 of 36 answers changed."""
     if count in (0, n_loads):
         return f"{'all' if count else 'none of the'} {n_loads:,} answers changed"

@@ -61,7 +61,7 @@ def stops_cleanly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held_back() -> Iterator[None]:
+def _signals_held_back() -> Iterator[None]:
     """Signals wait until the files are in place: only a kill can leave a set half written. The thread's mask is not
     used: another thread of the process would take the signal, and Python would handle it here all the same."""
     _HELD.append(True)
@@ -82,7 +82,7 @@ def part_of(target: Path) -> Path:
 
 def put_in_place(parts: Mapping[Path, Path]) -> None:
     """Rename every part to its target. Raises OSError; files before the failing one are renamed by then."""
-    with _held_back():
+    with _signals_held_back():
         for part, target in parts.items():
             part.replace(target)
             FINISHED.append(target)

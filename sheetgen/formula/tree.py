@@ -84,7 +84,7 @@ def _left(operation: Operation) -> Callable[[Expr, object], Expr]:
     return lambda left, right: Expr.tree(operation, (left, right))
 
 
-def _right(operation: Operation) -> Callable[[Expr, object], Expr]:
+def _reflected(operation: Operation) -> Callable[[Expr, object], Expr]:
     return lambda right, left: Expr.tree(operation, (left, right))
 
 
@@ -178,10 +178,10 @@ class Expr:
     def __neg__(self) -> Expr:
         return Expr.tree(NEGATIVE, (self,))
 
-    __add__, __radd__ = _left(PLUS), _right(PLUS)
-    __sub__, __rsub__ = _left(MINUS), _right(MINUS)
-    __mul__, __rmul__ = _left(TIMES), _right(TIMES)
-    __truediv__, __rtruediv__ = _left(OVER), _right(OVER)
+    __add__, __radd__ = _left(PLUS), _reflected(PLUS)
+    __sub__, __rsub__ = _left(MINUS), _reflected(MINUS)
+    __mul__, __rmul__ = _left(TIMES), _reflected(TIMES)
+    __truediv__, __rtruediv__ = _left(OVER), _reflected(OVER)
     __eq__ = _left(EQUAL)  # type: ignore[assignment]
     __ne__ = _left(UNEQUAL)  # type: ignore[assignment]
     __lt__, __le__ = _left(LESS), _left(LESS_OR_EQUAL)

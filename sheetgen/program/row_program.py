@@ -58,7 +58,7 @@ def _errors() -> list[Named]:
     ]
 
 
-def _left_off() -> list[Named]:
+def _unless_off() -> list[Named]:
     """The memory that the engine does not use where a setting switches its cause off."""
     graphs = dict.fromkeys(
         (
@@ -92,7 +92,7 @@ DEPLOYMENT = Program(
             speed.network_bytes_per_second.reading(least_network_gbps="network_gbps"),
             ("state_blocks", kv_cache.kept_state_blocks),
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
-            *_left_off(),
+            *_unless_off(),
             ("seconds_per_layer", speed.layer_seconds_as_run),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),

@@ -216,7 +216,7 @@ class Written:
     place_of: Callable[[Loc], str]
 
 
-def _nowhere(loc: Loc) -> str:
+def _place_in_typed(loc: Loc) -> str:
     return "typed" + "".join(f" {shown(part)}" for part in loc) + ": "
 
 
@@ -226,8 +226,8 @@ def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
     Raises ScenarioError with every problem: an unknown table, column or input, and a value out of range.
     """
     if isinstance(given, Overrides) or given is None:
-        return given or Overrides(), _nowhere
-    written = given if isinstance(given, Written) else Written(given, _nowhere)
+        return given or Overrides(), _place_in_typed
+    written = given if isinstance(given, Written) else Written(given, _place_in_typed)
     problems: list[str] = []
 
     def refuse(loc: Loc, problem: str) -> None:

@@ -83,10 +83,10 @@ class Parsed:
 
 def parsed(text: str, here: str) -> Parsed:
     """The formula `text` of a cell on sheet `here`. Spaces and capital letters outside of texts are ignored."""
-    return _parsed(_bare(text), here)
+    return _parsed(_without_braces(text), here)
 
 
-def _bare(text: str) -> str:
+def _without_braces(text: str) -> str:
     return text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
 
 
@@ -174,9 +174,9 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
 
     Of a workbook of another catalog nobody knows the values as built, so what it says of them is not judged.
     """
-    old = {sheet.name: _written(sheet) for sheet in before.sheets}
-    new = {sheet.name: _written(sheet) for sheet in after.sheets}
-    edited_cells = {name: _found(edited[name], name) for name in old if name in edited}
+    old = {sheet.name: _cells_as_built(sheet) for sheet in before.sheets}
+    new = {sheet.name: _cells_as_built(sheet) for sheet in after.sheets}
+    edited_cells = {name: _cells_of_file(edited[name], name) for name in old if name in edited}
     places = {name: _align(old[name], cells) for name, cells in edited_cells.items()}
     now = dict(places)
     for name in edited_cells.keys() & new.keys():
@@ -212,7 +212,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
     return Audit(n_formulas, tuple(overwritten), tuple(wrong), n_as_built, n_blank, gone)
 
 
-def _written(sheet: Sheet) -> dict[At, Written]:
+def _cells_as_built(sheet: Sheet) -> dict[At, Written]:
     cells: dict[At, Written] = {}
 
     def read(source: BookCell | Row) -> tuple[Parsed | None, str]:
@@ -230,7 +230,7 @@ def _written(sheet: Sheet) -> dict[At, Written]:
     return cells
 
 
-def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
+def _cells_of_file(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
     """The cells of a sheet of the file; numbers as floats, as spreadsheets keep them.
 
     LibreOffice writes every formula out. One that is a copy of that on its left or above is found by writing that one
@@ -244,7 +244,7 @@ def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
             for near, step in (((row, column - 1), (0, 1)), ((row - 1, column), (1, 0))):
                 beside = cells.get(near, NOTHING)
                 copied = beside.away[0] + step[0], beside.away[1] + step[1]
-                if beside.formula is not None and beside.formula.copied(copied) == _bare(text):
+                if beside.formula is not None and beside.formula.copied(copied) == _without_braces(text):
                     formula, away = beside.formula, copied
                     break
         if text is not None and formula is None:
@@ -287,7 +287,7 @@ def _align(built: Cells, edited: Cells) -> Alignment:
     """Align rows by their contents from left to right, columns by their contents from top to bottom."""
     numbers = not any(cell.role == "input" for cell in built.values())  # they tell cells apart where nobody types any
     marks = [{position: _mark(cell, numbers) for position, cell in cells.items()} for cells in (built, edited)]
-    rows, columns = (_places(_lines(marks[0], axis), _lines(marks[1], axis)) for axis in (0, 1))
+    rows, columns = (_places(_marks_by_line(marks[0], axis), _marks_by_line(marks[1], axis)) for axis in (0, 1))
     return Alignment(rows, columns)
 
 
@@ -299,7 +299,7 @@ def _mark(cell: Written, numbers: bool) -> Mark:
     return float(cell.value) if numbers and isinstance(cell.value, (int, float)) else 0
 
 
-def _lines(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
+def _marks_by_line(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
     """The marks of each row (axis 0) or column (axis 1), in order; lines without marks are left out."""
     lines: dict[int, list[tuple[int, Mark]]] = {}
     for position, mark in marks.items():

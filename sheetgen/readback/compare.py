@@ -102,14 +102,14 @@ def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[st
         yield "results: the two have no load in common"
 
 
-def _changed(name: str, label: str, before: Raw, after: Raw, unit: str = "", **more: Raw) -> Iterator[Change]:
+def _compare(name: str, label: str, before: Raw, after: Raw, unit: str = "", **more: Raw) -> Iterator[Change]:
     """The change of a value that both sheets have; nothing where it is the same."""
     if not same(before, after):
         figures = {**more, "change_fraction": change_fraction(before, after)}
         yield Change(name, label, from_to(before, after, unit=unit), before, after, figures)
 
 
-def _of_one(name: str, label: str, words: str, value: Raw, is_added: bool, **more: Raw) -> Change:
+def _one_sided(name: str, label: str, words: str, value: Raw, is_added: bool, **more: Raw) -> Change:
     """The change of a value that only one of the sheets has: it was added or removed."""
     return Change(name, label, words, None if is_added else value, value if is_added else None, more)
 
@@ -127,16 +127,16 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
     yield from _lists("workload", *alone, {k: w.name for side in (a, b) for k, w in side.workloads.items()})
     for wa, wb in pairing.workloads:
         was, now = a.workloads[wa], b.workloads[wb]
-        yield from _changed(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
-        yield from _changed(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
+        yield from _compare(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
+        yield from _compare(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
     for ta, tb in pairing.tiers:
-        yield from _changed(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
+        yield from _compare(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
     for of_side, (side, word) in enumerate(((a, "removed"), (b, "added"))):
         paired = {tiers[of_side] for tiers in pairing.tiers}
         for i, requests in enumerate(side.tiers, 1):
             if i not in paired:
                 words = f"{shown_value(requests)} {word}"
-                yield _of_one(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
+                yield _one_sided(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
         before, after = compared_facts.load_words(a, *a.headline), compared_facts.load_words(b, *b.headline)
         yield Change("headline", "headline", f"{before}{ARROW}{after}", before, after)
@@ -145,7 +145,7 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
 def _lists(kind: str, before: Collection[str], after: Collection[str], names: Mapping[str, str]) -> Iterator[Change]:
     for word, keys, others in (("removed", before, after), ("added", after, before)):
         for key in (k for k in keys if k not in others):
-            yield _of_one(f"{kind}_{key}", f"{kind} {names.get(key, key)}", word, key, word == "added")
+            yield _one_sided(f"{kind}_{key}", f"{kind} {names.get(key, key)}", word, key, word == "added")
 
 
 def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
@@ -166,7 +166,7 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
         elif (only := after or before) and (not mixed or name.startswith(CELL)):  # a value that is not stated is none
             words = f"{'removed' if before else 'added'}, {shown_value(only.value, only.shown_as)}"
-            yield _of_one(name, only.label or name, words, only.value, before is None)
+            yield _one_sided(name, only.label or name, words, only.value, before is None)
 
 
 def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]:
@@ -183,11 +183,11 @@ def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]
                 head = heads.get(column) or column.replace("_", " ")
                 if heads.get(column) and column.startswith(OF_ENGINE) and head[0].islower():
                     head = f"parameters {head}"
-                yield from _changed(
+                yield from _compare(
                     f"{key}.{column}", f"{label}, {head}", was[key][column], now[key][column], row=key, column=column
                 )
         elif key not in loads:  # those of a load are reported there
-            yield _of_one(key, label, "added" if key in now else "removed", key, key in now)
+            yield _one_sided(key, label, "added" if key in now else "removed", key, key in now)
 
 
 def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
@@ -210,7 +210,7 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
             usd_per_hour = alone.prices[purchase].usd_per_hour if purchase in alone.prices else None
             gpus = f" ({shown_value(alone.gpu_count)}x {alone.gpu})" if alone.gpu else ""
             words = f"{word}{gpus}{'' if usd_per_hour is None else f', ${usd_per_hour:,.2f} an hour'}"
-            yield _of_one(key, key, words, usd_per_hour, alone is after, instance=key, purchase=purchase, what=word)
+            yield _one_sided(key, key, words, usd_per_hour, alone is after, instance=key, purchase=purchase, what=word)
 
 
 def _price(instance: str, label: str, purchase: str, old: Price | None, new: Price | None) -> Iterator[Change]:
@@ -228,7 +228,7 @@ def _price(instance: str, label: str, purchase: str, old: Price | None, new: Pri
     elif price := new or old:
         word = "added" if new else "removed"
         words = f"price {word}, ${price.usd_per_hour:,.2f} an hour"
-        yield _of_one(name, label, words, price.usd_per_hour, price is new, **figures, what=word)
+        yield _one_sided(name, label, words, price.usd_per_hour, price is new, **figures, what=word)
 
 
 def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple[LoadKey, LoadKey]]:

@@ -365,7 +365,7 @@ def facts_of_record(record: Document, path: str) -> SheetFacts:
         dict(_settings_of_record(record)),
         {"models": Table("models", models, {}, {}, heads=OF_MODELS)},
         {
-            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
+            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_list_price(c, inputs), _day(c.price_as_of))})
             for c in record.candidates
         },
         inputs.purchase,
@@ -381,7 +381,7 @@ def _day(text: str | None) -> datetime.date | None:
         return None
 
 
-def _listed(candidate: Candidate, inputs: Inputs) -> float:
+def _list_price(candidate: Candidate, inputs: Inputs) -> float:
     """The price before the discount, as the file has what is paid; to 12 digits, as the paid price is rounded."""
     provider = candidate.instance.partition("/")[0]
     less = in_force(_discounts(inputs), inputs.discount_fraction, provider, candidate.purchase)

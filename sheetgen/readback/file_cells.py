@@ -57,7 +57,7 @@ def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = Non
     strings: list[str] = []
     if book.strings is not None:
         items = read_xml(book.package, book.strings, MOST_STRING_ELEMENTS).iter(f"{_NAMESPACE}si")
-        strings = [_spoken_apart(item) for item in items]
+        strings = [_without_hints(item) for item in items]
     formats = _number_formats(read_xml(book.package, book.styles, MOST_STYLE_ELEMENTS)) if book.styles else []
     grids: dict[str, Grid] = {}
     left, left_inline = MOST_ELEMENTS if wanted is None else MOST_SHEET_ELEMENTS, MOST_INLINE_TEXTS
@@ -156,9 +156,9 @@ class _Rows:
             self._hints -= 1
         elif name == _CELL:
             self._of_cell = 0
-            self._take()
+            self._add_cell()
 
-    def _take(self) -> None:
+    def _add_cell(self) -> None:
         cell = self._cell
         place = _POSITION.fullmatch(cell.get("r", ""))
         if place is None:
@@ -237,7 +237,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-def _spoken_apart(item: ElementTree.Element) -> str:
+def _without_hints(item: ElementTree.Element) -> str:
     """A text without its hints on pronunciation."""
     spoken = {id(t) for hint in item.iter(f"{_NAMESPACE}rPh") for t in hint.iter(f"{_NAMESPACE}t")}
     return _unescaped("".join(t.text or "" for t in item.iter(f"{_NAMESPACE}t") if id(t) not in spoken))

@@ -129,7 +129,7 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
             try:
                 values.append(_read(typed, row, book.from_1904))
             except (WorkbookError, ScenarioError) as error:
-                problems += (f"{typed.place}: {label}: {_bare(problem)}" for problem in error.problems)
+                problems += (f"{typed.place}: {label}: {_without_subject(problem)}" for problem in error.problems)
                 continue
             if not _same(cell.value, values[-1]):
                 edits.append(Edit(row, cell, label, typed.place, values[-1]))
@@ -147,7 +147,7 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
 VALUE = "its cell"
 
 
-def _bare(problem: str) -> str:
+def _without_subject(problem: str) -> str:
     return problem.removeprefix(f"{VALUE} ")
 
 

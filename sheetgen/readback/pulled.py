@@ -88,11 +88,11 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[
     record = record_of(solved, no_levers)
     page = build_page(record, solved.question)
     book = build_book(solved, record, page, no_levers, decision(solved), baseline)
-    inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
+    inputs, results = _by_name(book, "in_", Ref), _by_name(book, "rec_", Ref)
     of_sheet = {sheet.name: sheet.cells for sheet in book.sheets}
     cells = {name: of_sheet[ref.sheet].get((ref.row, ref.column)) for name, ref in inputs.items()}
     yellow = {name: cell for name, cell in cells.items() if cell is not None and cell.role == "input"}
-    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
+    columns = {name: _by_name(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
         solved,
@@ -113,7 +113,7 @@ def row_keys(question: Question) -> dict[str, list[str]]:
     return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
 
 
-def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
+def _by_name(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
     """The cells or ranges of the book's names with a prefix, by the rest of the name."""
     return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
 
@@ -152,7 +152,7 @@ class Change:
 
 def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
     """Every difference, in the order of the sheets, those of fixed figures included."""
-    inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_idle(snapshot))
+    inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_uncounted_statements(snapshot))
     for name, old in built.inputs.items():
         if name in inputs and name not in passed_over and not _same(old, inputs[name]):
             cell, new = snapshot.cells[f"in_{name}"], _whole(inputs[name])
@@ -179,7 +179,7 @@ def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
         yield from _table(built, snapshot.tables[name])
 
 
-def _idle(snapshot: Snapshot) -> tuple[str, ...]:
+def _uncounted_statements(snapshot: Snapshot) -> tuple[str, ...]:
     """The statements of the load that do not count, as another one does: people come first, then statements by the
     day."""
     return tuple(name for name in STATED if name != stated_kind(snapshot.inputs))
@@ -403,7 +403,7 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
     if blank:
         raise ScenarioError(*blank)
     if "requests_per_second" in snapshot.inputs:  # by the second or by the day, whichever counts
-        for name in _idle(snapshot):
+        for name in _uncounted_statements(snapshot):
             options.pop(name, None)
         name = stated_kind(snapshot.inputs)
         options[name] = _option(name, built, snapshot, snapshot.inputs[name], follows)
@@ -538,7 +538,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
     """The question of a workbook now, and the sheet that this gives; the workbook's formulas are not read. Raises as
     `pull` does."""
-    start = _start(snapshot, catalog, models, shown(snapshot.path, 200))
+    start = _options_as_built(snapshot, catalog, models, shown(snapshot.path, 200))
     with naming(snapshot.path, ScenarioError):
         before = _build(catalog, start, start)
         named = [m.model.id for m in before.question.models]
@@ -581,7 +581,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
     return Pulled(snapshot, before, changed, fixed, carried.options, kept, after, notes)
 
 
-def _start(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
+def _options_as_built(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
     """The options with which the workbook was built, as far as they are still options."""
     options: dict[str, Raw] = {
         name: str(value)

@@ -218,12 +218,12 @@ def _check_schema(schema: Raw, book: Outline, path: str) -> None:
         raise WorkbookError(f"its layout is {shown(schema)!r}; it must be {SCHEMA}. {LOST}")
     if layout != SCHEMA:
         version = shown(book.properties.get("sheetgen.version", "?"), 20)
-        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _anew(book, path))
+        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _how_to_rebuild(book, path))
         layout_words = f"has the layout {layout:g} of {age} sheetgen ({version})"
         raise WorkbookError(f"{layout_words}; this one reads {SCHEMA}. {cure}")
 
 
-def _anew(book: Outline, path: str) -> str:
+def _how_to_rebuild(book: Outline, path: str) -> str:
     """The way to build a workbook of an older layout anew: from the scenario beside it, or from the options that it
     names."""
     scenario = Path(path).with_suffix(".scenario.yaml")

@@ -85,11 +85,11 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     }
     for row, lever in plans.worked_out():
         by_lever[row][lever.id].append(lever)
-    told = {row: tuple(lever for same in by_id.values() for lever in _told(same)) for row, by_id in by_lever.items()}
+    told = {row: tuple(lever for same in by_id.values() for lever in _best_of(same)) for row, by_id in by_lever.items()}
     return tuple(told.get(row, ()) for row in range(len(question.loads)))
 
 
-def _told(same: Sequence[Lever]) -> Iterator[Lever]:
+def _best_of(same: Sequence[Lever]) -> Iterator[Lever]:
     """Among the planned levers of one id the cheapest, and the further steps."""
     yield min((x for x in same if not x.further), key=lambda lever: lever.after.monthly_usd if lever.after else inf)
     yield from (lever for lever in same if lever.further)
