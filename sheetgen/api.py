@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sheetgen.report.page import Page
 
 Catalogs = str | Path | Sequence[str | Path] | Catalog
-ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
+ROWS_AT_ONCE = 65_536  # rows of a frame at a time: longer columns do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens"}
 PREDICTED = (
@@ -59,7 +59,8 @@ PREDICTED = (
 
 
 def _both_ends(*names: str) -> list[str]:
-    """Of the 80 % error band of what was predicted; `band_scope` and `speed_scope` say which runs it is from."""
+    """Both ends of the 80 % error band of each predicted quantity; `band_scope` and `speed_scope` say which runs it
+    comes from."""
     return [f"{name}_{end}" for name in names for end in ENDS]
 
 
@@ -150,7 +151,7 @@ def size_columns(
     measured: Sequence[Reading] = (),
     longest: bool = True,
 ) -> Sized:
-    """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`.
+    """Size `n_rows` deployments, given as columns by input name. A row that cannot be sized has its `error`.
 
     `named` are the rows of a frame by their names, see `complete`. `measured`: points that set the times of the rows
     whose deployment they are of. longest: whether the longest context that fits is searched for.
@@ -168,7 +169,7 @@ def size_columns(
         judge(answered, points.distinct, points.axis)
         put_pace_words(answered)
         _put_names(answered, points)
-        for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
+        for name in ("weight_dtype", "kv_cache_dtype"):  # show what "auto" stood for
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][good] = answered.spread(name, ROW)
     for name in (*RESOLVED, *RESULTS):
@@ -193,7 +194,7 @@ OF_PACE = (
 def _measurements(
     measured: Sequence[Reading], given: Mapping[str, Column], points: Points, catalog: Catalog
 ) -> Measurements:
-    """The quantities that measured points set on rows, whose factors they put in."""
+    """The measurements of the rows, whose factors are put into the grid."""
     if not measured:
         return NOTHING_MEASURED
     refuse_factors(given, measured)
@@ -207,7 +208,7 @@ def _measurements(
 
 
 def _put_names(grid: Grid, points: Points) -> None:
-    """Put in the values that the names of rows stand for, and which runs the bands of their memory are from."""
+    """Put in the values that the names of rows stand for, and which runs the bands of their memory come from."""
     for name, resolved_name in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
@@ -223,7 +224,7 @@ def _put_names(grid: Grid, points: Points) -> None:
 
 
 def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
-    """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
+    """Every quantity of deployments; and, where some have only a rate, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
     holds.
@@ -248,7 +249,7 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
 
 
 def _as_result(name: str, column: Column) -> Column:
-    """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
+    """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts unchanged."""
     if name in TEXTS:
         return column
     if name not in FRACTIONS:
@@ -274,7 +275,8 @@ def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dic
 
 
 def _catalog(catalogs: Catalogs) -> Catalog:
-    """The shipped catalogs with one folder or several laid over them; those that are open already as they are."""
+    """The shipped catalogs with one folder or several laid over them; catalogs that are open already are returned
+    unchanged."""
     if isinstance(catalogs, Catalog):
         return catalogs
     folders = (catalogs,) if isinstance(catalogs, (str, Path)) else catalogs
@@ -302,7 +304,7 @@ def _check_types(given: Options) -> None:
 
 
 def sized_point(inputs: Options, catalog: Catalog) -> Sized:
-    """One deployment as `Sized`; raises what cannot be sized."""
+    """One deployment as `Sized`; raises where it cannot be sized."""
     named: dict[str, Raw] = {}
     for name, value in inputs.items():
         long = SHORT_SPELLINGS.get(name, name)
@@ -415,8 +417,8 @@ def reversed_question(options: Options, catalog: Catalog, budget_usd: float | st
         if not isinstance(have, str):
             raise ScenarioError(f"have is {shown(repr(have))}. It must be text, such as h100:16.")
         reversed_answer = with_machines(question, have, catalog)
-    # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
-    # one request alone.
+    # With a budget, the next step is everything that serves one more request; beside one's own machines, what is
+    # rented for that request alone.
     more = 1 if reversed_answer.machines else reversed_answer.served_at_target + 1
     return reversed_answer.with_step(recommended({**options, "concurrent_requests": more}, catalog))
 
@@ -445,7 +447,7 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None) -> Record:
 
 
 class Answer(NamedTuple):
-    """A sheet's question answered: the record, the question, and the workbook beside a page, which has formulas."""
+    """A sheet's question answered: the record, the question, and a function that makes the workbook beside a page."""
 
     record: Record
     question: Question
@@ -460,7 +462,7 @@ def answered(question: Question) -> Answer:
 
 
 def answer_of(solved: Solution) -> Answer:
-    """The same of a question that is solved."""
+    """The same for a question that is solved."""
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.ways_to_pay import with_europe
 

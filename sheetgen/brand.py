@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LEAST_CONTRAST = 4.5
 WHITE = "#FFFFFF"
 PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the PDF's own, where a brand names none
-TINT = "#F3F6F9"  # the ground of the answers, in one_page.css
+TINT = "#F3F6F9"  # the background of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
@@ -57,7 +57,7 @@ Color = Annotated[str | None, BeforeValidator(_color)]
 
 
 class Colors(Entry):
-    """A brand's colours, as #RRGGBB; None where the sheet's own stays."""
+    """A brand's colours as #RRGGBB; None where the sheet's own colour stays."""
 
     heading: Color = None  # the title, the sections' headings (white words on it in the workbook), the page's rules
     accent: Color = None  # the answers, and the links of the page
@@ -95,7 +95,7 @@ def _luminance(color: str) -> float:
 
 
 def page_colors(colors: Colors | None) -> dict[str, str]:
-    """The page's colours by name, those of a brand in place of its own."""
+    """The page's colours by name, with those of a brand in place of its own."""
     return PAGE | (colors.model_dump(exclude_none=True) if colors else {})
 
 
@@ -127,7 +127,7 @@ class Logo:
     height: int
 
     def within(self, most_width: float, most_height: float) -> tuple[float, float]:
-        """Width and height of the picture where it fills a box, its shape kept."""
+        """Width and height of the picture where it fills a box with its shape kept."""
         scale = min(most_width / self.width, most_height / self.height)
         return self.width * scale, self.height * scale
 
@@ -161,7 +161,7 @@ def logo_of(data: bytes) -> Logo:
 
 
 def check_shape(width: float, height: float) -> None:
-    """Refuse a shape that no box of the page suits."""
+    """Refuse a picture's shape that suits no box of the page."""
     if width > WIDEST * height or height > TALLEST * width:
         most = f"at most {WIDEST} times as wide as high, or {TALLEST} times as high as wide"
         raise ValueError(f"is {width:g} by {height:g}; a logo may be {most}. Cut it to the mark itself")
@@ -179,7 +179,7 @@ def _decoded(data: bytes) -> Image:
             width, height = opened.size
         except Image.DecompressionBombError as error:
             raise ValueError(f"has far more than {MAX_PIXELS:,} pixels. Save it smaller") from error
-        except Exception as error:  # a decoder meets hostile bytes with whatever comes up
+        except Exception as error:  # on hostile bytes a decoder raises anything
             raise ValueError("cannot be read as a picture. Export it again") from error
         if width * height > MAX_PIXELS:
             raise ValueError(f"has {width:,} x {height:,} pixels; {MAX_PIXELS:,} in all is the most. Save it smaller")
@@ -196,7 +196,7 @@ def _decoded(data: bytes) -> Image:
 
 
 def svg_to_png(data: bytes) -> bytes:
-    """The picture as PNG, as large as may be kept."""
+    """The picture as PNG, as large as allowed."""
     try:
         import resvg_py
     except ImportError as error:
@@ -215,7 +215,7 @@ def svg_to_png(data: bytes) -> bytes:
 
 
 def _checked(data: bytes) -> ElementTree.Element:
-    """The picture's tree, without what is not SVG; refuses what a logo may not hold."""
+    """The picture's tree without anything that is not SVG; refuses what a logo may not contain."""
     if len(data) > MAX_SVG_BYTES:
         raise ValueError(f"is an SVG larger than {MAX_SVG_BYTES:,} bytes. {_WAY_OUT}")
     try:
@@ -313,7 +313,7 @@ def read_brand(path: Path | str) -> Brand:
     logo = None
     if entry.logo is not None:
         try:
-            logo = read_logo(_within(path.parent, entry.logo))
+            logo = read_logo(_logo_path(path.parent, entry.logo))
         except ValueError as error:
             raise CatalogError(f"{document.at(('logo',))}: logo {shown(entry.logo)!r} {error}.") from error
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
@@ -330,8 +330,8 @@ def _line(most: int, field: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _beside(value: str) -> str:
-    """A path below the file's folder, by its words alone: nothing is touched before this holds."""
+def _path_below(value: str) -> str:
+    """A path below the file's folder, checked by its words alone: no file is touched before that."""
     if ":" in value:
         raise ValueError("is a web address or a drive. Save the picture beside the file, and name it")
     if "\\" in value or not value.strip():
@@ -342,8 +342,8 @@ def _beside(value: str) -> str:
     return value
 
 
-def _within(folder: Path, logo: str) -> Path:
-    """The logo's file. A brand is handed around: no link in it may bring another file of the reader's onto a page."""
+def _logo_path(folder: Path, logo: str) -> Path:
+    """The logo's file. A brand is handed around: no link in it may put another file of the reader's onto a page."""
     try:
         path = (folder / logo).resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -357,7 +357,7 @@ class BrandFile(Entry):
     """The content of a brand file."""
 
     name: Annotated[Label, _line(MAX_NAME, "a name")]
-    logo: Annotated[str, AfterValidator(_beside)] | None = None
+    logo: Annotated[str, AfterValidator(_path_below)] | None = None
     colors: Colors = Colors()
     footer: Annotated[Label, _line(MAX_FOOTER, "a footer")] | None = None
 

@@ -46,8 +46,8 @@ from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
 @dataclass(frozen=True)
 class Origin:
-    """The origin of a number: a word, a sentence or place, what it follows from; that place's own source, and its
-    file."""
+    """The origin of a number: a word, a sentence or place, what it follows from; the source stated at that place, and
+    its file."""
 
     kind: str
     about: str
@@ -140,9 +140,8 @@ _PRECISION = {
     "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
     "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
 }
-_ENGINE = {
-    constant.column: constant.source for constant in CONSTANTS
-}  # the field of the engine's file that names its source
+# By column, the field of the engine's file that names its source.
+_ENGINE = {constant.column: constant.source for constant in CONSTANTS}
 _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
 
 
@@ -204,7 +203,7 @@ class Origins:
         kind: str = "catalog",
         inputs: tuple[str, ...] = (),
     ) -> Origin:
-        """A number in a file of the catalogs: at `loc`, or in no one line."""
+        """A number in a file of the catalogs: at `loc`, or without a line."""
         document = self.reference.catalog.read_document(relative)
         place = document.where if loc is None else document.at(loc)
         return Origin(kind, place + words, inputs, source, document.where)
@@ -233,7 +232,7 @@ class Origins:
         return self._of_engine(", the engine's own", source, "default")
 
     def _measured(self, figure: str) -> Origin:
-        """The runs of this deployment that set the times of a figure; 0 where none was given."""
+        """The runs of this deployment that set a figure's times; 0 where none was given."""
         runs = [
             f"{1000 * measured:,.6g} ms measured over {1000 * getattr(run, f'predicted_{figure}_seconds'):,.6g} ms"
             f" predicted, {run.point.load_words} ({run.point.source})"
@@ -265,7 +264,7 @@ class Origins:
         return self._in_file(file, ("checkpoints",), ", no checkpoint of this precision is known", "")
 
     def _of_speed_or_model(self, name: str) -> Origin:
-        """The origin of a catalog's number that speed reads; any other stands in the model's file."""
+        """The origin of a catalog's number that speed reads; any other number is in the model's file."""
         gpu, speed, model = self.names.gpu, self.names.speed, self.names.model
         if name in SpeedConstants.model_fields:
             return self._constant(name)
@@ -308,8 +307,7 @@ class Origins:
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _residual(self, name: str) -> Origin:
-        """The factor that the cell of the engine leaves of a kind of model or a precision; 1 where nothing was
-        measured."""
+        """The engine's factor for a kind of model or a precision; 1 where nothing was measured."""
         speed, engine, gpu = self.names.speed, self.names.engine, self.names.gpu
         cell = speed.cell(engine.engine, gpu)
         figure, _, kind_or_dtype = name.partition("_")
@@ -370,7 +368,7 @@ GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes")
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
 _PACE_NAMES = frozenset(f.name for f in OF_RUNNING)
-# What has no end where requests arrive faster than they are served.
+# Results that are infinite where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests at once: with those that arrive their queue grows without bound, see `grows`.)"
 CIRCUMSTANCES = {
@@ -409,7 +407,7 @@ READ_AS = {
 }
 # The same quantities where the load is a rate.
 OF_A_RATE = {"load_requests": "places", "served_at_target": "served_requests_per_second"}
-# Where the other inputs of a choice are from that stand in no file.
+# Origins of the other inputs of a choice, which are in no file.
 OF_A_CHOICE = {
     **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
     "held_inside": Origin("computed", "1 where some candidate holds a replica inside one machine, else 0"),
@@ -433,8 +431,8 @@ _OF_A_SHEET = tuple(setting.name for setting in OF_SETTINGS if setting not in OF
 
 @dataclass(frozen=True)
 class Step:
-    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search; `file` is
-    where a number stands that no formula gives."""
+    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search; `file` is the
+    file of a number that no formula gives."""
 
     name: str
     label: str
@@ -466,8 +464,8 @@ def _computed(
     about: str = "",
     reading: str = "",
 ) -> Step:
-    """A quantity by its formula, whose text is that of its function, of the names that it reads and of the values that
-    are `shown` for them."""
+    """A quantity by its formula, whose text is shown with the function's names, with the names that it reads and with
+    the `shown` values."""
     names, values = spaced(formula.text_of_names(reads)), spaced(formula.text_of_values(shown))
     about = formula.summary + about
     return Step(
@@ -476,8 +474,8 @@ def _computed(
 
 
 class Derivation:
-    """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to what
-    the catalogs and the question gave."""
+    """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to the
+    inputs from catalogs and question."""
 
     def __init__(self, sized: Sized, overrides: Options) -> None:
         known_quantities, undivided = sized.known, sized.points.grid.again({"tensor_parallel_size": 1})
@@ -603,11 +601,8 @@ class ChoiceDerivation:
             is_elsewhere = name in _PRICES and bool(own) and candidate.region not in own
             file = f"catalogs/{'regions' if is_elsewhere else 'instances'}/{candidate.provider}.yaml"
             more = f", in {candidate.region}" if is_elsewhere else ""
-            more += (
-                f", {candidate.purchase}, read {candidate.price_as_of or 'on no stated date'}"
-                if name in _PRICES
-                else ""
-            )
+            if name in _PRICES:
+                more += f", {candidate.purchase}, read {candidate.price_as_of or 'on no stated date'}"
             stated = {"network_gbps": candidate.network_gbps, "nvlink_domain_gpus": candidate.nvlink_domain_gpus}
             more += "" if stated.get(name, True) else ", none is stated"
             return Origin("catalog", f"{file}, {candidate.instance}{more}", (), candidate.source, file)
@@ -647,7 +642,7 @@ def find(name: str) -> str:
 
 
 def elsewhere(name: str) -> frozenset[str]:
-    """The quantities that a derivation does not go into: under speed, how the memory's quantities came about."""
+    """The quantities into which a derivation does not go: under speed, those of memory."""
     of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
     return frozenset((*(f.name for f in POINT), *READ_AGAIN)) if of_speed else frozenset()
 
@@ -660,7 +655,7 @@ _REQUESTS = ("max_concurrency", "running_capacity", "full_house")
 
 
 def unit_of(name: str) -> str:
-    """The unit that a quantity's name says."""
+    """The unit that a quantity's name states."""
     words = name.split("_")
     if "band" not in words and "per_second" in name:
         return f"{name.split('_per_second')[0].split('_')[-1]} per second"
@@ -672,11 +667,11 @@ def unit_of(name: str) -> str:
     return "requests" if name in _REQUESTS else "GPUs" if name == "min_gpus" else ""
 
 
-_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # no minus before a number
+_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # not a minus sign before a number
 
 
 def spaced(text: str) -> str:
-    """Formula text with room around its operators; what is quoted stays."""
+    """Formula text with spaces around its operators; quoted text stays."""
     return _OPERATOR.sub(lambda match: match[1] or (", " if match[2] else f" {match[3]} "), text)
 
 

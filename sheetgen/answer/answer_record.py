@@ -75,7 +75,7 @@ class StartupLog:
     max_concurrency: float
 
 
-OF_SEARCH = 0.01  # of a chance, within which the level of a rate is searched
+OF_SEARCH = 0.01  # step of a chance to which the level of a rate is searched
 RATE = "rate"
 
 
@@ -202,7 +202,7 @@ class ChosenRecord:
     output_tokens_per_second_high: float
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
-    # Of a rate, at once if every replica were as slow as a full one.
+    # For a rate, requests at once if every replica were as slow as a full one.
     offered_requests: float = field(metadata=UNPRINTED)
     memory: MemoryRecord = field(metadata=UNPRINTED)
 

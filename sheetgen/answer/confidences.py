@@ -18,10 +18,10 @@ from sheetgen.units import CHANCE_STEP, EVEN, SURE
 ABOUT_A_STEP = 1e-9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
 # When one measures first: judgements, docs/speed.md.
-MOST_OF_SURE = 3.0  # times the month of an even chance, for 0.9
-MOST_OF_ASKED = 1.5  # times the same, for the confidence asked for
-ABOUT = 1 + 1e-9  # three times as many of the same machines are not more than three times as dear
-MOST_MACHINES = 8  # that have one request each
+MOST_OF_SURE = 3.0  # times an even chance's month, for 0.9
+MOST_OF_ASKED = 1.5  # times an even chance's month, for the confidence asked for
+ABOUT = 1 + 1e-9  # rounding: three times as many machines cost no more than three times as much
+MOST_MACHINES = 8  # with one request each, above which one measures first
 
 
 def in_force(grid: Grid, confidence: float) -> Grid:
@@ -69,7 +69,7 @@ def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
         else:
             grid = grid.read_again(AGAIN.again(AT_LEVEL[confidence]), AGAIN)
             picks = [pair and pair[1] for pair in picks_of(grid)]
-        columns.append(_at(solved, grid, confidence, picks))
+        columns.append(_levels(solved, grid, confidence, picks))
     return list(zip(*columns, strict=True))
 
 
@@ -102,14 +102,14 @@ def less_sure(
         level = round(step * CHANCE_STEP, 2)
         grid = _at_z(solved.grid, float(confidence_z(level)))
         picks = [pair and pair[1] if row in open_rows else None for row, pair in enumerate(pick(grid))]
-        for row, level_answer in enumerate(_at(solved, grid, level, picks)):
+        for row, level_answer in enumerate(_levels(solved, grid, level, picks)):
             if is_clear(row, level_answer):
                 answers[row] = level_answer
                 open_rows.discard(row)
     return tuple(answers)
 
 
-def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:
+def _levels(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:
     """By load, the cheapest at a confidence, with its actual chance."""
     loads = solved.question.loads
     held = {row: pick for row, pick in enumerate(picks) if pick is not None and not loads[row].over_limit}

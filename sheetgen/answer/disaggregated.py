@@ -108,10 +108,10 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     if solved.workload_of(row).output_tokens < 2:
         raise ScenarioError("disaggregated: an answer of one token is its prompt alone. Give 2 output_tokens or more.")
     rate = requests_per_second(solved, row)
-    inside = _inside(solved, row)
+    inside = _inside_one_machine(solved, row)
     if not len(inside):
         return None
-    prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
+    prompts, answers = _prefill_pool(solved, row, inside, rate), _decode_pool(solved, row, inside, rate)
     limit = float(solved.grid.spread("ttft_limit_seconds", ("load",))[row])
     candidates = [solved.candidate(int(i)) for i in inside]
     first, second, regions, dearer = _pairs(candidates, prompts.turn_seconds <= limit, answers.places > 0)
@@ -165,7 +165,7 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     )
     holds = columns["replicas_per_instance"]
     splits = [[float(n * holds[i]) for n, i in zip(machines[:, pair], (first[pair], second[pair]), strict=True)]]
-    if shared[pair]:  # what the last machine has left goes to either
+    if shared[pair]:  # the rest of the last machine can go to either pool
         free = int(machines[0][pair]) * prefill.candidate.gpu_count - prefill.n_gpus - decode.n_gpus
         splits = [
             [
@@ -272,7 +272,7 @@ def _served(solved: Solution, columns: Columns, sized: _Sized, i: int, n_replica
         rates.served_requests_per_second.of(
             {
                 **vars(solved.question.settings),
-                "wait_z": _z(solved),
+                "wait_z": _wait_z(solved),
                 "replicas_per_instance": per_instance,
                 "n_instances": n_replicas / per_instance,
                 "paced_requests": float(sized.places[i]),
@@ -283,7 +283,7 @@ def _served(solved: Solution, columns: Columns, sized: _Sized, i: int, n_replica
     )
 
 
-def _z(solved: Solution) -> float:
+def _wait_z(solved: Solution) -> float:
     return float(solved.grid.read("wait_z", ()))
 
 
@@ -307,7 +307,7 @@ def kv_transfer_bytes(solved: Solution, row: int) -> float:
     return float(whole.spread("kv_bytes_per_sequence_steady", OF_CHOSEN)[0])
 
 
-def _inside(solved: Solution, row: int) -> Column:
+def _inside_one_machine(solved: Solution, row: int) -> Column:
     """Positions of the offers that hold a request of the load inside one machine and whose network is known."""
     costs = solved.costs
     held = (costs["pipeline_stages"][row] == 1) & (costs["sequences"][row] >= 1) & (costs["network_gbps"][row] > 0)
@@ -331,18 +331,18 @@ def _replicas(grid: Grid, places: Column, per_replica: Column) -> Column:
     return parallelism.n_replicas.of(quantities | {"load_requests": places, "paced_requests": per_replica})
 
 
-def _prefill(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
+def _prefill_pool(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
     """The prefill pool: a replica takes one prompt at a time, with no decoding in its way."""
     grid = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     grid = grid.read_again(AGAIN.again("prompts_alone"), AGAIN)
     prompts, seconds = numpy.ones(len(offers)), grid.spread("service_ttft_seconds", OF_CHOSEN)
     sure = seconds * grid.spread("ttft_level_factor", OF_CHOSEN)
     alone = grid.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
-    n_places = rates.places.of({"offered_requests": rate * sure, "wait_z": _z(solved)})
+    n_places = rates.places.of({"offered_requests": rate * sure, "wait_z": _wait_z(solved)})
     return _Sized(seconds, prompts, numpy.where(alone, sure, numpy.inf), _replicas(grid, n_places, prompts))
 
 
-def _decode(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
+def _decode_pool(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
     """The decode pool: a replica has no prompts among its steps."""
     grid = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
     grid = grid.read_again(AGAIN.again("answers_alone"), AGAIN)
@@ -350,7 +350,7 @@ def _decode(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
     answer = grid.spread("output_tokens", OF_CHOSEN) - 1
     at_once = numpy.maximum(1, places)
     full = answer * _token_seconds(grid, at_once) * grid.spread("tpot_level_factor", OF_CHOSEN)
-    n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)})
+    n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _wait_z(solved)})
     serving = parallelism.needed_replicas(n_places, at_once)
     busy = numpy.minimum(at_once, numpy.maximum(1, round_up(rate * full / serving)))  # at once, on the fullest one
     return _Sized(_token_seconds(grid, busy), places, full, _replicas(grid, n_places, at_once))

@@ -1,5 +1,4 @@
-"""Notes on the market beside an answer: cheaper machines that were not asked for, and machines that need a
-reservation."""
+"""Notes on the market beside an answer: cheaper machines nobody asked for, and machines that need a reservation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Effects of other inputs on a headline's month: half and twice its people, half and twice its context, speed, and list
-prices; people and context together, and all of them together."""
+prices; people and context together, and all of them together.
+"""
 
 from __future__ import annotations
 

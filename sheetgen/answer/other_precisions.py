@@ -31,7 +31,7 @@ def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
     records: list[PublishedRecord | None] = [None] * len(question.loads)
     if not loads:
         return tuple(records)
-    published = _asked_again(question, [model for model in models.values() if model], loads.values())
+    published = _in_other_precisions(question, [model for model in models.values() if model], loads.values())
     others = tables(published)
     picks = pick(others.grid)
     chances = _chances(others, picks)
@@ -58,7 +58,7 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
     records: list[OtherWeights | None] = [None] * len(question.loads)
     if not loads:
         return tuple(records)
-    others = tables(_asked_again(question, list(models.values()), loads.values()))
+    others = tables(_in_other_precisions(question, list(models.values()), loads.values()))
     most = 1 - question.reference.assumption("least_saving_fraction")
     picks = pick(others.grid)
     chances = _chances(others, picks)
@@ -81,7 +81,7 @@ def _chances(solved: Solution, picks: Picks) -> dict[int, float]:
     return dict(zip(offers, chances_of(solved, list(offers), list(offers.values())), strict=True))
 
 
-def _asked_again(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:
+def _in_other_precisions(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:
     """The question for these loads, with models in other precisions in place of the same models."""
     places = {model.model.id: m for m, model in enumerate(models)}
     moved = tuple(replace(load, model=places[question.models[load.model].model.id]) for load in loads)

@@ -11,8 +11,8 @@ from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN
 
-MOST_AT_ONCE = 500  # people: of more nobody believes that all ask at the same moment
-TIMES_AS_OFTEN = (0.5, 2)  # of what a person asks a day, which is a judgement
+MOST_AT_ONCE = 500  # people; of more than that nobody believes that all ask at the same moment
+TIMES_AS_OFTEN = (0.5, 2)  # the stated requests per person and day, which is a judgement
 
 
 class Otherwise(NamedTuple):

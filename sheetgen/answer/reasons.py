@@ -199,12 +199,12 @@ def _too_slow(offers: _Offers, held: list[int]) -> Reason | None:
     lone = "for a lone request" if confidence == EVEN else f"for a lone request, {PERCENT.text(confidence)} sure"
     if tpot > times.tpot_limit:
         target, ms = workload.tpot_target_ms or 0, 1e3 * tpot
-        return Reason("slow", f"too slow: {_over(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
+        return Reason("slow", f"too slow: {_excess(ms, target)} ms a token {lone}, target {target:,.10g}", ms)
     target, ms = workload.ttft_target_ms or 0, 1e3 * ttft
-    return Reason("late", f"too slow: first token after {_over(ms, target)} ms {lone}, target {target:,.10g}", ms)
+    return Reason("late", f"too slow: first token after {_excess(ms, target)} ms {lone}, target {target:,.10g}", ms)
 
 
-def _over(ms: float, target_ms: float) -> str:
+def _excess(ms: float, target_ms: float) -> str:
     """Milliseconds above a target, with as many decimals as it takes to show the difference."""
     texts = [f"{ms:,.{digits}f}" for digits in range(4)]
     return next((text for text in texts if float(text.replace(",", "")) > target_ms), "a little over")

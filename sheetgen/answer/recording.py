@@ -61,7 +61,7 @@ from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 from sheetgen.units import EVEN, ON_DEMAND, SPOT, SURE
 
-Sure = TypeVar("Sure", AtConfidence, MeasuredHardware)  # what is rented, with how sure it is
+Sure = TypeVar("Sure", AtConfidence, MeasuredHardware)  # a rental with its chance
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))

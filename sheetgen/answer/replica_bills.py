@@ -1,5 +1,4 @@
-"""Memory of one replica of an answer, for the sentences about where deployments fail; and the longest context that the
-recommended hardware holds, by memory alone."""
+"""Memory of one replica of an answer, and the longest context that the recommended hardware holds in memory."""
 
 from __future__ import annotations
 

@@ -174,16 +174,16 @@ def with_machines(question: Question, have: str, catalog: Catalog) -> Reverse:
 
 def network_gbps(catalog: Catalog, gpu: Gpu, gpu_count: int) -> float:
     """The fastest network of machines with so many of a GPU that are rented, in Gbit/s; 0 where none is stated."""
-    return max((instance.network_gbps or 0.0 for instance in _alike(catalog, gpu, gpu_count)), default=0.0)
+    return max((instance.network_gbps or 0.0 for instance in _same_machines(catalog, gpu, gpu_count)), default=0.0)
 
 
 def nvlink_domain_gpus(catalog: Catalog, gpu: Gpu, gpu_count: int, n_machines: int) -> int:
     """GPUs that NVLink joins where so many such machines stand in racks as rented ones do."""
-    domains = (instance.nvlink_domain_gpus or 0 for instance in _alike(catalog, gpu, gpu_count))
+    domains = (instance.nvlink_domain_gpus or 0 for instance in _same_machines(catalog, gpu, gpu_count))
     return min(gpu_count * n_machines, max(domains, default=0))
 
 
-def _alike(catalog: Catalog, gpu: Gpu, gpu_count: int) -> Iterator[Instance]:
+def _same_machines(catalog: Catalog, gpu: Gpu, gpu_count: int) -> Iterator[Instance]:
     return (instance for instance in catalog.instances() if instance.gpu == gpu.id and instance.gpu_count == gpu_count)
 
 
@@ -250,7 +250,7 @@ class _Machines:
         quantities = {name: column[offers] for name, column in self.known.items()}
         left = numpy.maximum(0, self.counts[offers] + more - lost * self.part[offers])
         served = formula.of(quantities | {"n_instances": left, "survive": 0})
-        return numpy.where(quantities["paced_requests"] > 0, served, 0)  # not the little that a root of 0 is off
+        return numpy.where(quantities["paced_requests"] > 0, served, 0)  # without the rounding error of the root of 0
 
     def losses(self, offers: Column, more: Column) -> Column:
         """Every loss to be survived where these offers serve side by side: parts of each, loss x offer."""

@@ -130,7 +130,7 @@ def _put_inputs(grid: Grid, question: Question) -> None:
         **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE),
         "closed_loop": closed_loop(question),
-        "among": True,  # of which offers the choice is: all, but for other questions
+        "among": True,  # the offers among which the choice is: all, except for other questions
         "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
         "no_limit_seconds": float(NO_LIMIT_SECONDS),

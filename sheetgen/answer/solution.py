@@ -47,7 +47,7 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     chance: float = 0.0  # the largest level at which all that is rented still serves the load
-    chance_of: Mapping[str, float] = field(default_factory=dict)  # by what has a chance of its own
+    chance_of: Mapping[str, float] = field(default_factory=dict)  # by the part that has a chance of its own
     sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
@@ -58,9 +58,9 @@ class Choice:
     prefill_fraction: float = 0.0
     bound_by: str = ""
     served_at_target: float = 0  # requests at once, whole; of a rate requests per second
-    in_flight: float = 0.0  # at peak; of a rate what follows
+    in_flight: float = 0.0  # at peak; for a rate as it follows
     n_places: int = 0  # of a rate: those of the replicas that serve
-    wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C
+    wait_fraction: float | None = None  # for a rate: share of requests that find no place free, by exact Erlang-C
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     without_targets: Pick | None = None  # what memory alone would take, where cheaper

@@ -34,7 +34,7 @@ from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 OF_CHOSEN = ("chosen",)
-# What is kept of users' times: its name in the answer, and that of the quantity.
+# Times of users in the answer: the field's name, and the quantity's.
 TIMES = {
     "tpot_seconds": "tpot_seconds", "ttft_seconds": "ttft_seconds",
     "output_tokens_per_second": "load_tokens_per_second",
@@ -53,10 +53,10 @@ def solve(question: Question) -> Solution:
         choices = with_no_loss(choices, solved)
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
-    return replace(solved, by_purchase=_where_they_save(dict(_by_purchase(solved)), solved))
+    return replace(solved, by_purchase=_commitments_that_save(dict(_by_purchase(solved)), solved))
 
 
-def _where_they_save(
+def _commitments_that_save(
     by_purchase: Mapping[str, list[RentalRecord | None]], solved: Solution
 ) -> dict[str, list[RentalRecord | None]]:
     """By class, each load's answer; None for a commitment that is not cheaper than on demand at the same confidence.
@@ -237,8 +237,8 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
     the load's own answer."""
     question = solved.question
     elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
-    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
-    # A class may have GPUs that the class shown has no price for.
+    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # the question's own GPUs have the typed values
+    # A class may have GPUs for which the class shown has no price.
     answered = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
     gpu_index = {gpu.id: i for i, gpu in enumerate(answered.question.gpus)}
     asked = answered.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(answered.grid)
@@ -285,7 +285,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     offers = {row: choice.offer for row, choice in enumerate(choices) if choice.offer is not None}
     if not offers:
         return choices
-    chosen = _paced(solved.grid, list(offers), list(offers.values()))
+    chosen = _timed(solved.grid, list(offers), list(offers.values()))
     columns = chosen.table(*OF_CHOSEN)
     in_flight = columns["concurrent_requests"]
     if RATE in chosen.columns:
@@ -310,7 +310,7 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     return tuple(out)
 
 
-def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
+def _timed(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
     """The times that users see for loads on offers that hold them, on an axis of these pairs."""
     chosen = grid.along("chosen", {"load": rows, "offer": offers})
     chosen.work_out(*CHOSEN.tables)
@@ -319,7 +319,7 @@ def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
 
 def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[float]:
     """The chance that each load, by its row, is served by its offer, on as many machines as the load takes."""
-    return [float(chance) for chance in _paced(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
+    return [float(chance) for chance in _timed(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
 
 
 def were_measured(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:

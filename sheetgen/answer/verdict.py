@@ -1,5 +1,4 @@
-"""The verdict of each deployment: fits or not, by how much it falls short, and one sentence that says so with its
-numbers."""
+"""The verdict of each deployment: fits or not, by how much it falls short, and a sentence with its numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
 
     put_of_names("refused", _refusal)
     put_of_names("gpu_name", lambda resolved: resolved.gpu.short_name)
-    put_of_names("guess", _guess)
+    put_of_names("guess", _assumed_memory)
     grid.combine("runs_here", lambda refused: numpy.equal(refused, NO_TEXT), ("refused",), ROW)
     grid.evaluate(VERDICT, ROW)
     _put_sentences(grid, "verdict", _sentences, _SAID)
@@ -81,7 +80,7 @@ def _gib(n_bytes: float) -> str:
 
 _whole = "{:,.0f}".format
 _requests = partial(count, word="request")
-# What stands in the sentences: the column that it is of, and how that is written.
+# Fields of the sentences: the column of each, and how it is written.
 _WRITTEN: dict[str, tuple[str, Callable[[Column], str]]] = {
     "room": ("sequences_per_replica", _requests),
     "admitted": ("sequences_per_replica", _whole),
@@ -124,7 +123,7 @@ _SAID = (
 )  # fmt: skip
 
 
-def _guess(names: Resolved) -> str:
+def _assumed_memory(names: Resolved) -> str:
     """The sentence that is added where the memory of the GPU is assumed."""
     gpu = names.gpu
     is_guess = gpu.memory.basis in GUESSED
@@ -134,7 +133,7 @@ def _guess(names: Resolved) -> str:
 def _sentences(columns: Mapping[str, Column]) -> Column:
     """One sentence per row: each kind of verdict with its numbers, for all rows at once."""
     fits, runs, full = columns["fits"], columns["runs_here"], columns["kv_budget_bytes_per_gpu"] < 0
-    text = _written(
+    text = _filled(
         columns["refused"].copy(),
         columns,
         runs,
@@ -154,7 +153,7 @@ def _sentences(columns: Mapping[str, Column]) -> Column:
     return text
 
 
-def _written(text: Column, columns: Mapping[str, Column], left: Column, kinds: Iterable[tuple[Column, str]]) -> Column:
+def _filled(text: Column, columns: Mapping[str, Column], left: Column, kinds: Iterable[tuple[Column, str]]) -> Column:
     """`text` with a sentence in the rows that are `left`: that of the first of the `kinds` that holds there."""
     for rows, sentence in kinds:
         places = numpy.flatnonzero(left & rows)
@@ -201,4 +200,4 @@ _OF_QUEUE = (
 def _queues(columns: Mapping[str, Column]) -> Column:
     """One sentence per row where requests queue, else None."""
     kinds = (columns["grows"] == 1, _ENDLESS), (columns["waiting_requests"] > 0, _WAITS)
-    return _written(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)
+    return _filled(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)

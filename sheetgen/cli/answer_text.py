@@ -1,4 +1,4 @@
-"""A load's answer in words, for `recommend` and `build`: what to rent, its memory, its money, what a change buys."""
+"""A load's answer in words, for `recommend` and `build`: machines, memory, money, and what changes save."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
 # What changes a purchase: the line of --details gives way to it.
 BEFORE_MORE = {"has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
-SHOWN_REASONS = 8  # against others; --all shows every one
+SHOWN_REASONS = 8  # reasons against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 CONTEXT = "context"  # a family of levers
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
 MORE = "--details: every lever, class and host, owning, why not the others"
-Row = tuple[str, str]  # a label, or nothing where it stands above; and a line
+Row = tuple[str, str]  # a label, or "" where the line above has it; and a line
 
 
 def recommendation(
     question: Question, cell: CellRecord, details: bool, show_all: bool, stack: Advice | None = None
 ) -> str:
-    """The question, its answer, and labelled lines of what it rests on; with `details` everything else, under
+    """The question, its answer, and labelled lines with what it rests on; with `details` everything else, under
     headings."""
     entry = sized_as_words(question.model_of(cell.row).model)
     asked = [question_words(question, cell), *([entry] if entry else [])]
@@ -101,13 +101,13 @@ def recommendation(
 
 
 def n_lines(texts: Iterable[str]) -> int:
-    """Lines of the terminal that texts take."""
+    """The number of terminal lines that texts take."""
     return sum(folded(line).count("\n") + 1 if line else 1 for text in texts for line in text.split("\n"))
 
 
 def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
-    """How prompt and answer set the price: by the requests that the load means in a second; and of a rate, the room for
-    chance."""
+    """How prompt and answer set the price: by the requests a second that the load means; for a rate also the allowance
+    for chance."""
     if cell.chosen is None:
         return
     if not cell.is_rate:
@@ -119,7 +119,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
         return
     wait, allowed = cell.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
-    rare = f"below {100 * LEAST_WAIT:g} %"  # what nobody will ever see
+    rare = f"below {100 * LEAST_WAIT:g} %"  # nobody will ever see it
     yield (
         f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
@@ -140,15 +140,15 @@ def _load(cell: CellRecord) -> Iterator[str]:
 
 
 def headline(question: Question, cell: CellRecord) -> str:
-    """`2x aws/p5.48xlarge, $80,358 a month, 70% sure`, or why there is none; with what is budgeted for it where that
-    differs."""
+    """`2x aws/p5.48xlarge, $80,358 a month, 70% sure`, or the reason why there is none; with the budgeted amount where
+    that differs."""
     if (chosen := cell.chosen) is None:
         return cell.verdict
     return f"{budgeted_words(chosen.n_instances, chosen.instance, chosen.monthly_usd, question)}, {sure(chosen.chance)}"
 
 
 def budgeted_words(n_instances: int, instance: str, usd: float, question: Question) -> str:
-    """The rental and its month, which has no contingency in it, and the amount budgeted for it where that differs."""
+    """The rental and its month's cost without contingency, and the budgeted amount where that differs."""
     rented, settings = rented_words(n_instances, instance, usd), question.settings
     budget = month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
     return f"{rented}, as budgeted {budget}" if budget else rented
@@ -160,19 +160,19 @@ def rented_words(n_instances: int, instance: str, usd: float) -> str:
 
 
 def _rented(rental: RentalRecord | LeverRecord | NotAskedRecord) -> str:
-    """The same of a rental."""
+    """The same for a rental."""
     return rented_words(rental.n_instances, rental.instance, rental.monthly_usd)
 
 
 def dearer(share: float) -> str:
-    """How much more something costs: `+12%`, or words where that would round to nothing."""
+    """How much more something costs: `+12%`, or words where that would round to 0."""
     if share == 0:
         return "the same price"
     return f"less than 1% {'more' if share > 0 else 'less'}" if abs(share) < 0.005 else f"{share:+.0%}"
 
 
 def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
-    """Lines of which the first one has the label."""
+    """Lines with a label before the first one."""
     yield from ((label if i == 0 else "", line) for i, line in enumerate(lines))
 
 
@@ -182,9 +182,9 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
         yield "why", f"the nearest, {nearest.instance}: {nearest.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
     fastest = [lever for lever in fitting if lever.family == "speed"][:1]
-    yield from _labelled("fastest", map(_helps, fastest))
+    yield from _labelled("fastest", map(_helpful_change, fastest))
     helping = sorted((lever for lever in fitting if lever not in fastest), key=lambda lever: lever.monthly_usd)
-    yield from _labelled("helps", map(_helps, helping[:SHOWN_CHEAPER]))
+    yield from _labelled("helps", map(_helpful_change, helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
         certainty = f", {sure(question.settings.confidence)}" if any(lever.is_even_chance for lever in fitting) else ""
         yield "memory", f"alone would take {_rented(alone)}{certainty}"
@@ -195,14 +195,16 @@ def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     yield "searched", _took_part(question)
 
 
-def _helps(lever: LeverRecord) -> str:
-    """A change with which something holds the load, and what; that it is an even chance, where nothing is surer."""
+def _helpful_change(lever: LeverRecord) -> str:
+    """A change with which something holds the load, and what that is; marked as an even chance where nothing is
+    surer."""
     same_targets = " and the same targets" if lever.family == CONTEXT else ""
     return f"{lever.words}{same_targets}: {_rented(lever)}{', an even chance' if lever.is_even_chance else ''}"
 
 
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
+    """The checkpoint of the answer, and the answer with the weights as published; nothing where the answer is for
+    these."""
     model = question.model_of(cell.row).model
     if (published := cell.as_published) is not None:
         yield f"{weights_name(model, cell.weight_dtype)}: {checkpoint_words(question, cell)}"
@@ -212,19 +214,19 @@ def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def as_published_words(cell: CellRecord) -> str:
-    """`1x aws/p5.48xlarge, $40,179 a month` of the published weights, or that nothing holds them."""
+    """`1x aws/p5.48xlarge, $40,179 a month` for the published weights, or that nothing holds them."""
     published = cell.as_published
     rented = f"{published.n_instances:,}x {published.instance}" if published and published.instance else None
     return str(published_words(cell, rented))
 
 
 def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:
-    """The committed purchase class whose answer costs least, where one has an answer."""
+    """The committed purchase class whose answer costs least; None where none has an answer."""
     committed = {p: rental for p, rental in cell.by_purchase.items() if rental and PURCHASES[p].committed}
     return min(committed.items(), key=lambda pair: pair[1].monthly_usd, default=None)
 
 
-def _instead(cell: CellRecord) -> Iterator[str]:
+def _next_cheapest(cell: CellRecord) -> Iterator[str]:
     """The next cheapest with another GPU or from another provider."""
     if second := cell.runner_up:
         rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
@@ -234,7 +236,7 @@ def _instead(cell: CellRecord) -> Iterator[str]:
 
 
 def _reasons(cell: CellRecord) -> list[NotChosen]:
-    """Why not the others, the nearest first: by price, else by time, then memory."""
+    """Why not the others, the nearest first: by price, else by time, then by memory."""
     return sorted(cell.why_not, key=lambda other: other.why.distance)
 
 
@@ -247,7 +249,7 @@ def _details(
         yield "CERTAINTY", _certainty(cell)
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
         yield "EVERY WAY TO PAY LESS", (way_words(question, cell, way) for way in cell.pay_less)
-        yield "NEXT CHEAPEST", _instead(cell)
+        yield "NEXT CHEAPEST", _next_cheapest(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
     if is_served:
@@ -281,7 +283,7 @@ def _certainty(cell: CellRecord) -> Iterator[str]:
 
 
 def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The parts of memory, what bounds the speed, and what other rules would take."""
+    """The parts of memory, what bounds the speed, and what other rules would choose."""
     weights, kv = cell.weights_bytes / GIB, cell.kv_bytes / GIB
     yield f"{weights:,.1f} GiB of weights a replica, {kv:,.1f} GiB of KV cache in all"
     yield f"{throughput(cell)}; every speed is indicative; bound by {cell.answer.bound_by}"
@@ -319,7 +321,7 @@ def _money(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The same tokens at hosts of the model."""
+    """The cost of the same tokens at hosts of the model."""
     facts = hosted_facts(question, cell)
     yield str(facts.hosts)
     if facts.hosts_rent:
@@ -368,7 +370,7 @@ def _changes(cell: CellRecord) -> Iterator[str]:
 
 
 def _lever(lever: LeverRecord) -> tuple[str, ...]:
-    """A lever as the columns of a line."""
+    """A lever as the columns of one line."""
     saves = saving(lever)
     rented = f"{lever.n_instances:,}x {lever.instance}", f"${lever.monthly_usd:,.0f} a month"
     return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves, lever.cost

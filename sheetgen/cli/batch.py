@@ -1,4 +1,4 @@
-"""`sheetgen size --batch`: every row of a CSV sized, and written with its results."""
+"""`sheetgen size --batch`: size every row of a CSV and write it with its results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from sheetgen.writers.csv import records, write_csv
 def run_batch(
     source: Path, target: Path | None, requested: Options, as_json: bool, catalog: Catalog, quiet: bool
 ) -> None:
-    """Size every row of `source`; `requested` stands in for columns that it lacks, and its measured points are for all.
+    """Size every row of `source`; `requested` fills in for columns that it lacks, and its measured points apply to all
+    rows.
 
     All rows are written, also where some cannot be sized; then the exit status is 1.
     """
@@ -51,7 +52,7 @@ def run_batch(
 
 
 def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:
-    """The file as text, cell by cell as typed, and what is wrong with rows that have more cells than the head."""
+    """The file as text, cell by cell as typed, and the problems of rows that have more cells than the header."""
     if source.exists() and not source.is_file():
         raise ScenarioError(f"{shown(source)}: is not a file.")
     try:
@@ -79,7 +80,7 @@ def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, 
 
 
 def _head_problems(head: Sequence[str], columns_read: Sequence[str]) -> Iterator[str]:
-    """Problems of the head for which a column would be passed over without a word."""
+    """Problems of the header because of which a column would be ignored silently."""
     for name in sorted({name for name in head if head.count(name) > 1}):
         yield f"column {shown(name)!r} stands twice. Keep one."
     for mark, called in ((";", "';'"), ("\t", "tabs")):

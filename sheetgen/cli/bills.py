@@ -86,7 +86,7 @@ def bills(sized: Sized, answer: Json) -> str:
                 ]
             ),
             "",
-            *_held_against_speed(answer, numbers, names),
+            *_caveats_of_speed(answer, numbers, names),
             table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)),
             "",
             *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
@@ -105,7 +105,7 @@ def numbers_of(sized: Sized) -> Columns:
 
 
 def _fewest(answer: Json, numbers: Columns, n_gpus: int, shape: str) -> str:
-    """The fewest GPUs as a layout that the engine takes: 5 are TP 1 and PP 5, for no heads divide by 5."""
+    """The fewest GPUs as a layout that the engine takes: 5 are TP 1 and PP 5, as no heads divide by 5."""
     fewest = answer["min_gpus"]
     if fewest is None:
         return "none"
@@ -116,7 +116,7 @@ def _fewest(answer: Json, numbers: Columns, n_gpus: int, shape: str) -> str:
 
 
 def _band_words(scope: str | None, engine: Engine, is_measured: bool) -> str:
-    """The runs that the bands of memory are from; is_measured: True where a start-up log set the KV pool's."""
+    """The runs that the bands of memory come from; is_measured: True where a start-up log set the KV pool's."""
     band = engine.band("kv_pool", scope) if scope else None
     releases = f"{engine.name} {band.releases}" if band else ""
     words = BAND_WORDS[scope].format(n=band.n_rows if band else 0, releases=releases)
@@ -150,7 +150,7 @@ def _memory(quantities: Columns, answer: Json, names: Resolved) -> Iterator[tupl
 
     def row(label: str, size: float, band: str = "") -> tuple[str, ...]:
         gib = f"{size / GIB:,.2f}"
-        if 0 < size / GIB < 0.01:  # a token's share: no reader counts zeros
+        if 0 < size / GIB < 0.01:  # a token's share, as readers do not count zeros
             gib = f"{size / KIB:,.1f} KiB" if size < MIB else f"{size / MIB:,.1f} MiB"
         return f"  {label}", gib, f"{size:,.0f}", band
 
@@ -167,8 +167,8 @@ def _memory(quantities: Columns, answer: Json, names: Resolved) -> Iterator[tupl
 
 
 def _speed(answer: Json, n_gpus: int, follows: bool) -> Iterator[tuple[str, str, str, str]]:
-    """follows: whether the requests at once follow from a rate; then so do the tokens a second, whatever the speed,
-    unless the queue grows."""
+    """Lines of a deployment's speed. follows: whether the requests at once follow from a rate; then so do the tokens a
+    second, whatever the speed, unless the queue grows."""
     tpot, rates, ttft = (
         [answer[f"{name}{end}"] for end in ("", "_low", "_high")]
         for name in ("tpot_seconds", "output_tokens_per_second", "ttft_seconds")
@@ -204,7 +204,7 @@ def _figures(figures: list[float]) -> tuple[str, str]:
 
 
 def _rate(figure: float) -> str:
-    """Three digits, and all of a whole number: more would promise more than the band does."""
+    """A rate in three digits, or all digits of a whole number: more would promise more than the band does."""
     return f"{figure:,.{rate_places(figure)}f}"
 
 
@@ -235,7 +235,7 @@ def _scope(answer: Json, names: Resolved, measurements: Measurements) -> Iterato
         yield f"Bands: wider, as of engines and GPUs without runs: none {unlike} was measured ({DOCS})."
 
 
-def _held_against_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterator[str]:
+def _caveats_of_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterator[str]:
     """Caveats printed before any speed of a deployment that does not fit: what that speed assumes."""
     if why := obstacle(names):
         yield f"Speed as if it ran: {why}"

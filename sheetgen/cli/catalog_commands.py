@@ -34,7 +34,7 @@ _SAID: dict[What, str] = {
 _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
-def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
+def _left_out_by_default(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
     """The user's own rows that take no part by default, and the option that includes them."""
     from sheetgen.catalog.prices.rows import ANY_REGION
     from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
@@ -47,33 +47,33 @@ def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
         elif gpu.vendor not in DEFAULT_VENDORS:
             by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
     for option, ids in by_option.items():
-        yield f"Asked only with {option}: {_some(ids)}."
+        yield f"Asked only with {option}: {_names(ids)}."
     unplaced = [row.region for row in rows if not catalog.regions.areas_of(row.provider, row.region)]
     if unplaced := [region for region in dict.fromkeys(unplaced) if region != ANY_REGION]:
         how = "Write the country too, as in Frankfurt, Germany"
-        yield f"No --region of an area, such as eu, finds what stands in {_some(unplaced)}. {how}."
+        yield f"No --region of an area, such as eu, finds what stands in {_names(unplaced)}. {how}."
 
 
 def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
-    """The lists, the prices that change, how many do not, and what prices no row."""
+    """The price lists, the prices that change, how many stay, and the prices that match no row."""
     for read in refreshed.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
     yield from _changes(refreshed.changes, ("instance",))
-    if (counted := _counted(refreshed.changes)) or not refreshed.brought:
+    if (counted := _counts(refreshed.changes)) or not refreshed.brought:
         yield f"Prices: {counted or 'none for a row of the catalogs'}."
     if older := [change for change in refreshed.changes if change.what == "older"]:
         n_known = sum(not change.touches_row for change in older)
         already = f" ({n_known:,} there already)" if n_known else ""
-        names = _some(
+        names = _names(
             [f"{change.instance} {change.purchase} {_usd(change.new_usd)} of {change.new_as_of}" for change in older]
         )
         yield f"{count(len(older), 'price')} older than the catalog's, which stays; kept as history{already}: {names}."
     if refreshed.dropped:
         n_dropped = count(len(refreshed.dropped), "price")
-        yield f"{n_dropped} of the old region dropped from moved rows: {_some(refreshed.dropped)}."
+        yield f"{n_dropped} of the old region dropped from moved rows: {_names(refreshed.dropped)}."
     if refreshed.n_other_regions:
         yield f"{count(refreshed.n_other_regions, 'line')} of other regions than --region names."
     of_pairs = [change for change in refreshed.of_regions if add_new or not change.is_new_pair]
@@ -82,19 +82,19 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
         yield from _changes(of_pairs, ("instance", "region"))
         n_older = sum(change.what == "older" for change in of_pairs)
         older_too = [f"{n_older:,} older than the catalog's, which stays"] * (n_older > 0)
-        yield f"Prices of other regions than a row's own: {', '.join(filter(None, [_counted(of_pairs), *older_too]))}."
+        yield f"Prices of other regions than a row's own: {', '.join(filter(None, [_counts(of_pairs), *older_too]))}."
     if pairs := dict.fromkeys(
         (change.instance, change.new_region) for change in refreshed.of_regions if change.is_new_pair
     ):
-        names = _some([f"{instance} in {region}" for instance, region in pairs])
+        names = _names([f"{instance} in {region}" for instance, region in pairs])
         yield f"{count(len(pairs), 'new pair')} of type and region{_ADDED[add_new]}: {names}."
     if refreshed.not_in_lists:
-        yield f"{count(len(refreshed.not_in_lists), 'catalog row')} not in the lists: {_some(refreshed.not_in_lists)}."
+        yield f"{count(len(refreshed.not_in_lists), 'catalog row')} not in the lists: {_names(refreshed.not_in_lists)}."
     for rows_found, added in ((refreshed.brought, " of your own"), (refreshed.new, _ADDED[add_new])):
         if rows_found:
-            names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
+            names = _names([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
-    yield from _not_asked(refreshed.brought, catalog)
+    yield from _left_out_by_default(refreshed.brought, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
     for left in refreshed.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
@@ -103,13 +103,13 @@ def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]
         yield "Not matched, and left alone:"
     reasons = sorted(by_why.items(), key=lambda pair: -len(pair[1]))
     for why, lines in reasons[:MOST_ROWS]:
-        yield f"  {count(len(lines), 'line')}: {why} ({_some(list(dict.fromkeys(lines)))})"
+        yield f"  {count(len(lines), 'line')}: {why} ({_names(list(dict.fromkeys(lines)))})"
     if len(reasons) > MOST_ROWS:
         yield f"  and {len(reasons) - MOST_ROWS:,} more reasons; --json has all"
 
 
 def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]:
-    """A table of the prices that are other than before, and an empty line; nothing where there is none."""
+    """A table of the prices that changed, and an empty line; nothing where none did."""
     other = [change for change in changes if change.what in ("changed", "added", "moved")]
     if not other:
         return
@@ -125,8 +125,8 @@ def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]
     yield ""
 
 
-def _counted(changes: Sequence[Change]) -> str:
-    """How many prices there are of each kind of change."""
+def _counts(changes: Sequence[Change]) -> str:
+    """The number of prices for each kind of change."""
     n_of = Counter(change.what for change in changes)
     return ", ".join(f"{n_of[kind]:,} {words}" for kind, words in _SAID.items() if n_of[kind])
 
@@ -139,7 +139,7 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:+.1%}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
 
@@ -221,7 +221,8 @@ def import_model(
 
 
 def _next_step(to: str | None, in_shipped: str = "") -> str:
-    """The next step for a file that was written into a folder; `in_shipped`: of the shipped catalogs."""
+    """The sentence on what to do with a file that was written into the folder `to`; `in_shipped`: that sentence where
+    the folder is of the shipped catalogs."""
     from sheetgen.catalog import default_folder
 
     if to is None:
@@ -436,7 +437,7 @@ def _hosted_json(refreshed: HostedRefresh) -> Json:
     }
 
 
-def _said(change: Change) -> Json:
+def _change_data(change: Change) -> Json:
     return {key: getattr(change, name) for key, name in _OF_CHANGE.items()}
 
 
@@ -452,11 +453,11 @@ def _json(refreshed: Refresh, add_new: bool) -> Json:
             }
             for read in refreshed.lists
         ],
-        "changes": [_said(change) for change in changes],
+        "changes": [_change_data(change) for change in changes],
         "n_unchanged": len(refreshed.changes) - len(changes),
         "dropped": list(refreshed.dropped),
         "regions": [
-            {**_said(change), "is_new_pair": change.is_new_pair}
+            {**_change_data(change), "is_new_pair": change.is_new_pair}
             for change in refreshed.of_regions
             if change.what != "unchanged"
         ],

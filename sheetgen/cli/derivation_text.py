@@ -19,7 +19,7 @@ from sheetgen.question.sheet_question import OPTIONS
 
 
 def derivation(name: str, options: Options, catalog: Catalog) -> Step:
-    """How `name` comes about. Raises ScenarioError for inputs that would be accepted and ignored, too."""
+    """The derivation of `name`. Raises ScenarioError also for inputs that would be accepted and ignored."""
     if name in CHOICE_QUANTITIES:
         renamed = {{"gpu": "gpus"}.get(k, k): v for k, v in options.items()}
         ignored = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
@@ -46,8 +46,8 @@ def every_quantity() -> str:
 
 
 def record(top: Step, depth: int | None = None) -> Json:
-    """A derivation as plain values, to any depth where none is given. What stands above, belongs to another question or
-    is deeper stands without its inputs; `see` then says where they are."""
+    """A derivation as plain values, to any depth where none is given. A quantity that was shown above, belongs to
+    another question or is too deep stands without its inputs; `see` then says where they are."""
     seen, others = set[tuple[str, str]](), elsewhere(top.name)
     shown = [key.name for key in dataclasses.fields(Step) if key.name not in ("inputs", "file")]
 
@@ -66,14 +66,14 @@ def record(top: Step, depth: int | None = None) -> Json:
 
 
 def text(top: Step, depth: int = DEPTH) -> str:
-    """The formula, the same with the values put in, what each input was computed from, `depth` levels of it, and the
+    """The formula, the same with the values put in, `depth` levels of what each input was computed from, and the
     sources."""
     seen, others = set[tuple[str, str]](), elsewhere(top.name)
     deeper: list[tuple[str, str]] = []  # what was met where its inputs would be too deep
     given: list[Step] = []  # numbers from elsewhere: their sources stand at the end, once for all that have it
 
     def inputs(step: Step, level: int, reading: str) -> Iterator[str]:
-        """An input and, below it, what it was computed from; once."""
+        """An input and, below it, what it was computed from; each once."""
         indent = "  " * level
         head, key = f"{indent}{step.name} = {_value(step)}", (step.name, step.reading)
         if key in seen:

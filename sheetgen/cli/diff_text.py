@@ -55,7 +55,7 @@ def document(comparison: Comparison, bridge: Sequence[Bridge] = (), quality: Seq
 
 
 def quality_words(comparison: Comparison, catalog: Catalog) -> tuple[str, ...]:
-    """Loss of quality of answers by each narrower precision that a setting or a model has now."""
+    """The loss of answer quality for each narrower precision that a setting or a model has now."""
     from sheetgen.catalog.stacks import LeverFile
 
     changed = (*comparison.sections["inputs"], *comparison.sections["models"])
@@ -88,7 +88,7 @@ def text(
     lines += ["", *(["nothing changed"] if comparison.is_equal else [])]
     for name, changes in comparison.sections.items():
         if changes:
-            lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
+            lines += [SECTIONS[name].upper(), *_change_lines(changes, show_all)]
             if name == "recommendation":
                 lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(month, comparison.b)}" for month in bridge)]
             lines.append("")
@@ -99,8 +99,8 @@ def text(
     return "\n".join(map(escaped, lines)).rstrip()
 
 
-def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
-    """The changes, those of dates alone in one line, the first ones without --all."""
+def _change_lines(changes: Sequence[Change], show_all: bool) -> list[str]:
+    """The changes, those of dates alone in one line; only the first ones without --all."""
     listed = list(changes) if show_all else [c for c in changes if c.more.get("what") != "date"]
     shown, dated = listed if show_all else listed[:SHOWN], len(changes) - len(listed)
     lines = [f"  {change}" for change in shown]
@@ -167,7 +167,7 @@ def _sheet_blocks(comparison: Comparison, bridge: Sequence[Bridge], quality: Seq
     for kind, changes in _by_kind(comparison).items():
         lines += _first(kind, changes)
     lines += [("Quality", remark) for remark in quality]
-    lines.append(("All loads", _changed(len(comparison.sections["results"]), len(comparison.pairing.loads()))))
+    lines.append(("All loads", _n_changed(len(comparison.sections["results"]), len(comparison.pairing.loads()))))
     yield from (_money_table(bridge), "\n".join(remarks), _list(lines))
 
 
@@ -182,8 +182,8 @@ def _list(lines: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines)
 
 
-def _changed(count: int, n_loads: int) -> str:
-    """How many answers changed: all 36 answers changed, 3 of 36 answers changed."""
+def _n_changed(count: int, n_loads: int) -> str:
+    """The number of answers that changed: all 36 answers changed, 3 of 36 answers changed."""
     if count in (0, n_loads):
         return f"{'all' if count else 'none of the'} {n_loads:,} answers changed"
     return f"{count:,} of {n_loads:,} answers changed"
@@ -203,7 +203,7 @@ def _money_table(bridge: Sequence[Bridge]) -> str:
 
 
 def _signed(amount: float) -> str:
-    """A change of dollars with a true minus, which Markdown takes for no list."""
+    """A change in dollars with a true minus sign, which Markdown does not take for a list."""
     return signed_usd(amount).replace("-", "−") if amount else "$0"
 
 

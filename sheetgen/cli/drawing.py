@@ -23,8 +23,8 @@ PULL_SCHEMA = 1  # of the JSON of `pull`
 
 
 def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: Path | None = None) -> None:
-    """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all, ScenarioError
-    where a file would take the place of the edited workbook, which is `spared`."""
+    """Write what could be drawn, and say what could not. Raises MissingLibraryError where nothing could be drawn,
+    ScenarioError where a file would replace the edited workbook (`spared`)."""
     if not targets:
         raise MissingLibraryError(*missing)
     for target in targets:
@@ -36,8 +36,8 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
 
 
 def place_of(folder: str | None, name: str | None) -> Path:
-    """The path of the files, without their endings. Refuses a name that would be no file, a hidden one, one that
-    commands take for a flag, or one that cannot be typed."""
+    """The path of the files without their extensions. Refuses a name that would be no file, a hidden one, one that
+    commands take for an option, or one that cannot be typed."""
     name = "sizing-sheet" if name is None else name
     for is_wrong, rule in (
         (not name.isprintable(), "not hold control characters"),
@@ -51,7 +51,7 @@ def place_of(folder: str | None, name: str | None) -> Path:
 
 
 def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
-    """The formats asked for, in order; none where the default holds."""
+    """The formats asked for, in order; empty where the default holds."""
     from sheetgen.question.parse import words
 
     formats = words(None if text is None else text.lower())
@@ -82,7 +82,7 @@ def draw(
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
     launched: Mapping[int, Launch] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Each format's bytes, and why where one that may lack had to be left out, a line each."""
+    """The bytes of each format, and a line for each optional format that had to be left out."""
     step(f"drawing {', '.join(formats)}")
     from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.live.live_facts import facts_of_sheet

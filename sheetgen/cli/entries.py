@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
 
-# By kind the columns of a table that would be wider than the terminal; and their numbers and names as they are then.
+# By kind, the columns of a table that would be wider than the terminal; and how their numbers and names are written.
 NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
@@ -63,18 +63,19 @@ def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, c
         head = [name.replace("_", " ") for name in rows[0]]
         drawn, more = table([head, *(cells for _, cells in matching)], _numbers(rows, rows[0]), folds=False), ""
         if not wide and max(map(len, drawn.split("\n"))) > columns():
-            drawn, more = _narrow(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
+            drawn, more = _narrow_table(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
         say(drawn, verbatim=wide)
         note(f"{len(matching)} {kind}{more}", quiet)
 
 
 def _numbers(rows: list[Json], names: Iterable[str]) -> list[int]:
-    """Which of these columns are of numbers."""
+    """The columns among these that hold numbers."""
     return [i for i, name in enumerate(names) if any(isinstance(row[name], (int, float)) for row in rows)]
 
 
-def _narrow(rows: list[Json], names: tuple[str, ...]) -> str:
-    """A table of these columns with their heads in several lines; an id that leaves no place stands in a line alone."""
+def _narrow_table(rows: list[Json], names: tuple[str, ...]) -> str:
+    """A table of these columns with their headers in several lines; an id that leaves no room stands on a line of its
+    own."""
     import textwrap
 
     cells = [[SHORTER.get(name, _cell)(row[name]) for name in names] for row in rows]
@@ -91,7 +92,7 @@ def _narrow(rows: list[Json], names: tuple[str, ...]) -> str:
 
 
 def _rows(kind: str, catalog: Catalog) -> Iterator[Json]:
-    """Every entry of a kind, by the columns of its table."""
+    """Every entry of a kind as the columns of its table."""
     from sheetgen.catalog.engines import load_engine
     from sheetgen.units import GB, GIB, ON_DEMAND
 
@@ -178,7 +179,7 @@ def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     near = ""
     for kind in ("model", "gpu", "workload", "engine", "instance"):
         try:
-            file, entry = _found(kind, name, catalog)
+            file, entry = _entry(kind, name, catalog)
             break
         except UnknownNameError as error:
             near = near or error.near
@@ -186,11 +187,11 @@ def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
         listed = "`sheetgen list models` (gpus, instances, ...) has all."
         raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
     where = catalog.read_document(file).where
-    lines = (f"{kind}, in {where}", "", *_lines(entry))
+    lines = (f"{kind}, in {where}", "", *_field_lines(entry))
     answer(as_json, {"kind": kind, "file": where, **entry}, lambda: "\n".join(lines))
 
 
-def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, Json]:
+def _entry(kind: str, name: str, catalog: Catalog) -> tuple[str, Json]:
     """The file and the fields of an entry. Raises UnknownNameError where there is none of that kind."""
     key = name.strip().lower()
     if kind == "model":
@@ -244,15 +245,15 @@ def _speed(engine: str, catalog: Catalog) -> Json:
     return constants
 
 
-def _lines(value: Any, indent: str = "") -> Iterator[str]:
-    """Nested fields, a line each; a mapping of plain values stands on one line within a list."""
+def _field_lines(value: Any, indent: str = "") -> Iterator[str]:
+    """Nested fields, a line each; within a list, a mapping of plain values stands on one line."""
     for key, item in value.items() if isinstance(value, dict) else ((None, v) for v in value):
         label = f"{indent}{key}: " if key is not None else f"{indent}- "
         if (isinstance(item, dict) and item and key is not None) or (
             isinstance(item, list) and any(isinstance(x, (dict, str)) and len(str(x)) > 40 for x in item)
         ):
             yield label.rstrip()
-            yield from _lines(item, indent + "  ")
+            yield from _field_lines(item, indent + "  ")
         else:
             past = item.get("history", ()) if isinstance(item, dict) else ()  # of a price: what it was before
             yield label + _plain({k: v for k, v in item.items() if k != "history"} if isinstance(item, dict) else item)

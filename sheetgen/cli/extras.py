@@ -1,5 +1,4 @@
-"""Parts of `sheetgen size` that are printed on request: launch flags, the stack that suits, a KV budget, a start-up log
-compared."""
+"""Parts that `sheetgen size` prints on request: launch flags, the stack, a KV budget, a start-up log compared."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ def extras(
     kv_offload_gib: str | None,
     catalog: Catalog,
 ) -> tuple[dict[str, Raw], Callable[[Sized, Json], tuple[Json, str]]]:
-    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags, --kv-budget and
-    --kv-offload-gib add to the record of their point, and the text below its bills.
+    """The inputs, completed from the settings of --kv-budget; and a function that gives the keys that --flags,
+    --kv-budget and --kv-offload-gib add to the record of their point, and the text below its bills.
 
     Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read.
     """
@@ -74,7 +73,7 @@ def extras(
 
 
 def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
-    """The flags of all engines asked for, with the terminal's width kept by all but the commands."""
+    """The flags of all engines asked for; all lines but the commands are folded to the terminal's width."""
     yield ""
     yield folded("LAUNCH FLAGS, each sized again under its engine")
     for flags in written.values():
@@ -86,7 +85,7 @@ def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
 
 
 def _budget(kv_budget: KvBudget) -> Iterator[str]:
-    """The cache that the settings ask for, and whether it is there."""
+    """The cache that the settings ask for, and whether there is room for it."""
     sized, engine = kv_budget.trial.answer, kv_budget.trial.names.engine
     named = ", ".join(f"{name} {value}" for name, value in kv_budget.settings.read.items())
     yield f"KV BUDGET of {engine.name} {engine.default_version}: {named}"
@@ -108,7 +107,7 @@ def _budget(kv_budget: KvBudget) -> Iterator[str]:
 
 
 def _comments(flags: Flags) -> Iterator[str]:
-    """The check of an engine's command, and what else is to be known of it."""
+    """The check of an engine's command, and other remarks on it."""
     yield f"# {flags.name}: {flags.checked.verdict}"
     if flags.checked.printed is not None:
         held = flags.checked.printed.answer
@@ -126,7 +125,7 @@ def _comments(flags: Flags) -> Iterator[str]:
 
 
 def pools(question: Question, cell: CellRecord, apart: Apart | None) -> Iterator[str]:
-    """Prefill and decode apart, beside the answer for one pool."""
+    """Prefill and decode apart, beside the answer with one pool."""
     yield f"PREFILL AND DECODE APART, {NEVER_MEASURED}"
     if apart is None:
         yield "  no pair of pools in one region meets the targets over a network that is known"

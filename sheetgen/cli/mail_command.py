@@ -133,7 +133,7 @@ def _message(
     options: dict[str, Raw],
     notes: list[str],
 ) -> tuple[Mail, Path]:
-    """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
+    """The message, and the path of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
     from sheetgen.api import answer_of, answered
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.question.sheet_question import ask
@@ -198,7 +198,7 @@ def _plan_message(
     catalog: Catalog,
     options: dict[str, Raw],
 ) -> tuple[Mail, Path]:
-    """The message of a plan, and the place of its draft."""
+    """The message of a plan, and the path of its draft."""
     from sheetgen.cli.plan_commands import draw_plan, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
@@ -228,7 +228,7 @@ def _is_plan(file: str) -> bool:
 
 
 def _no_options(file: str, options: dict[str, Raw]) -> None:
-    """Refuses options of `build` beside a file that is sent as it is."""
+    """Refuse options of `build` beside a file that is sent as it is."""
     is_plan = _is_plan(file)
     refusal = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
     for option, value in options.items():
@@ -237,7 +237,7 @@ def _no_options(file: str, options: dict[str, Raw]) -> None:
 
 
 def _pdf(path: str) -> bytes:
-    """A PDF that is there. Raises ScenarioError where it is none."""
+    """An existing PDF. Raises ScenarioError where the file is none."""
     from sheetgen.readback.package import read_file
 
     data = read_file(Path(path))
@@ -302,7 +302,7 @@ def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> N
 
 
 def _report(message: Mail, status: str, words: str, as_json: bool, quiet: bool, **more: object) -> None:
-    """Report the fate of the message, in words or as JSON."""
+    """Report what became of the message, in words or as JSON."""
     envelope = message.envelope
     if not as_json:
         if words and not quiet:

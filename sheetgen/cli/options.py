@@ -1,5 +1,6 @@
 """Options that several commands share, and the file that may hold a sheet's. All values stay text here: `question`
-reads them and says what is wrong."""
+reads them and says what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split"
 ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
-TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
+TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
 # The headings of a long help, each with its groups of options, and options by name that are of no group of them.
 HEADINGS = {
     "Model and load": (
@@ -57,13 +58,13 @@ OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change
 
 
 class Command(click.Command):
-    """A command that makes its shared options when they are first read: the list of all commands needs none."""
+    """A command that makes its shared options when they are first read: the list of all commands does not need them."""
 
     _made: list[Any]
 
     @property
     def params(self) -> list[click.Parameter]:
-        """Its parameters, in the order of its help."""
+        """The parameters in the order of the help."""
         self._made = [
             parameter for made in self._made for parameter in ([made] if isinstance(made, click.Parameter) else made())
         ]
@@ -74,7 +75,7 @@ class Command(click.Command):
         self._made = params
 
     def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Its options with their help, by heading."""
+        """The options with their help, by heading."""
         from sheetgen.question.inputs import BY_OPTION
 
         by_heading: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
@@ -159,7 +160,7 @@ brand_option = click.option(
 
 
 def one_load(options: Options) -> None:
-    """Refuse options of which each is a load by itself."""
+    """Refuse several options of which each is a load by itself."""
     from sheetgen.question.stated_load import A_LOAD
 
     if len(given := [f"--{name.replace('_', '-')}" for name in A_LOAD if options.get(name) is not None]) > 1:
@@ -193,8 +194,8 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
 
 
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
-    """How many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing of
-    broken ones that are not refused."""
+    """Say how many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing
+    about broken folders that are not refused."""
     from sheetgen.catalog.check import DONE, file_faults, overlays
     from sheetgen.cli.output import say
 

@@ -114,7 +114,7 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
 
 
 def _sheet(path: Path, catalog: Catalog) -> Json:
-    """The record of a sheet: its JSON, or that of its workbook as it is now."""
+    """The record of a sheet: from its JSON, or of its workbook as it is now."""
     from sheetgen.plan.from_sheet import read_sheet
 
     if path.suffix.lower() != ".xlsx":
@@ -331,7 +331,7 @@ def summary(record: Json) -> list[str]:
 
 
 def record_of_file(path: Path) -> Mapping[str, Raw]:
-    """A plan as JSON has it: of its JSON, or as its workbook was built, whatever was typed into it since."""
+    """A plan's record: from its JSON, or as its workbook was built, whatever was typed into it since."""
     from sheetgen.plan.bridge import read_record
     from sheetgen.readback.plan_book import read_plan_book
 
@@ -340,7 +340,7 @@ def record_of_file(path: Path) -> Mapping[str, Raw]:
 
 @dataclass(frozen=True)
 class Since:
-    """The last plan that a plan was compared with: its file, and what that holds."""
+    """The last plan, with which a plan is compared: its file, and its content."""
 
     file: str
     record: Mapping[str, Raw]
@@ -348,7 +348,7 @@ class Since:
 
 @dataclass(frozen=True)
 class Solved:
-    """A plan that was worked out: what is found in it, its page and its record."""
+    """A plan that was worked out: its results, its page and its record."""
 
     whole: Findings
     page: PlanPage
@@ -359,8 +359,8 @@ class Solved:
 def solved_file(
     file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", measured: Sequence[str] = ()
 ) -> Solved:
-    """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
-    since. measured: results of benchmarks for a plan in YAML."""
+    """The plan in a file, worked out: from YAML, from the JSON that was written of one, or from its workbook with what
+    was typed since. measured: results of benchmarks for a plan in YAML."""
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
@@ -409,8 +409,8 @@ def draw_plan(
     brand: Brand | None,
     sheets: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Each format's bytes, and what is missing to draw the others. sheets: by service the workbook beside it that is
-    its sizing sheet."""
+    """The bytes of each format, and what is missing to draw the others. sheets: by service, the workbook beside the
+    plan that is its sizing sheet."""
     step(f"drawing {', '.join(formats)}")
     page, record = solved.page, solved.record
 
@@ -428,7 +428,7 @@ def draw_plan(
 
 
 def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
-    """By service the name of its workbook, which stands in the plan's own folder."""
+    """By service the name of its workbook, which is in the plan's own folder."""
     from sheetgen.plan.sized_alone import alone
 
     services = (answer.plan.services[row.service].id for row in alone(answer))
@@ -438,7 +438,7 @@ def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
 def draw_sheets(
     answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None
 ) -> tuple[dict[Path, bytes], list[str]]:
-    """Workbook and PDF of every service by their files; and what could not be drawn."""
+    """The workbook and PDF of every service by file name; and what could not be drawn."""
     from sheetgen.api import answered
     from sheetgen.plan.sized_alone import alone, sheet_options
     from sheetgen.question.sheet_question import ask

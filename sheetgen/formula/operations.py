@@ -61,7 +61,7 @@ def number_where(condition: Value, value: Value) -> Value:
 
 
 def where_number(x: Value, then: Callable[[], Value], otherwise: Value) -> Value:
-    """The result of `then` where `x`, a number or a tree, is a number; else `otherwise`, of which "-" is none."""
+    """The result of `then` where `x`, a number or a tree, is a number; else `otherwise`, where "-" stands for none."""
     holds = is_number(x)
     if is_written((x,)):
         return number_where(holds, then()) if otherwise == "-" else where(holds, then(), otherwise)
@@ -70,7 +70,7 @@ def where_number(x: Value, then: Callable[[], Value], otherwise: Value) -> Value
 
 @operation(lambda x: call("IFERROR", x, "-"), "")
 def number_or_none(x: Value) -> Value:
-    """`x`, or none where it reads none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
+    """`x`, or none where it is none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
     return x
 
 
@@ -131,7 +131,7 @@ def round_down(x: Value) -> Value:
 
 @operation(_function("ROUND"), "roundNearest")
 def round_nearest(x: Value, decimals: int = 0) -> Value:
-    """The number nearest to `x` (x >= 0) that is whole, or has so many decimals."""
+    """`x` (x >= 0) rounded to the nearest whole number, or to so many decimals."""
     return round_down(x * 10**decimals + 0.5) / 10**decimals if decimals else round_down(x + 0.5)
 
 
@@ -160,7 +160,8 @@ def power(base: Value, exponent: Value) -> Value:
 
 @operation(lambda share, times: call("IFERROR", call("POWER", share, times), 0), "powerOf")
 def fading(share: Value, times: Value) -> Value:
-    """A share taken so many times: 0 where that is too little for a number, which LibreOffice calls an error."""
+    """A share to the power of a count: 0 where the result is too small for a number, which LibreOffice calls an
+    error."""
     with numpy.errstate(under="ignore"):
         return power(share, times)
 
@@ -205,7 +206,7 @@ def normal_density(z: Value) -> Value:
 def same_money(x: Value, y: Value) -> Value:
     """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
     if is_array((x, y)):
-        with numpy.errstate(invalid="ignore"):  # of two that are without limit; numpy.isclose takes nine times as long
+        with numpy.errstate(invalid="ignore"):  # for inf - inf; numpy.isclose takes nine times as long
             return (x == y) | (abs(x - y) <= 1e-12 * numpy.minimum(abs(x), abs(y)))
     return math.isclose(x, y, rel_tol=1e-12)
 
@@ -282,7 +283,7 @@ def whole_text(x: Value) -> Value:
 
 @operation(_function("FIXED", 0), "groupedText")
 def grouped_text(x: Value) -> Value:
-    """The same with its digits in groups, as a reader's locale has them."""
+    """The same with its digits grouped as in the reader's locale."""
     return WHOLE.text(x)
 
 
@@ -351,12 +352,12 @@ def first_where(*conditions: Value, otherwise: Value = 0) -> Value:
 
 @operation(lambda condition: call("SUMPRODUCT", infix(1, "*", condition, MULTIPLY)), "countWhere", rows=True)
 def count_where(condition: Value) -> Value:
-    """For how many places of a row (its first axis) the condition holds."""
+    """The number of places of a row (its first axis) where the condition holds."""
     return (1 * condition).sum(axis=0)
 
 
 def count_steps(holds: Callable[..., Value], *rows: Value) -> Value:
-    """For how many places of `rows` of equal length the condition `holds` is true of what stands there.
+    """The number of places of `rows` of equal length for which `holds` is true.
 
     The condition is worked out for the whole rows at once. In Excel it must be made of operators alone, as MIN, MAX,
     AND and OR answer once for a row and other functions look at its first cell. In Python the places are a first axis,

@@ -24,7 +24,7 @@ class Formula:
     display: Display
     inputs: tuple[str, ...]
     function: Callable[..., Value]
-    rows: tuple[str, ...] = ()  # inputs of which it reads a whole row
+    rows: tuple[str, ...] = ()  # inputs that it reads as whole rows
 
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
         return self.function(*args, **kwargs)
@@ -39,7 +39,7 @@ class Formula:
         return self.function(*arguments)
 
     def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Value]], Value]:
-        """This formula as a function of values that stand in these places, by name."""
+        """This formula as a function of a sequence of values; `places`: the position of each input in it."""
         own, function = [places[name] for name in self.inputs], self.function
         return lambda values: function(*[values[place] for place in own])
 
@@ -48,8 +48,8 @@ class Formula:
         return CalledFormula(self, names)
 
     def with_parts(self, parts: Iterable[Formula | CalledFormula], first: bool = False) -> Formula:
-        """The same formula, working out within itself those of `parts` which it reads: it reads their inputs, in the
-        places of the parts or, where `first`, before all else."""
+        """The same formula with those of `parts` that it reads worked out within it: it reads their inputs, in the
+        places of the parts or, where `first`, before all others."""
         inner = {part.name: part for part in parts if part.name in self.inputs}
         if not inner:
             return self
@@ -68,7 +68,7 @@ class Formula:
         return replace(self, inputs=inputs, function=function, rows=tuple(name for name in inputs if name in rows))
 
     def reading(self, **quantities: str) -> Formula:
-        """The same formula of other quantities: by the name of an input, what is read in its place."""
+        """The same formula reading other quantities: by the name of an input, the quantity read in its place."""
         unknown = quantities.keys() - set(self.inputs)
         if unknown:
             raise KeyError(f"formula {self.name!r} does not read {', '.join(sorted(unknown))}")
@@ -77,7 +77,7 @@ class Formula:
 
     @functools.cached_property
     def tree(self) -> Expr:
-        """The operations that it is made of, on its inputs by name."""
+        """The tree of operations on the formula's inputs, by name."""
         return literal(self.function(*(Expr.leaf(INPUT, name) for name in self.inputs)))
 
     def written(self, texts: Mapping[str, Expr]) -> Expr:
@@ -136,7 +136,8 @@ class CalledFormula:
         return tuple(name for name in self.formula.inputs if name not in self.own)
 
     def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Value]], Callable[..., Value]]:
-        """The function that the other formula calls, of values that stand in these places, by name."""
+        """The function that the other formula calls, from a sequence of values; `places`: the position of each input in
+        it."""
         of_caller = {**places, **dict.fromkeys(self.own)}
         read, function = [(name, of_caller[name]) for name in self.formula.inputs], self.formula.function
         return lambda values: (

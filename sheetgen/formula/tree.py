@@ -46,7 +46,7 @@ class Operation:
 
 
 OPERATIONS: dict[str, Operation] = {}
-ANSWER_ONCE = ("both", "either")  # in Excel for a whole row, not cell by cell
+ANSWER_ONCE = ("both", "either")  # True where Excel works it out once for a whole row, not cell by cell
 
 
 def _register(entry: Operation) -> Operation:
@@ -56,7 +56,7 @@ def _register(entry: Operation) -> Operation:
 
 
 # The leaves of a tree.
-INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # of a formula, by name
+INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # an input of a formula, by name
 CONSTANT = _register(Operation("constant", excel.constant, ""))
 REFERENCE = _register(Operation("reference", Text, ""))  # Excel text as it is: cells and look-ups of a workbook
 LEAVES = (INPUT, CONSTANT, REFERENCE)
@@ -84,7 +84,7 @@ def _left(operation: Operation) -> Callable[[Expr, object], Expr]:
     return lambda left, right: Expr.tree(operation, (left, right))
 
 
-def _right(operation: Operation) -> Callable[[Expr, object], Expr]:
+def _reflected(operation: Operation) -> Callable[[Expr, object], Expr]:
     return lambda right, left: Expr.tree(operation, (left, right))
 
 
@@ -146,16 +146,16 @@ class Expr:
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The trees that it is an operation of."""
+        """The trees among the operation's arguments."""
         return () if self.operation in LEAVES else (*self.arguments, *self.options.values())
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the inputs in it, each once."""
+        """The names of the tree's inputs, each once."""
         return tuple(dict.fromkeys(part.arguments[0] for part in self.walk() if part.operation is INPUT))
 
     def read(self, values: Mapping[str, Value]) -> Value:
-        """The formula worked out on `values`, its inputs by name: a value, or a tree where they are trees."""
+        """The formula worked out on `values`, its inputs by name: a value, or a tree where the inputs are trees."""
         if self.operation is INPUT:
             return values[self.arguments[0]]
         if self.operation.compute is None:
@@ -178,10 +178,10 @@ class Expr:
     def __neg__(self) -> Expr:
         return Expr.tree(NEGATIVE, (self,))
 
-    __add__, __radd__ = _left(PLUS), _right(PLUS)
-    __sub__, __rsub__ = _left(MINUS), _right(MINUS)
-    __mul__, __rmul__ = _left(TIMES), _right(TIMES)
-    __truediv__, __rtruediv__ = _left(OVER), _right(OVER)
+    __add__, __radd__ = _left(PLUS), _reflected(PLUS)
+    __sub__, __rsub__ = _left(MINUS), _reflected(MINUS)
+    __mul__, __rmul__ = _left(TIMES), _reflected(TIMES)
+    __truediv__, __rtruediv__ = _left(OVER), _reflected(OVER)
     __eq__ = _left(EQUAL)  # type: ignore[assignment]
     __ne__ = _left(UNEQUAL)  # type: ignore[assignment]
     __lt__, __le__ = _left(LESS), _left(LESS_OR_EQUAL)
@@ -189,7 +189,7 @@ class Expr:
 
 
 class Later(Expr):
-    """A reference whose text is made when it is read: most books are asked for values alone."""
+    """A reference whose text is made when it is read: for most books only the values are asked for."""
 
     __slots__ = ("make",)
 
@@ -205,19 +205,19 @@ class Later(Expr):
 
 
 def literal(value: object) -> Expr:
-    """A constant as a tree; a tree as it is."""
+    """A constant as a tree; a tree is returned unchanged."""
     return value if isinstance(value, Expr) else Expr.leaf(CONSTANT, value)
 
 
 def is_written(values: Iterable[object]) -> bool:
-    """True where at least one of these is a tree, so that an operation of them is one."""
+    """True where at least one value is a tree, so that an operation on the values is one."""
     return Expr in map(type, values)
 
 
 def operation(
     printed: Callable[..., Text], javascript: str, *, rows: bool = False, n_values: int = 0
 ) -> Callable[[Function], Function]:
-    """Register an operation: the decorated function computes it, `printed` writes it of its arguments' texts."""
+    """Register an operation: the decorated function computes it, `printed` writes it from its arguments' texts."""
 
     def register(compute: Function) -> Function:
         signature = inspect.signature(compute)
@@ -246,6 +246,6 @@ def operation(
 
 
 def function(name: str, *arguments: object) -> Expr:
-    """One of Excel's functions that is no operation of formulas: for what only a workbook has, such as COUNT."""
+    """One of Excel's functions that is no operation of formulas: for what only a workbook needs, such as COUNT."""
     written = excel.call(name, *(literal(argument).printed for argument in arguments))
     return Expr(*written)

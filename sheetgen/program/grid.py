@@ -22,7 +22,7 @@ Columns: TypeAlias = dict[str, Column]
 
 @dataclass(frozen=True)
 class _AxisFacts:
-    """Facts that follow from which axes have places on which and from their sizes: the same for every grid of these."""
+    """Facts that follow from the places of axes and from their sizes: shared by all grids with the same ones."""
 
     sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict)
     differing: dict[tuple[frozenset[Axes], Axes, Axes], Axes] = field(default_factory=dict)
@@ -58,7 +58,8 @@ class Grid:
         return cls({}, {}, sizes)
 
     def along(self, axis: str, places: Mapping[str, Sequence[int]], size: int | None = None) -> Grid:
-        """This grid with one more axis, whose positions stand where given on others. Columns put there stay there."""
+        """This grid with one more axis, whose positions stand at the given positions of other axes. Columns put there
+        stay there."""
         near = {(axis, other): numpy.asarray(positions, int) for other, positions in places.items()}
         size = len(next(iter(near.values()))) if size is None else size
         far = {
@@ -71,14 +72,15 @@ class Grid:
         return Grid(dict(self.columns), {**others, **far, **near}, {**self.sizes, axis: size})
 
     def again(self, under: Mapping[str, Column], **sizes: int) -> Grid:
-        """A copy in which numbers stand in the place of quantities, for tables that are read again; sizes: of axes that
-        have another number of positions there."""
+        """A copy with numbers in place of some quantities, for tables that are read again; sizes: axes with another
+        number of positions there."""
         copy = replace(self, columns=dict(self.columns), sizes={**self.sizes, **sizes})
         copy.put((), under)
         return copy
 
     def put(self, axes: Axes, columns: Mapping[str, Column]) -> None:
-        """Add columns (lists are numbers); they are read in place of earlier ones wherever their axes can be."""
+        """Add columns (lists are numbers); they replace earlier ones of the same name wherever their axes can be
+        read."""
         for name, column in columns.items():
             self._add(name, axes, numpy.array(column, float) if isinstance(column, list) else column)
 
@@ -94,7 +96,7 @@ class Grid:
         self.put(own, {name: function(*(self.spread(read, own) for read in names))})
 
     def restricted(self, kept: Mapping[str, Positions]) -> Grid:
-        """The grid with some positions of its axes alone; those of other axes stay."""
+        """The grid with only some positions of some axes; other axes stay whole."""
         places = {}
         for (axis, other), positions in self.places.items():
             positions = positions[kept[axis]] if axis in kept else positions
@@ -136,7 +138,7 @@ class Grid:
         return readable
 
     def _laid_out(self, own: Axes, column: Column, axes: Axes) -> Column:
-        """A column of its own axes as it stands over others."""
+        """A column with axes of its own, laid out over other axes."""
         if own == axes or not own:
             return column
         key = own, axes, column.shape
@@ -149,7 +151,7 @@ class Grid:
         """The function that lays a column of this shape out over other axes."""
         sides = [side for side in self._sides_of(own, axes) if side is not None]
         moves = [length > 1 and axes[side] != axis for axis, side, length in zip(own, sides, shape, strict=True)]
-        if len(set(sides)) == len(own) and sum(moves) <= 1:  # the sides in their order, of which one is looked up
+        if len(set(sides)) == len(own) and sum(moves) <= 1:  # sides in order, at most one of them looked up
             order = sorted(range(len(own)), key=sides.__getitem__)
             moved = moves.index(True) if True in moves else None
             positions = None if moved is None else self.places[axes[sides[moved]], own[moved]]
@@ -183,7 +185,7 @@ class Grid:
         return None
 
     def _sides_of(self, own: Axes, axes: Axes) -> tuple[int | None, ...]:
-        """The side of `axes` on which each of a column's own axes stands; None where it stands on none."""
+        """For each of a column's own axes, its position in `axes`; None where it has none there."""
         key = own, axes
         if key not in self._facts.sides:
             self._facts.sides[key] = tuple(self._side(own_axis, axes) for own_axis in own)
@@ -205,7 +207,7 @@ class Grid:
         return self._fewest((self._find(name, every)[0] for name in names), axes, every)
 
     def _fewest(self, owns: Iterable[Axes], axes: Axes, every: Axes) -> Axes:
-        """The fewest axes for columns of these axes of their own."""
+        """The fewest axes for columns that have these axes of their own."""
         different = frozenset(filter(None, owns))
         key = different, axes, every
         if key not in self._facts.differing:
@@ -227,13 +229,13 @@ class Grid:
         return min([axis, *able], key=lambda name: self.sizes[name])
 
     def evaluate(self, quantities: Iterable[Named], axes: Axes, rows: str | None = None) -> None:
-        """Work out formulas in turn over `axes` and put each in the grid, on the fewest axes that it differs by.
+        """Work out formulas in order over `axes` and put each in the grid, on the fewest axes by which it differs.
 
         rows: the axis of which what stands on it is read whole, as a first side.
         """
         every = axes if rows is None else (*axes, rows)
         standing: dict[str, tuple[Axes, Column]] = {}
-        read: dict[tuple[str, Axes], Column] = {}  # once for the formulas that follow
+        read: dict[tuple[str, Axes], Column] = {}  # columns read once for all formulas
         for name, formula in by_name(quantities):
             for quantity in formula.inputs:
                 if quantity not in standing:
@@ -319,7 +321,7 @@ class View(Mapping[str, Column]):
 
 
 def evaluate(quantities: Iterable[Named], values: Mapping[str, Column]) -> Columns:
-    """`values` and, by name, the result of each formula in turn: what needs no axes."""
+    """`values` and the results of each formula in order, by name: for work that needs no axes."""
     quantities_by_name = dict(values)
     for name, formula in by_name(quantities):
         quantities_by_name[name] = formula.of(quantities_by_name)

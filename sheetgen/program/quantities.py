@@ -99,7 +99,7 @@ POOL: tuple[Formula, ...] = (
     memory.kv_pool_bytes_per_gpu,
     memory.n_kv_blocks,
 )
-# What the requests asked for take of the fullest GPU.
+# What the requests asked for take on the fullest GPU.
 NEEDED: tuple[Formula, ...] = (
     kv_cache.kv_bytes_per_sequence_per_gpu,
     kv_cache.kv_bytes_per_sequence_steady_per_gpu,
@@ -202,7 +202,7 @@ def speed_band(figure: str) -> Iterator[Named]:
 
 
 def speed_ends(**quantities: str) -> Iterator[Named]:
-    """Both ends of the band of each figure of speed; `quantities`: what is predicted, where it has another name."""
+    """Both ends of the band of each figure of speed; `quantities`: the predicted quantities that have another name."""
     for figure, name in BANDS_OF.items():
         for end in ENDS:
             reads = {"predicted": quantities.get(name, name), "band_factor": f"{figure}_band_{end}"}

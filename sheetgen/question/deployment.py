@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from sheetgen.catalog.plausible import Plausible
     from sheetgen.catalog.stacks import Launcher
 
-NO_TEXT: Column = None  # in a column of texts
+NO_TEXT: Column = None  # a blank in a column of texts
 
 
 def engine_defaults(engine: Engine) -> dict[str, Raw]:
@@ -66,7 +66,7 @@ DEFAULTS: dict[str, Raw] = {
 _KINDS = {setting.name: setting.kind for setting in OF_A_POINT if setting.kind.is_number and setting.name in DEFAULTS}
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
-OWN = "default_"  # how the engine's own value of an input is called among the columns
+OWN = "default_"  # prefix of the column with the engine's own value of an input
 SECONDS_PER_HOUR = 3600
 RATES = ("users", "requests_per_second", "requests_per_day", "tokens_per_day")  # loads by what arrives
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
@@ -86,7 +86,7 @@ def is_blank(value: object) -> bool:
         return value is None or not value.strip()
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA, which is neither itself nor another
+    except TypeError:  # pandas.NA, which is not comparable
         return True
     except ValueError:  # a whole array in a cell
         return False
@@ -191,7 +191,7 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
 
     def at_once(users: Column, active: Column, asked: Column, peak: Column) -> Column:
         active_users = round_up(users * active)
-        is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
+        is_mean = asked > numpy.floor(asked)  # a fraction is what `size` writes for a rate: it is worked out anew
         follows = (blank(asked) | is_mean) & (peak > 0)
         return numpy.select([follows, ~blank(asked), blank(active_users)], [numpy.nan, asked, 1], active_users)
 
@@ -293,7 +293,7 @@ def check(grid: Grid, model_id: Callable[[int], str], errors: Column) -> None:
     )
 
 
-_ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
+_ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only, as reading them takes long
 
 
 class Reference:
@@ -629,9 +629,9 @@ class Points:
         return [self.distinct[place] for place in self.grid.places["row", "names"]]
 
 
-# By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.
+# By the names of a row: what they stand for (or why they cannot), and the numbers that they contribute.
 NamedRows = dict[tuple[str, ...], tuple[Resolved | None, str | None, Columns | None]]
-# What rows have beside what they give: constants of the formulas.
+# What rows have besides their inputs: constants of the formulas.
 CONSTANTS = {
     "closed_loop": 1,  # 0 in rows that have a rate alone
     "seconds_in_an_hour": SECONDS_PER_HOUR,
@@ -722,7 +722,7 @@ def _grid_of_groups(code: Column, numbers: Columns, named: Columns) -> Grid:
     return grid
 
 
-ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardly less than to work out its rows
+ROWS_OF_A_GROUP = 4  # least average: with fewer rows, a group takes hardly less work than its rows
 
 
 def _groups(code: Column, numbers: Columns) -> tuple[Column, Column, list[str]]:
@@ -741,7 +741,7 @@ def _groups(code: Column, numbers: Columns) -> tuple[Column, Column, list[str]]:
     return group, one_row, few
 
 
-MANY_ROWS = 1000  # from here on it pays to import pandas
+MANY_ROWS = 1000  # from this many rows on it pays to import pandas
 
 
 def factorized(column: Column) -> tuple[Column, Column]:

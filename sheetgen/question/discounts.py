@@ -13,7 +13,7 @@ from sheetgen.question.parse import Raw, name_part
 from sheetgen.units import EXACT_PERCENT, PURCHASES
 
 OPTION = "discount_fraction"
-CELL = "discount_of_"  # how the names of their cells begin
+CELL = "discount_of_"  # prefix of the names of their cells
 Key = tuple[str, str]  # a provider and a purchase class; "" stands for every one
 Discounts = Mapping[Key, float]
 
@@ -80,7 +80,7 @@ def words_of(key: Key) -> str:
 
 def in_force(discounts: Discounts, general: float, provider: str, purchase: str) -> float:
     """The discount on the prices of a provider in a purchase class, as a share."""
-    provider = provider.lower()  # a spreadsheet's look-up does not tell capital letters apart
+    provider = provider.lower()  # a spreadsheet's look-up ignores capital letters
     stated = (discounts.get(key, math.nan) for key in ((provider, purchase), (provider, ""), ("", purchase)))
     return float(discount_in_force(*stated, general))
 

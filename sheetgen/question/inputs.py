@@ -50,12 +50,12 @@ MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be 
 RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
 WORDS = "inputs.toml"
-LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
+LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill in
 DATE_OF_SHEET = Kind("date")
 ASKS = "requests_per_user_per_day"
 HISTORY = "history_hit_fraction"
 OF_WORKLOAD = (ASKS, HISTORY)  # options that are fields of a workload
-BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, and have a cell for each
+BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, with a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
 CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
@@ -63,9 +63,14 @@ PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)
 
 
-def _said(name: str, part: str) -> str:
-    """The text of one `part` of an input's words; "" where it has none."""
-    return words_in(WORDS).get(name, {}).get(part, "")
+class _Words:
+    """A text of an input in templates/inputs.toml, under the attribute's name; "" where it has none."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._part = name
+
+    def __get__(self, described: Option | Row, owner: type) -> str:
+        return words_in(WORDS).get(described.input_name, {}).get(self._part, "")
 
 
 @dataclass(frozen=True)
@@ -85,19 +90,9 @@ class Option:
     repeated: bool = False
     input_name: str = ""
 
-    @property
-    def help(self) -> str:
-        return _said(self.input_name, "help")
-
-    @property
-    def in_size(self) -> str:
-        """The help in `size`, where it differs."""
-        return _said(self.input_name, "in_size")
-
-    @property
-    def hint(self) -> str:
-        """Words added after a refusal."""
-        return _said(self.input_name, "hint")
+    help = _Words()
+    in_size = _Words()  # the help in `size`, where it differs
+    hint = _Words()  # added after a refusal
 
 
 @dataclass(frozen=True)
@@ -116,27 +111,11 @@ class Row:
     read_as: str = ""
     input_name: str = ""
 
-    @property
-    def label(self) -> str:
-        return _said(self.input_name, "label")
-
-    @property
-    def unit(self) -> str:
-        return _said(self.input_name, "unit")
-
-    @property
-    def note(self) -> str:
-        return _said(self.input_name, "note")
-
-    @property
-    def title(self) -> str:
-        """The title of the cell's message, where it is not the label."""
-        return _said(self.input_name, "title")
-
-    @property
-    def about(self) -> str:
-        """Words after what the cell accepts, in the cell's message."""
-        return _said(self.input_name, "about")
+    label = _Words()
+    unit = _Words()
+    note = _Words()
+    title = _Words()  # of the cell's message, where it is not the label
+    about = _Words()  # in the cell's message, after what the cell accepts
 
 
 @dataclass(frozen=True)
@@ -197,7 +176,7 @@ class Settings:
 
     utilization: float = entry(
         0.7,
-        Kind(low=0.01, high=1),  # below it a price of a token says nothing
+        Kind(low=0.01, high=1),  # below it the price of a token means nothing
         Option("money", "SHARE"),
         Row(MONEY, PERCENT, below="hours_per_month"),
     )
@@ -257,7 +236,7 @@ class Settings:
     )
     discount_fraction: float = entry(
         0,
-        Kind(low=0, high=0.99),  # beyond it is no contract: 20 was meant as 20 %
+        Kind(low=0, high=0.99),  # more is in no contract: 20 was meant as 20 %
         Option("billing", "SHARES", pairs="aws=0.1,azure:reserved-1yr=0.2"),
         Row(MONEY, EXACT_PERCENT, below="purchase", repeated=True),
     )
@@ -390,7 +369,7 @@ INPUTS: tuple[Input, ...] = (
     Input("requests_per_day", Kind(low=0, high=1_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER")),
     Input("tokens_per_day", Kind(low=0, high=1_000_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER")),
     _text("measured", Option("measured", "FILE", repeated=True)),
-    # What holds for a whole sheet, and what it counts from.
+    # Settings of a whole sheet, and the day it counts from.
     *(replace(setting.metadata["input"], name=setting.name) for setting in fields(Settings)),
     Input("as_of", DATE_OF_SHEET, None, Option("billing", "DATE"), Row(RARE, DATE)),
     # The catalogs' assumptions have its default.

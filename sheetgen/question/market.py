@@ -195,7 +195,7 @@ def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purch
     return tuple(_cheapest([*in_this_class, *others], Counter()))
 
 
-BEYOND = ("vendor", "cloud", "provider", "gpu")  # of whom nobody asked, group by group
+BEYOND = ("vendor", "cloud", "provider", "gpu")  # kinds of hardware that nobody asked for, group by group
 
 
 def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:

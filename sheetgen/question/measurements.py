@@ -43,7 +43,7 @@ from sheetgen.question.parse import Options, Raw
 from sheetgen.startup.log_inputs import contradictions
 from sheetgen.units import DTYPES, GIB, PUBLISHED
 
-REQUEST_FACTORS = (0.7, 1.4)  # beyond, what a few runs say is more noise than news
+REQUEST_FACTORS = (0.7, 1.4)  # beyond it, a few runs say more noise than news
 NO_REQUEST_FACTOR = 1e-9  # of a step in which requests add nothing
 T = TypeVar("T")
 HELD_SLACK = 0.02  # of a GPU's memory, by which weights and pool may pass the engine's share: SGLang's by 0.3 %
@@ -182,7 +182,7 @@ def measurements_of(
         served = attempt(reading.source, _served, reading, asked, catalog)
         if served and isinstance(reading, MeasuredPoint):
             points.setdefault(served, []).append(reading)
-        elif served and (start := attempt(reading.source, _start, served, reading, catalog)):
+        elif served and (start := attempt(reading.source, _start_beside_prediction, served, reading, catalog)):
             starts.setdefault(served, []).append(start)
     deployments: list[MeasuredDeployment] = []
     for served in {**points, **starts}:
@@ -280,7 +280,7 @@ def _with_starts(
     name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
     error = guidance.number(guidance.assumptions(catalog), name) * GIB
     differences = [start.more_bytes for start in starts]
-    error = max(error, (max(differences) - min(differences)) / 2)  # several that differ are no surer than that
+    error = max(error, (max(differences) - min(differences)) / 2)  # several logs that differ are no surer than that
     return replace(measured, starts=tuple(starts), pool_more_bytes=more, pool_error_bytes=error)
 
 
@@ -295,7 +295,7 @@ OF_START = (
 )  # fmt: skip
 
 
-def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
+def _start_beside_prediction(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
     """A start-up log beside its prediction. Raises ScenarioError where the log cannot come from that deployment."""
     longest = pool.max_model_len or catalog.model(served.model).max_context_tokens  # as engines take it
     told = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
@@ -456,7 +456,7 @@ def put_measured(points: Points, measurements: Measurements) -> Measurements:
 def split_used(measurements: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
     """The measurements with those that correct nothing moved to the unused, each with what sets it apart."""
     apart = [
-        Unusable(source, _apart(measured.served, asked))
+        Unusable(source, _why_unused(measured.served, asked))
         for measured in measurements.deployments
         if measured.served not in used
         for source in measured.sources
@@ -468,7 +468,7 @@ def split_used(measurements: Measurements, used: set[Served], asked: Sequence[Se
     )
 
 
-def _apart(served: Served, asked: Sequence[Served]) -> str:
+def _why_unused(served: Served, asked: Sequence[Served]) -> str:
     """The sentence on why a measured deployment is none of those requested: its first name that none of them has."""
     near = list(asked)
     for name in Served._fields:

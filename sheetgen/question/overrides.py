@@ -65,7 +65,7 @@ def class_columns(purchase: str) -> dict[str, str]:
 _COLUMNS = {purchase: class_columns(purchase) for purchase in PURCHASES}
 TABLES: dict[str, dict[str, Kind]] = {
     "models": {
-        "model": Kind("text", blank=True),  # the name of a model of one's own
+        "model": Kind("text", blank=True),  # the name of a user's own model
         **SHAPE,
         **dict.fromkeys(("own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype"), Kind("dtype")),
         **{f"checkpoint_{d}": Kind(blank=True) for d in DTYPES},
@@ -122,11 +122,11 @@ ENGINE: dict[str, Kind] = {
     "max_pipeline_parallel_size": Kind("whole", 1, 64),
 }
 _ASKED = ("sheet", *OPTION_GROUPS)
-# Of the settings, those that no option of a sheet asks for.
+# The settings that no option of a sheet sets.
 SETTINGS: dict[str, Kind] = {
     setting.name: setting.kind for setting in OF_SETTINGS if not (setting.option and setting.option.group in _ASKED)
 }
-# What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
+# Inputs that decide words and marks of the page, or what sheets of the workbook point at: no answer depends on them.
 SHOWN: dict[str, Kind] = {entry.name: entry.kind for entry in INPUTS if entry.shown}
 BANDS: dict[str, Kind] = dict.fromkeys(
     (*(name for scope in OF_ANY_KIND for name in band_names(scope)), *band_names("anchored", MODEL_KINDS)),
@@ -216,7 +216,7 @@ class Written:
     place_of: Callable[[Loc], str]
 
 
-def _nowhere(loc: Loc) -> str:
+def _place_in_typed(loc: Loc) -> str:
     return "typed" + "".join(f" {shown(part)}" for part in loc) + ": "
 
 
@@ -226,8 +226,8 @@ def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
     Raises ScenarioError with every problem: an unknown table, column or input, and a value out of range.
     """
     if isinstance(given, Overrides) or given is None:
-        return given or Overrides(), _nowhere
-    written = given if isinstance(given, Written) else Written(given, _nowhere)
+        return given or Overrides(), _place_in_typed
+    written = given if isinstance(given, Written) else Written(given, _place_in_typed)
     problems: list[str] = []
 
     def refuse(loc: Loc, problem: str) -> None:
@@ -265,7 +265,7 @@ def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
             return
         for i, row in enumerate(data):
             typed = values((part, i), row)
-            refused = row.keys() if isinstance(row, dict) else ()  # what was refused is not missing, too
+            refused = row.keys() if isinstance(row, dict) else ()  # a refused column is not reported as missing too
             lacks = [name for name in NAMED_BY[part] if not typed.get(name) and name not in refused]
             if lacks:
                 refuse((part, i), f"{part} has a row without {' and '.join(lacks)}. Name it, or take it out.")
@@ -390,7 +390,7 @@ def overridden_candidates(
     blank, columns = Candidate("/", "", listed[0].gpu, 0, purchase, 0, None, "", BY_READER), _COLUMNS[purchase]
     rows: list[tuple[Candidate, Row]] = [(machine, overrides.instances.get(machine.instance, {})) for machine in listed]
     rows += [(blank, {"instance_gpu": None, **row}) for row in overrides.own_instances]
-    named = {key.lower(): gpu for key, gpu in gpus.items()}  # to a spreadsheet's look-up capital letters are no others
+    named = {key.lower(): gpu for key, gpu in gpus.items()}  # a spreadsheet's look-up ignores capital letters
     for machine, row in rows:
         price = row.get(columns["price"], machine.usd_per_hour)
         if not price or purchase in machine.passed_over:

@@ -1,5 +1,4 @@
-"""The kinds of inputs: how each reads a user's words, and the bounds that options, scenario files, JSON and yellow
-cells share."""
+"""The kinds of inputs: how each reads a user's words, and the bounds that all places of input share."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ def people(value: object) -> float:
     """`value` as a number of people or requests, NaN where it is none: 200k is 200,000, 1.5m is 1,500,000."""
     text = str(value).strip()
     unit = {"k": 1e3, "m": 1e6}.get(text[-1:].lower())
-    # What was written is meant: 4.35k is 4,350, which 4.35 x 1000 is not.
+    # Worked out in decimals: 4.35k is 4,350, which 4.35 x 1000 in floats is not.
     return round(number(text[:-1]) * unit, 6) if unit and text[:-1][-1:].isdigit() else number(text)
 
 
@@ -140,7 +139,7 @@ def as_of_date(text: str | None) -> datetime.date:
 
 MOST_TEXT = 200  # characters
 MOST = 1e15
-LEAST = 1e-9  # the least that a number may be which must be above 0
+LEAST = 1e-9  # the least value of a number that must be above 0
 
 
 @dataclass(frozen=True)

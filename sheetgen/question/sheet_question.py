@@ -158,7 +158,7 @@ def headline_number(text: str | None) -> int | None:
     return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
 
 
-ASKED = "asked"  # the workload of a load of the user's own
+ASKED = "asked"  # the workload of the user's own load
 OF_ASKED = ("context_tokens", "input_tokens", "output_tokens")
 
 
@@ -490,7 +490,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
     less = attempt(discounts_of, options.get("discount_fraction"), providers)
     as_of = attempt(parse.as_of_date, options.get("as_of"))
     named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
-    places = {name: i for i, name in enumerate(providers)}  # in whatever order they are named, the sheet is the same
+    places = {name: i for i, name in enumerate(providers)}  # the sheet is the same in whatever order they are named
     named["providers"] = tuple(sorted(dict.fromkeys(named["providers"]), key=lambda name: places.get(name.lower(), -1)))
     purchase = settings.purchase if settings else ON_DEMAND
     filters, requested = Filters(**named, region=options.get("region") or "", purchase=purchase), purchase
@@ -504,7 +504,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
     candidates, left_out, others, rows, doubted = selected or ((), (), {}, (), ())
     overrides = attempt(typed.read_overrides, options.get("typed"))
     by_id = {c.gpu.id: c.gpu for c in rows}
-    if overrides:  # an instance of one's own may be of a GPU that nothing else offers
+    if overrides:  # a user's own instance may have a GPU that nothing else offers
         own = {str(row.get("instance_gpu")).lower() for row in overrides[0].own_instances}
         by_id |= {gpu.id: gpu for gpu in catalog.gpus() if gpu.id.lower() in own and gpu.id not in by_id}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
@@ -536,7 +536,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
         (),
         filters,
         owning,
-        given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+        given | {"as_of": as_of.isoformat()},  # so that a workbook asks the same on another day
         ask=to_approve,
         discounts=less or {},
         stated=stated,
@@ -560,7 +560,7 @@ def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False
     if number is not None:
         tier = tiers.index(number) if number in tiers else len(tiers)
         question = replace(question, headline=(headline[0], tier), typed=None if number in tiers else number)
-    # No prompt would be left, and the hardware too cheap.
+    # No room would be left for a prompt, and the hardware would be too cheap.
     too_long = [
         f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"
         " holds prompt and answer. Lengthen the context, or shorten the answer"
@@ -621,7 +621,7 @@ def _measured(question: Question, catalog: Catalog) -> Question:
     if settings.kv_cache_dtype != "auto":
         settled["kv_cache_dtype"] = settings.kv_cache_dtype
     measurements = measurements_of(readings, asked_once(deployments), settled, catalog)
-    # What differs in the weights' precision alone sets times and memory of answers at that precision.
+    # Measurements that differ only in the weights' precision set times and memory of answers at that precision.
     used = {served for served in deployments if measurements.of(served)}
     requested = {served._replace(weight_dtype="") for served in deployments}
     kept = tuple(served for served in measurements.deployments if served.served._replace(weight_dtype="") in requested)

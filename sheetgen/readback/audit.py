@@ -1,4 +1,4 @@
-"""The audit of an edited workbook against Python's work: every formula, and every value beside one.
+"""The audit of an edited workbook against Python's results: every formula, and the value of every formula.
 
 Which row and column of a sheet is which of the sheet as built is seen by what stands in them, not by number.
 """
@@ -37,16 +37,17 @@ MARK = "\0"
 
 
 class Target(NamedTuple):
-    """A cell that a formula names. Rows and columns count from 1; `moves` where a copy of the formula names another."""
+    """A cell that a formula names. Rows and columns count from 1; `moves` where a copy of the formula names another
+    cell."""
 
-    sheet: str  # as it is written, with quotes and "!"; nothing where none is named
+    sheet: str  # as written, with quotes and "!"; "" where none is named
     row: int
     column: int
     row_moves: bool
     column_moves: bool
 
     def copied(self, rows: int, columns: int) -> str:
-        """How a copy of the formula so many rows and columns away has it."""
+        """The target as a copy of the formula so many rows and columns away names it."""
         column = column_name(self.column - 1 + columns * self.column_moves)
         fixed = ("" if moves else "$" for moves in (self.column_moves, self.row_moves))
         return f"{self.sheet}{next(fixed)}{column}{next(fixed)}{self.row + rows * self.row_moves}"
@@ -60,8 +61,8 @@ def _target(token: str) -> Target:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """A formula: its text in pieces, every second a cell or a text; the text with a mark for each cell; and the cells,
-    their sheets apart from rows and columns, which count from 1 (the first of two axes)."""
+    """A formula: its text in pieces, every second one a cell or a text; the text with a mark for each cell; and the
+    cells, their sheets apart from rows and columns, which count from 1 (rows on the first of two axes)."""
 
     pieces: tuple[str, ...]
     template: str
@@ -70,7 +71,7 @@ class Parsed:
     moves: Numbers
 
     def at(self, away: At) -> Numbers:
-        """The rows and the columns of the cells of a copy so many rows and columns away."""
+        """The rows and the columns of the cells in a copy so many rows and columns away."""
         return self.places + self.moves * numpy.array(away)[:, None] if any(away) else self.places
 
     def copied(self, away: At) -> str:
@@ -81,11 +82,11 @@ class Parsed:
 
 
 def parsed(text: str, here: str) -> Parsed:
-    """The formula `text` of a cell on sheet `here`. Blanks and capital letters outside of texts count for nothing."""
-    return _parsed(_bare(text), here)
+    """The formula `text` of a cell on sheet `here`. Spaces and capital letters outside of texts are ignored."""
+    return _parsed(_without_braces(text), here)
 
 
-def _bare(text: str) -> str:
+def _without_braces(text: str) -> str:
     return text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
 
 
@@ -117,12 +118,12 @@ def _parsed(text: str, here: str) -> Parsed:
 
 
 At = tuple[int, int]  # row and column, which count from 1
-Mark = Hashable  # what tells a cell's place: a label, or the form of its formula
+Mark = Hashable  # what identifies a cell's line: a label, or the form of its formula
 _PERCENT = re.compile(r"\d+%")
 
 
 class Written(NamedTuple):
-    """A cell as built or found: its value, and its formula, which is that of a cell `away` rows and columns off."""
+    """A cell as built or as read: its value, and its formula, which is that of a cell `away` rows and columns off."""
 
     value: Raw
     formula: Parsed | None
@@ -147,8 +148,8 @@ class Overwritten:
 
 @dataclass(frozen=True)
 class Audit:
-    """n_formulas: those found again. wrong: those among them whose value is not what Python gives for the inputs.
-    n_as_built: of these, how many have the value as built. n_blank: how many have none."""
+    """n_formulas: formulas found again. wrong: those whose value is not what Python gives for the inputs. n_as_built:
+    the number of these that have the value as built. n_blank: the number that have no value."""
 
     n_formulas: int
     overwritten: tuple[Overwritten, ...]
@@ -159,7 +160,8 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """agrees, not calculated (nobody ever did), not recalculated (since the inputs were changed), or differs."""
+        """agrees, not calculated (no program ever calculated it), not recalculated (since the inputs were changed), or
+        differs."""
         if not self.wrong:
             return "agrees"
         if self.n_blank == len(self.wrong) == self.n_formulas:
@@ -168,13 +170,13 @@ class Audit:
 
 
 def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], same_catalog: bool) -> Audit:
-    """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
+    """Audit an edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
 
     Of a workbook of another catalog nobody knows the values as built, so what it says of them is not judged.
     """
-    old = {sheet.name: _written(sheet) for sheet in before.sheets}
-    new = {sheet.name: _written(sheet) for sheet in after.sheets}
-    edited_cells = {name: _found(edited[name], name) for name in old if name in edited}
+    old = {sheet.name: _cells_as_built(sheet) for sheet in before.sheets}
+    new = {sheet.name: _cells_as_built(sheet) for sheet in after.sheets}
+    edited_cells = {name: _cells_of_file(edited[name], name) for name in old if name in edited}
     places = {name: _align(old[name], cells) for name, cells in edited_cells.items()}
     now = dict(places)
     for name in edited_cells.keys() & new.keys():
@@ -210,7 +212,7 @@ def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], sa
     return Audit(n_formulas, tuple(overwritten), tuple(wrong), n_as_built, n_blank, gone)
 
 
-def _written(sheet: Sheet) -> dict[At, Written]:
+def _cells_as_built(sheet: Sheet) -> dict[At, Written]:
     cells: dict[At, Written] = {}
 
     def read(source: BookCell | Row) -> tuple[Parsed | None, str]:
@@ -228,7 +230,7 @@ def _written(sheet: Sheet) -> dict[At, Written]:
     return cells
 
 
-def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
+def _cells_of_file(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
     """The cells of a sheet of the file; numbers as floats, as spreadsheets keep them.
 
     LibreOffice writes every formula out. One that is a copy of that on its left or above is found by writing that one
@@ -242,7 +244,7 @@ def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
             for near, step in (((row, column - 1), (0, 1)), ((row - 1, column), (1, 0))):
                 beside = cells.get(near, NOTHING)
                 copied = beside.away[0] + step[0], beside.away[1] + step[1]
-                if beside.formula is not None and beside.formula.copied(copied) == _bare(text):
+                if beside.formula is not None and beside.formula.copied(copied) == _without_braces(text):
                     formula, away = beside.formula, copied
                     break
         if text is not None and formula is None:
@@ -253,7 +255,7 @@ def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
 
 @dataclass(frozen=True)
 class Alignment:
-    """By each row and column as built, where it is now; what is gone is not there."""
+    """The present position of each row and column as built; deleted ones are missing."""
 
     rows: Mapping[int, int]
     columns: Mapping[int, int]
@@ -272,7 +274,7 @@ class Alignment:
         return [(numpy.array([0, *axis]), numpy.array([0, *axis.values()])) for axis in (self.rows, self.columns)]
 
     def moved(self, places: Numbers) -> Numbers:
-        """The rows and columns where a formula that named cells names them now; past the table as built, as far off as
+        """The rows and columns that a formula's cells have now; beyond the table as built, at the same distance as
         before."""
         now = []
         for lines, (before, after) in zip(places, self._axes, strict=True):
@@ -282,10 +284,10 @@ class Alignment:
 
 
 def _align(built: Cells, edited: Cells) -> Alignment:
-    """Rows by what stands in them from left to right, columns by what stands in them from top to bottom."""
+    """Align rows by their contents from left to right, columns by their contents from top to bottom."""
     numbers = not any(cell.role == "input" for cell in built.values())  # they tell cells apart where nobody types any
     marks = [{position: _mark(cell, numbers) for position, cell in cells.items()} for cells in (built, edited)]
-    rows, columns = (_places(_lines(marks[0], axis), _lines(marks[1], axis)) for axis in (0, 1))
+    rows, columns = (_places(_marks_by_line(marks[0], axis), _marks_by_line(marks[1], axis)) for axis in (0, 1))
     return Alignment(rows, columns)
 
 
@@ -297,8 +299,8 @@ def _mark(cell: Written, numbers: bool) -> Mark:
     return float(cell.value) if numbers and isinstance(cell.value, (int, float)) else 0
 
 
-def _lines(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
-    """By row (axis 0) or column (axis 1) its marks, in their order; lines without any are left out."""
+def _marks_by_line(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
+    """The marks of each row (axis 0) or column (axis 1), in order; lines without marks are left out."""
     lines: dict[int, list[tuple[int, Mark]]] = {}
     for position, mark in marks.items():
         lines.setdefault(position[axis], []).append((position[1 - axis], mark))
@@ -306,8 +308,7 @@ def _lines(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
 
 
 def _places(built: Mapping[int, Mark], edited: Mapping[int, Mark]) -> dict[int, int]:
-    """The line now of each line as built: the same lines in their order; of those that differ, as many in a row as
-    before."""
+    """The present line of each line as built: equal lines in their order; lines that were replaced pair one by one."""
     numbers: dict[Mark, int] = {}  # a number for each different line: numbers compare faster than long lines
     a, b = ([numbers.setdefault(mark, len(numbers)) for mark in lines.values()] for lines in (built, edited))
     old, new, least = list(built), list(edited), min(len(built), len(edited))
@@ -325,7 +326,7 @@ def _places(built: Mapping[int, Mark], edited: Mapping[int, Mark]) -> dict[int, 
 
 
 def _is_copy(built: Written, held: Written) -> bool:
-    """True where both are the same formula where no line has moved: asked of every cell, answered once for those that
+    """True where both are the same formula if no line has moved: asked for every cell, answered once for those that
     share a formula."""
     away = held.away[0] - built.away[0], held.away[1] - built.away[1]
     return bool(built.formula and held.formula and _same_away(built.formula, held.formula, away))
@@ -333,7 +334,7 @@ def _is_copy(built: Written, held: Written) -> bool:
 
 @functools.lru_cache(maxsize=100_000)
 def _same_away(built: Parsed, held: Parsed, away: At) -> bool:
-    """True where a formula is the copy of another so many rows and columns away."""
+    """True where a formula is the copy of another one so many rows and columns away."""
     if built.template != held.template or built.sheets != held.sheets or (built.moves != held.moves).any():
         return False
     return bool((built.places == held.at(away)).all())
@@ -364,8 +365,8 @@ def _label(cells: Cells, position: At) -> str:
 
 
 def agree(expected: object, got: object) -> bool:
-    """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way. A precision under
-    another name is the same one."""
+    """True where two values are equal to 9 digits; a percentage in words to one percent, as half a percent is rounded
+    either way. A precision under another name is the same precision."""
     if isinstance(expected, datetime.date):
         expected = (expected - EXCEL_DAY_ZERO).days
     if isinstance(expected, str) and is_number(got):  # of digits alone

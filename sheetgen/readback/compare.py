@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that changed, by section, and what one of the files does not say."""
+    """Everything that changed, by section, and what one of the files does not say."""
 
     a: SheetFacts
     b: SheetFacts
@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """As far as both files say."""
+        """True where nothing differs, as far as both files say."""
         return not any(self.sections.values())
 
 
@@ -81,7 +81,7 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
 
 
 def _named_as(facts: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) -> SheetFacts:
-    """`one` in the words of `other`, where that is a workbook and `one` is JSON, which has ids alone."""
+    """`facts` with the names of `other`, where that is a workbook and `facts` come from JSON, which has only ids."""
     if facts.kind == other.kind or facts.kind == "workbook":
         return facts
     named = {
@@ -102,15 +102,15 @@ def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[st
         yield "results: the two have no load in common"
 
 
-def _changed(name: str, label: str, before: Raw, after: Raw, unit: str = "", **more: Raw) -> Iterator[Change]:
-    """A value that both have, where it differs."""
+def _compare(name: str, label: str, before: Raw, after: Raw, unit: str = "", **more: Raw) -> Iterator[Change]:
+    """The change of a value that both sheets have; nothing where it is the same."""
     if not same(before, after):
         figures = {**more, "change_fraction": change_fraction(before, after)}
         yield Change(name, label, from_to(before, after, unit=unit), before, after, figures)
 
 
-def _of_one(name: str, label: str, words: str, value: Raw, is_added: bool, **more: Raw) -> Change:
-    """The change of a value that one of the sheets alone has: it was added or removed."""
+def _one_sided(name: str, label: str, words: str, value: Raw, is_added: bool, **more: Raw) -> Change:
+    """The change of a value that only one of the sheets has: it was added or removed."""
     return Change(name, label, words, None if is_added else value, value if is_added else None, more)
 
 
@@ -127,16 +127,16 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
     yield from _lists("workload", *alone, {k: w.name for side in (a, b) for k, w in side.workloads.items()})
     for wa, wb in pairing.workloads:
         was, now = a.workloads[wa], b.workloads[wb]
-        yield from _changed(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
-        yield from _changed(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
+        yield from _compare(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
+        yield from _compare(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
     for ta, tb in pairing.tiers:
-        yield from _changed(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
+        yield from _compare(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
     for of_side, (side, word) in enumerate(((a, "removed"), (b, "added"))):
         paired = {tiers[of_side] for tiers in pairing.tiers}
         for i, requests in enumerate(side.tiers, 1):
             if i not in paired:
                 words = f"{shown_value(requests)} {word}"
-                yield _of_one(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
+                yield _one_sided(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
         before, after = compared_facts.load_words(a, *a.headline), compared_facts.load_words(b, *b.headline)
         yield Change("headline", "headline", f"{before}{ARROW}{after}", before, after)
@@ -145,11 +145,11 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
 def _lists(kind: str, before: Collection[str], after: Collection[str], names: Mapping[str, str]) -> Iterator[Change]:
     for word, keys, others in (("removed", before, after), ("added", after, before)):
         for key in (k for k in keys if k not in others):
-            yield _of_one(f"{kind}_{key}", f"{kind} {names.get(key, key)}", word, key, word == "added")
+            yield _one_sided(f"{kind}_{key}", f"{kind} {names.get(key, key)}", word, key, word == "added")
 
 
 def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
-    """Inputs that both have; one that only one has is reported where both files are of one kind."""
+    """Changes of inputs that both have; one that only one has is reported where both files are of one kind."""
     alone = {
         f"{figure}_{w}"
         for figure in BY_WORKLOAD
@@ -164,13 +164,13 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
                 label = (after.label if b.kind == "workbook" else before.label) or name
                 more = {"change_fraction": change_fraction(before.value, after.value)}
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
-        elif (only := after or before) and (not mixed or name.startswith(CELL)):  # what is not stated is none
+        elif (only := after or before) and (not mixed or name.startswith(CELL)):  # a value that is not stated is none
             words = f"{'removed' if before else 'added'}, {shown_value(only.value, only.shown_as)}"
-            yield _of_one(name, only.label or name, words, only.value, before is None)
+            yield _one_sided(name, only.label or name, words, only.value, before is None)
 
 
 def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]:
-    """Cells of rows and columns that both have, and rows that one has."""
+    """Changes of cells of rows and columns that both have, and of rows that only one has."""
     was, now = a.tables.get(table), b.tables.get(table)
     if not was or not now:
         return
@@ -183,15 +183,15 @@ def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]
                 head = heads.get(column) or column.replace("_", " ")
                 if heads.get(column) and column.startswith(OF_ENGINE) and head[0].islower():
                     head = f"parameters {head}"
-                yield from _changed(
+                yield from _compare(
                     f"{key}.{column}", f"{label}, {head}", was[key][column], now[key][column], row=key, column=column
                 )
         elif key not in loads:  # those of a load are reported there
-            yield _of_one(key, label, "added" if key in now else "removed", key, key in now)
+            yield _one_sided(key, label, "added" if key in now else "removed", key, key in now)
 
 
 def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """Instances and their prices, those of the purchase class in use first; JSON has that class alone."""
+    """Changes of instances and their prices, those of the purchase class in use first; JSON has that class alone."""
     compared = a.classes & b.classes if "JSON" in (a.kind, b.kind) else a.classes | b.classes
     for key in dict.fromkeys((*b.offers, *a.offers)):
         before, after = a.offers.get(key), b.offers.get(key)
@@ -210,7 +210,7 @@ def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
             usd_per_hour = alone.prices[purchase].usd_per_hour if purchase in alone.prices else None
             gpus = f" ({shown_value(alone.gpu_count)}x {alone.gpu})" if alone.gpu else ""
             words = f"{word}{gpus}{'' if usd_per_hour is None else f', ${usd_per_hour:,.2f} an hour'}"
-            yield _of_one(key, key, words, usd_per_hour, alone is after, instance=key, purchase=purchase, what=word)
+            yield _one_sided(key, key, words, usd_per_hour, alone is after, instance=key, purchase=purchase, what=word)
 
 
 def _price(instance: str, label: str, purchase: str, old: Price | None, new: Price | None) -> Iterator[Change]:
@@ -228,11 +228,11 @@ def _price(instance: str, label: str, purchase: str, old: Price | None, new: Pri
     elif price := new or old:
         word = "added" if new else "removed"
         words = f"price {word}, ${price.usd_per_hour:,.2f} an hour"
-        yield _of_one(name, label, words, price.usd_per_hour, price is new, **figures, what=word)
+        yield _one_sided(name, label, words, price.usd_per_hour, price is new, **figures, what=word)
 
 
 def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple[LoadKey, LoadKey]]:
-    """The load at the top of B's sheet, per model, and the same load on A."""
+    """For each model, the load at the top of B's sheet, and the same load on A."""
     headline = b.headline
     if headline is None and a.headline is not None:  # B's tier was changed under its headline
         both = ((x, y) for x in pairing.workloads for y in pairing.tiers)
@@ -242,7 +242,7 @@ def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple
 
 
 def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey, LoadKey]]) -> Iterator[Change]:
-    """The loads of both sheets that are answered otherwise."""
+    """The loads of both sheets whose answers differ."""
     for la, lb in loads:
         before, after = a.answers.get(la), b.answers.get(lb)
         if before is None or after is None:
@@ -282,7 +282,7 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
 
 
 def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
-    """A load of both sheets, and in which lengths and requests they differ: `RAG 16k -> 32k at 32 -> 64`."""
+    """A load of both sheets, with the lengths and requests by which they differ: `RAG 16k -> 32k at 32 -> 64`."""
     was, now = a.workloads[la[1]], b.workloads[lb[1]]
     lengths = [short_tokens(length) if length else "blank" for length in (was.context_tokens, now.context_tokens)]
     context = "" if same(was.context_tokens, now.context_tokens) else f" {ARROW.join(lengths)}"
@@ -294,7 +294,7 @@ def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
 
 
 def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """The results beside those of loads: of Decision and its cases."""
+    """Changes of the results other than those of loads: of Decision and its cases."""
     labels = [result.label for result in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
@@ -318,7 +318,7 @@ def shown_value(value: Raw, shown_as: str = "number") -> str:
         return str(value)
     if shown_as == "percent":
         return f"{shown_value(value * 100)} %"
-    # Up to ten digits, all of a whole number, and never an exponent.
+    # Up to ten digits, but all digits of a whole number, and never an exponent.
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}"
     return f"{Decimal(f'{value:.10g}'):,f}"
@@ -335,12 +335,12 @@ def from_to(before: Raw, after: Raw, shown_as: str = "number", unit: str = "") -
 
 
 def change_fraction(before: Raw, after: Raw) -> float | None:
-    """By what share a number grew; None where that says nothing."""
+    """The share by which a number grew; None where a share says nothing."""
     return (after - before) / abs(before) if is_number(before) and is_number(after) and before else None
 
 
 def growth(before: Raw, after: Raw) -> str:
-    """` (+100 %)`, or nothing where there is no share to give."""
+    """` (+100 %)`; "" where there is no share to give."""
     share = change_fraction(before, after)
     if share is None:
         return ""
@@ -354,7 +354,8 @@ def usd(amount: float) -> str:
 
 
 def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
-    """`$40,179 -> $80,358`; as many decimals as tell the two apart. `$5,095 -> none` where one of them is no number."""
+    """`$40,179 -> $80,358`, with as many decimals as tell the two apart; `$5,095 -> none` where one of them is no
+    number."""
     if not (is_number(before) and is_number(after)):
         return ARROW.join(usd(v) if is_number(v) else "none" for v in (before, after))
     for n in (n for n in (0, 2, 4, 8) if n >= decimals):
@@ -365,7 +366,7 @@ def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
 
 
 def signed_usd(amount: float) -> str:
-    """`+$40,179`; less than a dollar in cents, so that none is made of it."""
+    """`+$40,179`; less than a dollar in cents, so that it is not rounded to 0."""
     decimals = next((n for n in (0, 2) if abs(amount) >= 10**-n), 4)
     return f"{'-' if amount < 0 else '+'}${abs(amount):,.{decimals}f}"
 
@@ -381,7 +382,7 @@ def price_change(before: Price, after: Price) -> str:
 
 
 def hardware(answer: Answer) -> str:
-    """`2x aws/p5.48xlarge`, or why there is none."""
+    """`2x aws/p5.48xlarge`, or the reason why there is none."""
     return f"{shown_value(answer.n_instances)}x {answer.instance}" if answer.instance else answer.verdict or "no answer"
 
 

@@ -1,4 +1,4 @@
-"""A sheet's facts, which two are compared by: its record, and of a workbook what its yellow cells say beside it."""
+"""The facts by which two sheets are compared: from the record, and from a workbook's yellow cells."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a load; no instance where nothing holds it, and then `verdict` says why."""
+    """The answer of a load; no instance where nothing holds it, and `verdict` then says why."""
 
     instance: str | None
     n_instances: Raw
@@ -144,7 +144,7 @@ class SheetFacts:
 
 
 def same(a: Raw, b: Raw) -> bool:
-    """Equal; numbers to 1e-9 of themselves."""
+    """True where two values are equal; numbers to 1e-9 of themselves."""
     if is_number(a) and is_number(b):
         return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
     return bool(a == b)
@@ -159,18 +159,19 @@ def load_words(side: SheetFacts, workload: str, tier: int) -> str:
 
 
 def tier_words(requests: Raw) -> str:
-    """A tier's requests at once; or that it is a rate."""
+    """A tier's requests at once in words; or that it is a rate."""
     return f"a {RATE}" if requests == RATE else f"{requests:,}"
 
 
 def model_name(model: str, *sides: SheetFacts) -> str:
-    """The model's name, where a sheet has another one than its id."""
+    """The model's name, where a sheet has a name other than its id."""
     return next((s.models[model] for s in sides if s.models.get(model, model) != model), model)
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which tier, workload and model of one sheet is which of the other, by name and number, never by place alone.
+    """The tiers, workloads and models of one sheet paired with those of the other, by name and number, never by place
+    alone.
 
     Pairs (of A, of B); what stands alone is in neither.
     """
@@ -185,14 +186,14 @@ class Pairing:
         return [((m, wa, ta), (m, wb, tb)) for m in self.models for (wa, wb), (ta, tb) in pairs]
 
     def in_a(self, workload: str, tier: int) -> tuple[str, int] | None:
-        """A's name for a workload and tier of B."""
+        """A's names for a workload and tier of B."""
         wa = next((a for a, b in self.workloads if b == workload), None)
         ta = next((a for a, b in self.tiers if b == tier), None)
         return (wa, ta) if wa is not None and ta is not None else None
 
 
 def pair(a: SheetFacts, b: SheetFacts) -> Pairing:
-    """Tiers of the same number of requests are the same; of the others, those of the same rank."""
+    """Pair two sheets: tiers with the same number of requests are the same; of the others, those of the same rank."""
     return Pairing(_tiers(a, b), _workloads(a, b), tuple(m for m in b.models if m in a.models))
 
 
@@ -212,7 +213,8 @@ def _tiers(a: SheetFacts, b: SheetFacts) -> tuple[tuple[int, int], ...]:
 
 
 def _workloads(a: SheetFacts, b: SheetFacts) -> tuple[tuple[str, str], ...]:
-    """The same id; the one load of `recommend` is the other sheet's workload of the same context and answer."""
+    """Workloads paired by id; the one load of `recommend` is the other sheet's workload of the same context and
+    answer."""
     pairs = [(key, key) for key in b.workloads if key in a.workloads]
     left_b = [k for k in b.workloads if k not in a.workloads]
     for wa in (k for k in a.workloads if k not in b.workloads):
@@ -226,7 +228,7 @@ def _workloads(a: SheetFacts, b: SheetFacts) -> tuple[tuple[str, str], ...]:
 
 
 def read_sheet(path: Path | str, catalog: Catalog) -> SheetFacts:
-    """The facts of a workbook, or of the JSON of one: its first bytes tell which it is. Raises WorkbookError, and
+    """The facts of a workbook, or of the JSON of one: its first bytes tell which. Raises WorkbookError, and
     ScenarioError or CatalogError where an edited workbook cannot be worked out."""
     data = read_file(Path(path))
     if data[:1000].removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
@@ -236,7 +238,7 @@ def read_sheet(path: Path | str, catalog: Catalog) -> SheetFacts:
 
 
 def read_sheets(catalog: Catalog, *paths: Path | str) -> list[SheetFacts]:
-    """Several; what is wrong with any of them is reported in one go."""
+    """The facts of several files; the problems of all of them are reported together."""
     problems = Problems()
     facts = [problems.attempt(read_sheet, path, catalog) for path in paths]
     if problems:
@@ -245,7 +247,8 @@ def read_sheets(catalog: Catalog, *paths: Path | str) -> list[SheetFacts]:
 
 
 def facts_now(snapshot: Snapshot, catalog: Catalog) -> SheetFacts:
-    """The facts of a workbook: its record as built; where yellow cells were changed since, that of its question now."""
+    """The facts of a workbook: its record as built; where yellow cells were changed since, the record of its question
+    now."""
     if not snapshot.is_edited:
         return facts_of_workbook(snapshot)
     asked = ask_anew(snapshot, catalog)
@@ -259,7 +262,7 @@ def facts_now(snapshot: Snapshot, catalog: Catalog) -> SheetFacts:
 
 
 def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
-    """The record's answers, with all else as its yellow cells have it, in the words of the workbook."""
+    """The record's answers, with everything else as the yellow cells have it, in the words of the workbook."""
     of_record = facts_of_record(snapshot.record.answer, snapshot.path)
     inputs, tables, models = snapshot.inputs, snapshot.tables, snapshot.tables["models"]
     workloads = {
@@ -293,7 +296,7 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
 
 
 def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[str, Setting]]:
-    """Inputs but those that make the load, and what the build was given beside them."""
+    """The inputs apart from those that make the load, and what the build was given besides."""
     usual = snapshot.cells["in_kv_cache_dtype"].place.sheet
     blank = {name for name, value in snapshot.inputs.items() if value is None and name.startswith(CELL)}
     names = (name for name in snapshot.inputs if name not in of_load and name not in blank)
@@ -330,7 +333,7 @@ def _offer(row: Mapping[str, Raw]) -> Offer:
 
 
 def facts_of_record(record: Document, path: str) -> SheetFacts:
-    """The facts of a record by itself."""
+    """The facts of a record alone."""
     inputs = record.inputs
     keys = {w.id: name_part(w.id) for w in inputs.workloads}
     listed = tuple(dict.fromkeys((*inputs.tiers, *(c.tier for c in record.cells))))
@@ -362,7 +365,7 @@ def facts_of_record(record: Document, path: str) -> SheetFacts:
         dict(_settings_of_record(record)),
         {"models": Table("models", models, {}, {}, heads=OF_MODELS)},
         {
-            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
+            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_list_price(c, inputs), _day(c.price_as_of))})
             for c in record.candidates
         },
         inputs.purchase,
@@ -378,15 +381,15 @@ def _day(text: str | None) -> datetime.date | None:
         return None
 
 
-def _listed(candidate: Candidate, inputs: Inputs) -> float:
-    """The price before the discount: the file has what is paid. To 12 digits, as what was paid is rounded."""
+def _list_price(candidate: Candidate, inputs: Inputs) -> float:
+    """The price before the discount, as the file has what is paid; to 12 digits, as the paid price is rounded."""
     provider = candidate.instance.partition("/")[0]
     less = in_force(_discounts(inputs), inputs.discount_fraction, provider, candidate.purchase)
     return float(f"{candidate.hourly_usd / (1 - less):.12g}") if less else candidate.hourly_usd
 
 
 def _discounts(inputs: Inputs) -> Discounts:
-    """Those by provider and purchase class."""
+    """The discounts by provider and purchase class."""
     return {key_of(words): value for words, value in inputs.discounts.items()}
 
 

@@ -1,4 +1,4 @@
-"""Every cell of a worksheet as it stands in the file: its value, its number format, and its formula if it has one."""
+"""Every cell of a worksheet as the file has it: its value, its number format, and its formula if it has one."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # how OOXML writes a character th
 
 
 class Cell(NamedTuple):
-    """The content of one cell. A formula shared by several cells stands as the first has it, `away` rows and columns
-    off.
+    """The content of one cell. A formula shared by several cells is written as in the first of them, `away` rows and
+    columns off.
 
     kind: n number, s text, b true or false, d date, e error. A date is its serial number until `as_shown`.
     """
@@ -52,12 +52,12 @@ BLANK = Cell(None)
 
 
 def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = None) -> dict[str, Grid]:
-    """By sheet, every cell that holds something; of the wanted sheets alone, each to its last row and column, where
-    they are given. Raises WorkbookError."""
+    """By sheet, every cell that is not empty; only for the wanted sheets, each to its last row and column, where they
+    are given. Raises WorkbookError."""
     strings: list[str] = []
     if book.strings is not None:
         items = read_xml(book.package, book.strings, MOST_STRING_ELEMENTS).iter(f"{_NAMESPACE}si")
-        strings = [_spoken_apart(item) for item in items]
+        strings = [_without_hints(item) for item in items]
     formats = _number_formats(read_xml(book.package, book.styles, MOST_STYLE_ELEMENTS)) if book.styles else []
     grids: dict[str, Grid] = {}
     left, left_inline = MOST_ELEMENTS if wanted is None else MOST_SHEET_ELEMENTS, MOST_INLINE_TEXTS
@@ -73,7 +73,7 @@ def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = Non
 
 
 def read_named(book: Outline) -> tuple[dict[str, Area], dict[str, Grid]]:
-    """Our names with their areas, and by sheet the cells as far as names and what stands right below them reach. Raises
+    """Our names with their areas, and by sheet the cells as far as names, and what is right below them, reach. Raises
     WorkbookError."""
     places = areas(book)
     last: dict[str, tuple[int, int]] = {}
@@ -84,11 +84,12 @@ def read_named(book: Outline) -> tuple[dict[str, Area], dict[str, Grid]]:
 
 
 class _Unread(Exception):
-    """Why the cells of a sheet cannot be read."""
+    """The reason why the cells of a sheet cannot be read."""
 
 
 class _Rows:
-    """The cells of a sheet, taken as its parser comes by them: a sheet of formulas has more text than memory should."""
+    """The cells of a sheet, taken as its parser meets them: a sheet of formulas has more text than memory should
+    hold."""
 
     def __init__(
         self, strings: Sequence[str], formats: Sequence[str], last: tuple[float, float], left_inline: int
@@ -155,9 +156,9 @@ class _Rows:
             self._hints -= 1
         elif name == _CELL:
             self._of_cell = 0
-            self._take()
+            self._add_cell()
 
-    def _take(self) -> None:
+    def _add_cell(self) -> None:
         cell = self._cell
         place = _POSITION.fullmatch(cell.get("r", ""))
         if place is None:
@@ -198,7 +199,7 @@ class _Rows:
 
 
 def is_number(value: Raw) -> TypeGuard[float]:
-    """True for a cell's value that is a number; False for a yes or no."""
+    """True where a cell's value is a number; False for a truth value."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -236,7 +237,7 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-def _spoken_apart(item: ElementTree.Element) -> str:
+def _without_hints(item: ElementTree.Element) -> str:
     """A text without its hints on pronunciation."""
     spoken = {id(t) for hint in item.iter(f"{_NAMESPACE}rPh") for t in hint.iter(f"{_NAMESPACE}t")}
     return _unescaped("".join(t.text or "" for t in item.iter(f"{_NAMESPACE}t") if id(t) not in spoken))

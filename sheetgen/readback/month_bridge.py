@@ -1,4 +1,4 @@
-"""The bridge from one sheet's dollars a month to the other's, per model at the headline's load.
+"""The bridge from one sheet's dollars a month to the other's, for each model at the headline's load.
 
 A cause gets a figure only where that figure is known: where it is the only one, or where the sheets can be solved
 again, cause by cause, and solving each as it stands gives its own figures. Else what changed is named, without figures.
@@ -27,9 +27,9 @@ from sheetgen.readback.pulled import row_keys
 from sheetgen.readback.read_book import target_that_follows
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
-OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
+OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, only what finance reads in it
 NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
-# Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
+# Options that have a cell of their name; prices have their own side, and requests at once are given as they are.
 ASKED_BY_CELLS = tuple(
     setting
     for setting in OF_SETTINGS
@@ -39,7 +39,7 @@ ASKED_BY_CELLS = tuple(
     and setting.name not in (*compared_facts.OF_PRICES, "active_fraction")
 )
 OF_RATE = (*STATED, "peak_hour_share", "burst_factor", "max_wait_fraction", "max_prefill_utilization")
-_CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
+_CLOSE = 1e-6  # relative: the digits that a file keeps of a sum of floats
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Bridge:
-    """How a model's cost a month went from one sheet to the other, at one load.
+    """The steps of a model's cost a month from one sheet to the other, at one load.
 
     how: `solved again` (each cause by itself, in the order of `steps`), `one cause`, `unchanged`, or `not separated`,
     and then `steps` is empty and `causes` says what changed at once.
@@ -125,7 +125,8 @@ def _causes(comparison: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
 def _solved_again(
     a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
 ) -> list[dict[str, float | None]] | str:
-    """Dollars a month of A, of two sheets that never were (B's prices on A, and B's load too), and of B; or why not."""
+    """Dollars a month of A, of two sheets that never existed (B's prices on A, and B's load too), and of B; or the
+    reason why not."""
     cases = (a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)
     try:
         return [_monthly_usd(catalog, prices, load, load_at, settings) for prices, load, load_at, settings in cases]
@@ -136,7 +137,7 @@ def _solved_again(
 def _steps(
     solved: list[dict[str, float | None]] | str, model: str, before: float, after: float
 ) -> tuple[tuple[Step, ...], str]:
-    """The steps between two figures, or why there are none."""
+    """The steps between two figures, or the reason why there are none."""
     if isinstance(solved, str):
         return (), solved
     points = [point.get(model) for point in solved]
@@ -185,7 +186,7 @@ def _monthly_usd(
     for figure in BY_WORKLOAD:
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if figure in TARGETS and _follows(side, figure, workload):
-            continue  # nobody states it: it is as the load makes it
+            continue  # not stated: it follows from the load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:
             options[figure] = "off" if target.value is None else str(target.value)
     if settings.as_of is not None:
@@ -199,8 +200,7 @@ def _monthly_usd(
 
 
 def _follows(side: SheetFacts, target: str, workload: str) -> bool:
-    """True where a workload's target is the one that its lengths give where nobody states one, as far as the sheet
-    tells."""
+    """True where a workload's target is the default for its lengths, as far as the sheet tells."""
     name, asked_lengths = f"{target}_{workload}", side.workloads.get(workload)
     if asked_lengths is None or name not in side.settings:
         return False
@@ -208,7 +208,7 @@ def _follows(side: SheetFacts, target: str, workload: str) -> bool:
     lengths = {f"context_{workload}": asked_lengths.context_tokens, f"output_{workload}": asked_lengths.output_tokens}
     try:
         return same(target_that_follows(name, {**inputs, **lengths}), inputs[name])
-    except (KeyError, TypeError):  # the JSON does not carry what defaults are made of
+    except (KeyError, TypeError):  # the JSON does not have the inputs of defaults
         return False
 
 
@@ -219,7 +219,7 @@ def _value(side: SheetFacts, name: str) -> Raw:
 def _overrides(
     base: Question, prices: SheetFacts, load: SheetFacts, workload: str, settings: SheetFacts
 ) -> dict[str, Raw]:
-    """All cells of a sheet as overrides: what the catalog says now is of no account."""
+    """All cells of a sheet as overrides, so that the present catalog makes no difference."""
     names = (*ENGINE, *SETTING_KINDS, *BANDS)
     inputs = {name: settings.settings[name].value for name in names if name in settings.settings}
     answer = load.workloads[workload].output_tokens

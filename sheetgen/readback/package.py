@@ -1,4 +1,5 @@
-"""A user's file, held at arm's length: a zip archive only if it is a small and honest one, and what it says of itself.
+"""A user's file, treated with suspicion: only a small and honest zip archive is read, and what it says of itself is
+checked.
 
 What the archive says of its sizes is checked before any of it is read, and zipfile never reads more of a member than
 was said. XML is read only where it is small, well formed and without a document type, which all entity tricks need.
@@ -65,7 +66,7 @@ class WorkbookError(SheetgenError):
 
 @contextlib.contextmanager
 def naming(path: Path | str, kind: type[SheetgenError] = WorkbookError) -> Iterator[None]:
-    """Puts the file's name before each problem with it, which is raised as `kind`."""
+    """Put the file's name before each problem with it, which is raised as `kind`."""
     try:
         yield
     except SheetgenError as error:
@@ -73,7 +74,7 @@ def naming(path: Path | str, kind: type[SheetgenError] = WorkbookError) -> Itera
 
 
 def read_file(path: Path) -> bytes:
-    """All of a regular file that is not too large. Raises WorkbookError, with its name."""
+    """All bytes of a regular file that is not too large. Raises WorkbookError, with its name."""
     with naming(path):
         try:
             status = path.stat()
@@ -96,7 +97,7 @@ def read_file(path: Path) -> bytes:
 
 
 def _opened(data: bytes) -> zipfile.ZipFile:
-    """The archive of a workbook, its sizes checked. Raises WorkbookError for all that is no plain .xlsx."""
+    """The archive of a workbook, its sizes checked. Raises WorkbookError for everything that is no plain .xlsx."""
     if data.startswith(COMPOUND_FILE):
         raise WorkbookError(_compound(data))
     if data.startswith(b"%PDF-"):
@@ -115,7 +116,7 @@ def _opened(data: bytes) -> zipfile.ZipFile:
 
 
 class _Guarded(io.BytesIO):
-    """Bytes that refuse one long read: zipfile takes the whole list of members, as long as the file says it is."""
+    """Bytes that refuse one long read: zipfile reads the whole list of members, however long the file says it is."""
 
     most: float = MOST_DIRECTORY_BYTES
 
@@ -126,7 +127,7 @@ class _Guarded(io.BytesIO):
 
 
 def _pieces(package: zipfile.ZipFile, name: str) -> Iterator[bytes]:
-    """A member by pieces: one long read unpacks past the size that is stated."""
+    """A member in pieces: one long read unpacks beyond the size that is stated."""
     with package.open(name) as member:
         while piece := member.read(_CHUNK):
             yield piece
@@ -176,7 +177,7 @@ def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
 
 
 def _compound(data: bytes) -> str:
-    """The sentence on the kind of an OLE compound file: its streams' names stand in it in UTF-16."""
+    """The sentence on the kind of an OLE compound file: it contains its streams' names in UTF-16."""
     if "EncryptedPackage".encode("utf-16-le") in data:
         return "is protected with a password. Open it, take the password off (File, Info), save it and try again."
     if any(f"{name}\0".encode("utf-16-le") in data for name in ("Workbook", "Book")):
@@ -185,7 +186,7 @@ def _compound(data: bytes) -> str:
 
 
 def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> ElementTree.Element:
-    """The tree of a part that was read through first, so that nothing in it can keep its reader busy without end.
+    """The tree of a part that was read through first, so that nothing in it can keep its parser busy without end.
 
     Raises WorkbookError where it is not well formed, declares a document type, or is too large.
     """
@@ -196,7 +197,7 @@ def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> Element
 
 
 def sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    """A part by pieces. Raises WorkbookError where it is damaged."""
+    """A part in pieces. Raises WorkbookError where it is damaged."""
     pieces = _pieces(package, part)
     while True:
         try:
@@ -209,8 +210,8 @@ def sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 def walk(part: str, pieces: Iterable[bytes], most_elements: int, parser: expat.XMLParserType) -> int:
-    """Read pieces of a part through with a parser, which may have handlers of its own for elements; how many these are.
-    Raises as `read_xml` does."""
+    """Read the pieces of a part with a parser, which may have its own handlers for elements. Returns the number of
+    elements. Raises as `read_xml` does."""
     n_elements = depth = 0
     of_start: Any = parser.StartElementHandler
     of_end: Any = parser.EndElementHandler
@@ -273,7 +274,7 @@ class DefinedName(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """One cell, as messages name it. Rows and columns count from 1."""
+    """One cell as messages name it. Rows and columns count from 1."""
 
     sheet: str
     row: int
@@ -285,7 +286,7 @@ class Place:
 
 
 class Area(NamedTuple):
-    """The cells of one name: the first, and how many rows from there."""
+    """The cells of one name: the first, and the number of rows from there."""
 
     sheet: str
     row: int
@@ -311,7 +312,7 @@ class Outline:
 
 
 def outline(data: bytes) -> Outline:
-    """The outline of a workbook. Raises WorkbookError where it is no plain .xlsx, or none that openpyxl reads."""
+    """The outline of a workbook. Raises WorkbookError where it is no plain .xlsx, or one that openpyxl cannot read."""
     package = _opened(data)
     read_xml(package, _CONTENT_TYPES, MOST_ELEMENTS)
     documents = (target for kind, target in _relations(package, "").values() if kind == "officeDocument")
@@ -343,7 +344,7 @@ def outline(data: bytes) -> Outline:
 
 
 def _relations(package: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """By id what a part refers to within the archive: the last word of its kind, and its name."""
+    """By id, what a part refers to within the archive: the last word of the relation's kind, and the name."""
     folder, name = posixpath.split(part)
     root = read_xml(package, posixpath.join(folder, "_rels", f"{name}.rels"), MOST_ELEMENTS)
     relations = {}
@@ -364,7 +365,7 @@ def _names(root: ElementTree.Element, order: Sequence[str]) -> Iterator[DefinedN
 
 
 def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
-    """Refuse a sheet of a great many rows, be it one that is not read: nothing here can be meant for us."""
+    """Refuse a sheet with a great many rows, even one that is not read: it cannot be meant for us."""
     rows, rest = 0, b""
     try:
         for piece in _pieces(package, part):
@@ -393,7 +394,7 @@ def areas(book: Outline) -> dict[str, Area]:
     order = list(book.sheets)
     by_lower = {name.lower(): name for name in order}
     for defined in book.names:
-        name = defined.name.lower()  # spreadsheets do not tell cases apart
+        name = defined.name.lower()  # spreadsheets ignore case
         if not name.startswith((*CELLS, *COLUMNS)):
             continue
         if defined.sheet is not None:
@@ -421,7 +422,7 @@ def listed(names: Iterable[str], most: int = 4) -> str:
 
 
 def _area(name: str, text: str, sheets: Mapping[str, str]) -> Area | str:
-    """The area of a name, or what is wrong with that."""
+    """The area of a name, or the problem with it."""
     text = text.strip().removeprefix("=")
     if "#REF!" in text:
         return "points to a cell that was deleted (#REF!)"

@@ -1,4 +1,4 @@
-"""A plan's workbook, as a reader hands it back: the plan that it was built of, and what its yellow cells hold now."""
+"""A plan's workbook as a reader hands it back: the plan that it was built from, and what its yellow cells hold now."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PlanBook:
 
 
 def is_plan_book(path: Path | str) -> bool:
-    """True where a file is the workbook of a plan. False of all that is no workbook."""
+    """True where a file is the workbook of a plan; False where it is no workbook."""
     if Path(path).suffix.lower() != ".xlsx":
         return False
     try:
@@ -65,7 +65,7 @@ def is_plan_book(path: Path | str) -> bool:
 
 
 def is_plan(path: Path | str) -> bool:
-    """True for a plan's workbook or its JSON; False where it cannot be read, which others say."""
+    """True for a plan's workbook or its JSON; False where it cannot be read, which other commands report."""
     try:
         return is_plan_book(path) or is_record(read_file(Path(path)))
     except SheetgenError:
@@ -79,7 +79,8 @@ def _is_plan(book: Outline) -> bool:
 
 
 def read_plan_book(path: Path | str) -> PlanBook:
-    """The content of a plan's workbook. Raises WorkbookError where it is none, or lost what it was built of."""
+    """The content of a plan's workbook. Raises WorkbookError where it is none, or lost the plan that it was built
+    from."""
     data = read_file(Path(path))
     with naming(path):
         book = outline(data)
@@ -112,8 +113,8 @@ def read_plan_book(path: Path | str) -> PlanBook:
 
 
 def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
-    """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell that holds what it
-    cannot."""
+    """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell whose content is not
+    allowed."""
     rows = [*yellow_rows(plan, listed_prices_of(plan, book.record))]
     missing = [f"in_{cell.name}" for row in rows for cell in row.cells if cell.name not in book.typed]
     if missing:
@@ -128,7 +129,7 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
             try:
                 values.append(_read(typed, row, book.from_1904))
             except (WorkbookError, ScenarioError) as error:
-                problems += (f"{typed.place}: {label}: {_bare(problem)}" for problem in error.problems)
+                problems += (f"{typed.place}: {label}: {_without_subject(problem)}" for problem in error.problems)
                 continue
             if not _same(cell.value, values[-1]):
                 edits.append(Edit(row, cell, label, typed.place, values[-1]))
@@ -146,7 +147,7 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
 VALUE = "its cell"
 
 
-def _bare(problem: str) -> str:
+def _without_subject(problem: str) -> str:
     return problem.removeprefix(f"{VALUE} ")
 
 

@@ -1,5 +1,4 @@
-"""An edited workbook carried back: what it asks, the sheet that this gives, and what differs from it, cell by cell of
-those that a reader may change."""
+"""An edited workbook carried back: the question it asks, the sheet that this gives, and every changed cell."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ class BuiltRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Built:
-    """A sheet as `build` makes it of some options."""
+    """A sheet as `build` makes it from some options."""
 
     solved: Solution
     record: Record
@@ -80,7 +79,7 @@ class Built:
 
 
 def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[str, Raw] | None = None) -> Built:
-    """The sheet of these options, which marks what differs from `baseline`.
+    """The sheet from these options, which marks its differences from `baseline`.
 
     Raises ScenarioError or CatalogError where the question cannot be put.
     """
@@ -89,11 +88,11 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[
     record = record_of(solved, no_levers)
     page = build_page(record, solved.question)
     book = build_book(solved, record, page, no_levers, decision(solved), baseline)
-    inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
+    inputs, results = _by_name(book, "in_", Ref), _by_name(book, "rec_", Ref)
     of_sheet = {sheet.name: sheet.cells for sheet in book.sheets}
     cells = {name: of_sheet[ref.sheet].get((ref.row, ref.column)) for name, ref in inputs.items()}
     yellow = {name: cell for name, cell in cells.items() if cell is not None and cell.role == "input"}
-    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
+    columns = {name: _by_name(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
         solved,
@@ -114,8 +113,8 @@ def row_keys(question: Question) -> dict[str, list[str]]:
     return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
 
 
-def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
-    """The cells or ranges that the book's names of a prefix stand for, by the rest of the name."""
+def _by_name(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
+    """The cells or ranges of the book's names with a prefix, by the rest of the name."""
     return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
 
 
@@ -124,7 +123,7 @@ def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict
     for i, ref in enumerate(columns[KEY_COLUMNS[table]].refs):
         value = ref.value
         if value is None and table == "models":
-            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+            value = columns["model"].refs[i].value  # a reader's own row has only a name
         if value not in (None, NONE):
             cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEY_COLUMNS[table]}
             filled[unlike(str(value), filled)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
@@ -152,8 +151,8 @@ class Change:
 
 
 def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
-    """Every difference, in the order of the sheets; those of fixed figures too."""
-    inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_idle(snapshot))
+    """Every difference, in the order of the sheets, those of fixed figures included."""
+    inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_uncounted_statements(snapshot))
     for name, old in built.inputs.items():
         if name in inputs and name not in passed_over and not _same(old, inputs[name]):
             cell, new = snapshot.cells[f"in_{name}"], _whole(inputs[name])
@@ -180,14 +179,15 @@ def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
         yield from _table(built, snapshot.tables[name])
 
 
-def _idle(snapshot: Snapshot) -> tuple[str, ...]:
-    """The statements of arrivals that do not count, as another one does: people first, then what is by the day."""
+def _uncounted_statements(snapshot: Snapshot) -> tuple[str, ...]:
+    """The statements of the load that do not count, as another one does: people come first, then statements by the
+    day."""
     return tuple(name for name in STATED if name != stated_kind(snapshot.inputs))
 
 
 def _not_listed(before: Built, after: Built, snapshot: Snapshot) -> Iterator[str]:
-    """A problem for each dropdown that was set to what is not on its list. One that nobody touched may have lost its
-    entry to an edit elsewhere: a list follows edits, a dropdown does not."""
+    """A problem for each dropdown that was set to a value that is not on its list. A dropdown that nobody touched may
+    have lost its entry to an edit elsewhere: a list follows edits, a dropdown does not."""
     sheets = {sheet.name: sheet for sheet in after.book.sheets}
     for name, value in snapshot.inputs.items():
         ref = after.book.names.get(f"in_{name}")
@@ -208,8 +208,8 @@ def _not_listed(before: Built, after: Built, snapshot: Snapshot) -> Iterator[str
 
 
 def _headline(built: Built, snapshot: Snapshot) -> tuple[int, Raw]:
-    """Position of the headline's workload, as built where the cell names none; and its requests at once as they are
-    typed, None for the rate."""
+    """The position of the headline's workload, as built where the cell names none; and its requests at once as typed,
+    None for the rate."""
     workload, tier = (snapshot.inputs.get(name) for name in NOT_COMPARED)
     name, names = str(workload).lower(), [w.name.lower() for w in built.question.workloads]
     is_rate = built.question.rate is not None and str(tier).lower() == RATE
@@ -234,8 +234,7 @@ def _filled(cells: Mapping[str, Raw]) -> dict[str, Raw]:
 
 
 def _paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
-    """The rows as found, in the order of the sheet, and by each row's name as built its name there, None where it is
-    gone.
+    """The rows in the order of the sheet; and for each row's name as built its name there, None where the row is gone.
 
     A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
     stand between two known ones as are missing there, they are those. All others are the reader's own.
@@ -264,7 +263,7 @@ def _first_place(table: Table, key: str) -> Place:
 
 
 def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
-    """The cells of one row; all of it in one change where it is the reader's own."""
+    """Changes of the cells of one row; a reader's own row is one change."""
     columns = [column for column in row.cells if column in TABLES[table.name]]
     pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
     differ = {column: pair for column, pair in pairs.items() if not _same(*pair)}
@@ -289,7 +288,7 @@ def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> I
 
 
 def _canonical(built: Built, table: str, column: str, value: Raw) -> Raw:
-    """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
+    """A name as the catalogs spell it: a spreadsheet's look-up ignores capital letters."""
     if not isinstance(value, str):
         return value
     if TABLES[table][column].what == "dtype":
@@ -320,7 +319,7 @@ TARGETS = tuple(asked.name for asked in asked_in("targets"))
 
 @dataclass
 class Carried:
-    """Options and typed values as plain data, and where each of them stands in the workbook."""
+    """Options and typed values as plain data, and the place of each of them in the workbook."""
 
     options: dict[str, Raw]
     overrides: dict[str, Raw]
@@ -338,7 +337,7 @@ class Carried:
         return {**self.options, "typed": Written(self.overrides, at)} if self.overrides else self.options
 
     def type_over(self, loc: tuple[str, ...], value: Raw, place: Place | None) -> None:
-        """A value in place of that of the catalogs."""
+        """Type a value over that of the catalogs."""
         part = self.overrides
         for key in loc[:-1]:
             part = part.setdefault(key, {})
@@ -348,7 +347,7 @@ class Carried:
 
 
 def option_of(name: str) -> str | None:
-    """The option that an input belongs to; nothing where it has none."""
+    """The option that an input belongs to; None where it has none."""
     if name == HEADLINE:
         return name
     if input_kind(name) is not None:
@@ -363,7 +362,7 @@ def option_of(name: str) -> str | None:
 
 
 def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
-    """`before`, the options behind `built`, with all that differs from it.
+    """`before`, the options behind `built`, changed by everything that differs from it.
 
     follows: the targets that nobody states. Raises ScenarioError for an input that was emptied.
     """
@@ -386,7 +385,7 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
             )
         elif option is not None:
             options[option] = _option(option, built, snapshot, change.new, follows)
-            if not options[option]:  # nobody states a target: each is as its context makes it
+            if not options[option]:  # no target is stated: each follows from its context
                 del options[option]
             if change.place is not None:
                 after.option_places[option] = change.place
@@ -396,7 +395,7 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
             continue  # the reader's own rows, which are taken together
         elif change.name:
             after.type_over((change.part, change.row, change.name), change.new, change.place)
-        elif change.part == "instances":  # a row that is gone: it cannot be rented
+        elif change.part == "instances":  # a deleted row cannot be rented
             for purchase in PURCHASES:
                 after.type_over((change.part, change.row, class_columns(purchase)["price"]), None, None)
         elif change.part != "gpus" or snapshot.catalog_sha256 == built.question.catalog_sha256:
@@ -404,7 +403,7 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
     if blank:
         raise ScenarioError(*blank)
     if "requests_per_second" in snapshot.inputs:  # by the second or by the day, whichever counts
-        for name in _idle(snapshot):
+        for name in _uncounted_statements(snapshot):
             options.pop(name, None)
         name = stated_kind(snapshot.inputs)
         options[name] = _option(name, built, snapshot, snapshot.inputs[name], follows)
@@ -418,8 +417,8 @@ def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[C
 
 
 def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
-    """The targets whose cells still hold the formula by which they follow their workload's lengths: it gives what they
-    hold, or, in a workbook that was not recalculated, what they were built with."""
+    """The targets whose cells still hold the formula by which they follow their workload's lengths: the cell has the
+    formula's value or, in a workbook that was not recalculated, the value it was built with."""
     inputs, reference = snapshot.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     names: set[str] = set()
@@ -436,7 +435,7 @@ def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
 
 
 def _option(option: str, built: Built, snapshot: Snapshot, value: Raw, follows: Set[str]) -> str:
-    """The option as text, out of all the inputs that it is made of."""
+    """The option as text, from all the inputs that it consists of."""
     question, inputs = built.question, snapshot.inputs
     parts = {w.id: name_part(w.id) for w in question.workloads}
     if option == "contexts":
@@ -468,7 +467,7 @@ def _option(option: str, built: Built, snapshot: Snapshot, value: Raw, follows: 
 
 
 def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
-    """All rows of the reader's own, in the order of their sheet."""
+    """All of the reader's own rows, in the order of their sheet."""
     order, pairs = _paired(built, table)
     of_catalog = {pairs[name] for name, row in built.tables[part].items() if row.key is not None}
     rows: list[dict[str, Raw]] = []
@@ -482,7 +481,7 @@ def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
         after.overrides[f"own_{part}"] = rows
 
 
-ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
+ROUNDS = 3  # an option may move the default of an input, which is then carried by itself
 NARROWED_BY = ("providers", "vendors", "gpus", "region")
 
 
@@ -505,7 +504,7 @@ class Pulled:
 
     @property
     def other_results(self) -> tuple[tuple[str, Raw, Raw], ...]:
-        """Named results that the workbook shows otherwise than Python: name, its value, Python's."""
+        """Named results for which the workbook and Python differ: name, the workbook's value, Python's."""
         both = ((name, self.snapshot.results.get(name), now) for name, now in self.after.results.items())
         compared = (result for result in both if result[0] in self.snapshot.results)
         return tuple(result for result in compared if not agree(result[2], result[1]))
@@ -528,7 +527,7 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     """
     pulled = ask_anew(read_workbook(path), catalog, models)
     same_catalog, tables = not pulled.other_catalog, pulled.snapshot.tables
-    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
+    # Cells are compared only where a sheet of today has the rows that the workbook was built with.
     areas = {name: table.areas.values() for name, table in tables.items()}
     same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in pulled.before.n_rows.items())
     if not (same_catalog or same_form):
@@ -537,9 +536,9 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
 
 
 def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
-    """The question of a workbook now, and the sheet that this gives; the workbook's formulas are not looked at. Raises
-    as `pull` does."""
-    start = _start(snapshot, catalog, models, shown(snapshot.path, 200))
+    """The question of a workbook now, and the sheet that this gives; the workbook's formulas are not read. Raises as
+    `pull` does."""
+    start = _options_as_built(snapshot, catalog, models, shown(snapshot.path, 200))
     with naming(snapshot.path, ScenarioError):
         before = _build(catalog, start, start)
         named = [m.model.id for m in before.question.models]
@@ -564,7 +563,7 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
             """The targets that follow in the workbook, and, those on Decision, in what is built of it too."""
             return follows - ({f"{OF_DECISION}{name}" for name in TARGETS} - built.worked_out)
 
-        # A workbook of another catalog was built with values that nobody has any more.
+        # A workbook of another catalog was built with values that are gone.
         baseline = values_as_built(before.book) if same_catalog else None
         carried, after, rest = start, before, [change for change in differ if not change.is_fixed]
         for _ in range(ROUNDS):
@@ -582,8 +581,8 @@ def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) ->
     return Pulled(snapshot, before, changed, fixed, carried.options, kept, after, notes)
 
 
-def _start(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
-    """The options that the workbook was built with, as far as they are any."""
+def _options_as_built(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
+    """The options with which the workbook was built, as far as they are still options."""
     options: dict[str, Raw] = {
         name: str(value)
         for name, value in snapshot.options.items()
@@ -607,7 +606,7 @@ def _start(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str)
 
 
 def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Raw] | None = None) -> Built:
-    """The sheet of what was carried. A problem that one option has alone is raised with the place of its cell."""
+    """The sheet from what was carried. A problem with one option alone is raised with the place of its cell."""
     try:
         return _build_anew(catalog, carried.question(), baseline)
     except SheetgenError as error:
@@ -621,7 +620,7 @@ def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping
 
 
 def _with_instances_of(snapshot: Snapshot, start: Carried, catalog: Catalog) -> Carried:
-    """Today's catalog chooses other instances: ask for those of the workbook, as far as it still has them."""
+    """Ask for the workbook's instances, as far as it still has them, where today's catalog would choose others."""
     instance_ids = {row.id for row in catalog.instances()}
     named = dict.fromkeys(key.split(" x")[0] for key in snapshot.tables["instances"])
     options = {name: value for name, value in start.options.items() if name not in NARROWED_BY}
@@ -629,7 +628,7 @@ def _with_instances_of(snapshot: Snapshot, start: Carried, catalog: Catalog) -> 
 
 
 def _notes(before: Built, after: Built, snapshot: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
-    """Remarks for the reader: what was read, but has no effect or not the whole."""
+    """Remarks for the reader: what was read but has no effect, or only a partial one."""
     gpus, here = [g.id for g in after.question.gpus], {gpu_name.lower() for gpu_name in snapshot.tables["gpus"]}
     table = snapshot.tables["instances"]
     counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}

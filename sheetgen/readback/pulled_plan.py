@@ -1,4 +1,4 @@
-"""An edited plan's workbook carried back: what was typed, and the plan.yaml that says so."""
+"""An edited plan's workbook carried back: what was typed, and the plan.yaml that says the same."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sheetgen.writers.formats import gc_paused
 
 @dataclass(frozen=True)
 class PulledPlan:
-    """The workbook, what was typed into it, and the plan as it was built and with that."""
+    """The workbook, what was typed into it, and the plan as built and with what was typed."""
 
     book: PlanBook
     edits: tuple[Edit, ...]
@@ -47,7 +47,8 @@ class PulledPlan:
 
     @cached_property
     def overwritten(self) -> tuple[Overwritten, ...]:
-        """Formulas that differ from those of the same plan built anew; of another catalog or version nobody knows."""
+        """Formulas that differ from those of the same plan built anew; empty where the workbook is of another catalog
+        or version, so that nothing is known."""
         if self.every is None:
             return ()
         findings_as_built = findings(solved_plan(self.built))
@@ -62,7 +63,7 @@ class PulledPlan:
 
 
 def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
-    """The plan that an edited workbook asks for. Raises WorkbookError with every cell that holds what it cannot, and
+    """The plan that an edited workbook asks for. Raises WorkbookError with every cell whose content is not allowed, and
     ScenarioError where the plan cannot be worked out any more."""
     book = read_plan_book(path)
     where = shown(path, 200)
@@ -78,7 +79,7 @@ SHORT = {"users": "people", "requests": "peak_per_second", "tokens": "peak_per_s
 
 
 def with_edits(data: Mapping[str, Raw], edits: Sequence[Edit]) -> dict[str, Raw]:
-    """A plan as it was written, with what was typed."""
+    """A plan as it was written, with the typed values put in."""
     written = copy.deepcopy(dict(data))
     typed = {edit.cell.name: edit.new for edit in edits}
     for edit in edits:
@@ -95,7 +96,7 @@ def with_edits(data: Mapping[str, Raw], edits: Sequence[Edit]) -> dict[str, Raw]
 
 
 def _put(data: dict[str, Raw], place: Loc, value: Raw) -> None:
-    """Write a value into a plan; what was written in short is written out where that is needed."""
+    """Write a value into a plan; a short form is written out where that is needed."""
     part: Raw = data
     for key, following in itertools.pairwise(place):
         inner = part.get(key) if isinstance(part, dict) else part[key]
@@ -111,14 +112,14 @@ def _put(data: dict[str, Raw], place: Loc, value: Raw) -> None:
 
 
 def _written_out(key: str, value: Raw, following: Raw) -> dict[str, Raw]:
-    """A number, or nothing, as the mapping that it is short for."""
+    """A number, or nothing, as the mapping that it is the short form of."""
     if following in QUANTILES:
         return {} if value is None else dict.fromkeys(QUANTILES, value)
     return {} if value is None else {SHORT[key]: value}
 
 
 def _put_lead_time(data: dict[str, Raw], place: Loc, value: Raw) -> None:
-    """Write the days that nine of ten orders keep to; the other quantiles are at most those."""
+    """Write the days within which nine of ten orders arrive; the other quantiles are at most that."""
     band = ((data.get("supply") or {}).get("lead_time_days") or {}).get(place[2])
     if not isinstance(band, dict):
         _put(data, place[:3], value)
@@ -146,7 +147,8 @@ def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
 
 
 def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
-    """For a person: what was typed, and what the workbook said of it. usd: the plan's spend by quantile, anew."""
+    """Lines for a person: what was typed, and what the workbook said of it. usd: the plan's spend by quantile, worked
+    out anew."""
     if not pulled.edits:
         yield "nothing was changed since the workbook was built"
     else:

@@ -30,7 +30,7 @@ VERDICTS = {
 
 
 def lines(pulled: Pulled) -> Iterator[str]:
-    """For a person: what was changed, whether formulas were, whether the workbook agrees."""
+    """Lines for a person: what was changed, whether formulas were, and whether the workbook agrees."""
     snapshot, today = pulled.snapshot, pulled.before.question
     if pulled.other_catalog:
         rest = f"what the workbook says was taken, {count(len(pulled.changed), 'value')} of it otherwise than today's"
@@ -95,7 +95,7 @@ def _audit_lines(audited: Audit | None) -> Iterator[str]:
 
 
 def data(pulled: Pulled) -> dict[str, Raw]:
-    """All of it as JSON has it, but for the answer itself."""
+    """All of it as JSON has it, except the answer itself."""
     snapshot, audited = pulled.snapshot, pulled.audit
     return {
         "file": snapshot.path,
@@ -151,12 +151,12 @@ _Dumper.add_representer(str, _Dumper.text)
 
 
 def yaml_text(data: Mapping[str, Raw]) -> str:
-    """Plain values as YAML, which the strict reader reads as they are."""
+    """Plain values as YAML that the strict reader reads back unchanged."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
 
 
 def scenario_text(options: Mapping[str, Raw], overrides: Mapping[str, Raw], origin: str, version: str) -> str:
-    """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
+    """Options as a scenario file, lists as lists, typed values under `typed`; the first lines say where it is from."""
     texts = {name: str(value) for name, value in options.items()}
     data: dict[str, Raw] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
     if overrides:

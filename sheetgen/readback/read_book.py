@@ -1,4 +1,4 @@
-"""Read a workbook back, its record and its yellow cells: by defined names alone, as rows and columns may have moved."""
+"""Read a workbook back, its record and its yellow cells: only by defined names, as rows and columns may have moved."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NamedCell:
 
 @dataclass(frozen=True)
 class Table(Mapping[str, Mapping[str, Raw]]):
-    """A table's rows by their key, each by column; rows that are blank are left out.
+    """A table's rows by key, each by column; blank rows are left out.
 
     names and heads: what the sheet calls each row and column. formats: number format by column. formulas: cells (key,
     column) of inputs that hold a formula.
@@ -84,13 +84,13 @@ class Table(Mapping[str, Mapping[str, Raw]]):
         return len(self.rows)
 
     def place(self, key: str, column: str) -> Place:
-        """The place of a row's cell now."""
+        """The present place of a row's cell."""
         return self.areas[column].place(self.positions[key])
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A workbook: the record that it carries, and what its yellow cells say now; names stand here without their prefix.
+    """A workbook: the record that it carries, and what its yellow cells say now; names are without their prefix here.
 
     is_edited: whether a yellow cell was changed since it was built. results: what its formulas gave, which `pull`
     checks and of which nothing is made. cells has all of them with place, label and formula, by full name. notes are
@@ -108,12 +108,12 @@ class Snapshot:
 
     @property
     def options(self) -> Mapping[str, Raw]:
-        """Those that it was built with."""
+        """The options with which it was built."""
         return self.record.options
 
     @property
     def catalog_sha256(self) -> str:
-        """Of the catalogs that it was built with."""
+        """The hash of the catalogs with which it was built."""
         return self.record.answer.inputs.catalog_sha256
 
 
@@ -142,8 +142,8 @@ _NUMBERS = re.compile(rf"({'|'.join((*OF_EACH_WORKLOAD, 'tier'))})_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
 _KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
 OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
-_NAME_AT = {"models": -1, "gpus": 1}  # columns from the key to the name that people use
-_HEAD_ROWS = 6  # how far above a column its head is looked for
+_NAME_AT = {"models": -1, "gpus": 1}  # the number of columns from the key to the name that people use
+_HEAD_ROWS = 6  # the number of rows above a column in which its head is looked for
 
 
 def read_workbook(path: Path | str) -> Snapshot:
@@ -156,7 +156,7 @@ def read_workbook(path: Path | str) -> Snapshot:
 
 
 def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
-    """The same of a file that was read; `path` names it in messages."""
+    """The same from a file's bytes; `path` names it in messages."""
     with naming(path):
         book = outline(data)
         if "sheetgen.schema" not in book.properties and all(
@@ -209,7 +209,7 @@ def read_every_cell(path: Path | str) -> dict[str, Grid]:
 
 
 def _check_schema(schema: Raw, book: Outline, path: str) -> None:
-    """Refuse a layout that is not this version's, before its names are missed one by one."""
+    """Refuse a layout that is not this version's, before its missing names are reported one by one."""
     try:
         layout = float(SCHEMA if schema is None else schema)
     except (TypeError, ValueError):
@@ -218,13 +218,14 @@ def _check_schema(schema: Raw, book: Outline, path: str) -> None:
         raise WorkbookError(f"its layout is {shown(schema)!r}; it must be {SCHEMA}. {LOST}")
     if layout != SCHEMA:
         version = shown(book.properties.get("sheetgen.version", "?"), 20)
-        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _anew(book, path))
+        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _how_to_rebuild(book, path))
         layout_words = f"has the layout {layout:g} of {age} sheetgen ({version})"
         raise WorkbookError(f"{layout_words}; this one reads {SCHEMA}. {cure}")
 
 
-def _anew(book: Outline, path: str) -> str:
-    """How to build a workbook of an older layout anew: of the scenario beside it, or of the options that it names."""
+def _how_to_rebuild(book: Outline, path: str) -> str:
+    """The way to build a workbook of an older layout anew: from the scenario beside it, or from the options that it
+    names."""
     scenario = Path(path).with_suffix(".scenario.yaml")
     if scenario.is_file():
         return f"Build it anew: sheetgen build --scenario {shown(shlex.quote(str(scenario)), 200)}."
@@ -242,14 +243,14 @@ def _anew(book: Outline, path: str) -> str:
 
 
 def required_names(workloads: Iterable[str], n_tiers: int) -> list[str]:
-    """The names that a workbook of these workloads and as many tiers has."""
+    """The names that a workbook with these workloads and as many tiers has."""
     of_workloads = (f"{length}_{name_part(workload)}" for workload in workloads for length in OF_EACH_WORKLOAD)
     inputs = (*REQUIRED, *of_workloads, *(f"tier_{n}" for n in range(1, n_tiers + 1)))
     return [*(f"in_{name}" for name in dict.fromkeys(inputs)), *required_columns()]
 
 
 def _check_names(places: Mapping[str, Area], record: Carried) -> None:
-    """Refuse a workbook that lost a name: what it stood for would pass for never having been there."""
+    """Refuse a workbook that lost a name: otherwise it would look as if that had never been there."""
     inputs = record.answer.inputs
     required = required_names((workload.id for workload in inputs.workloads), len(inputs.tiers))
     missing = [name for name in required if name not in places]
@@ -266,13 +267,13 @@ def required_columns() -> list[str]:
 
 
 def _is_unknown_target(name: str, value: Raw, is_formula: bool) -> bool:
-    """True where an input is a target that follows its workload, and nobody calculated it."""
+    """True where an input is a target that follows its workload and no program has calculated it."""
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
 def target_that_follows(name: str, inputs: Mapping[str, Raw]) -> float:
-    """The target of an input's name that nobody states, such as tpot_ms_chat or decision_tpot_ms: what the lengths of
-    its workload, or those on Decision, give."""
+    """The default target for an input's name, such as tpot_ms_chat or decision_tpot_ms, from the lengths of its
+    workload or those on Decision."""
     if name.startswith(OF_DECISION):
         option, history = name.removeprefix(OF_DECISION), 0.0
         context, answer = inputs[f"{OF_DECISION}context_tokens"], inputs[f"{OF_DECISION}answer_tokens"]
@@ -294,14 +295,14 @@ def target_that_follows(name: str, inputs: Mapping[str, Raw]) -> float:
 
 
 class _Reading:
-    """The cells of a workbook, and what is wrong with those that were looked at."""
+    """The cells of a workbook, and the problems of those that were read."""
 
     def __init__(self, grids: Mapping[str, Grid], from_1904: bool) -> None:
         self._grids = {
             s: {position: as_shown(cell, from_1904) for position, cell in grid.items()} for s, grid in grids.items()
         }
         self._from_1904 = from_1904
-        self.problems: dict[str, list[str]] = defaultdict(list)  # what is wrong: where it is
+        self.problems: dict[str, list[str]] = defaultdict(list)  # by problem, its place
         self.columns: dict[str, list[Raw]] = {}  # of tables, by name
 
     def value_at(self, area: Area) -> Raw:
@@ -309,7 +310,7 @@ class _Reading:
         return self._at(area).value
 
     def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
-        """A cell, so many rows and columns from the first of an area."""
+        """The cell so many rows and columns from the first of an area."""
         return self._grids[area.sheet].get((area.row + down, area.column + right), BLANK)
 
     def _value(self, name: str, place: Place, cell: Cell, holds: str) -> Raw:
@@ -338,7 +339,7 @@ class _Reading:
         return NamedCell(value, area.place(), label, unit, form, cell.formula is not None)
 
     def follow(self, cells: dict[str, NamedCell]) -> None:
-        """Give the targets whose formulas nobody calculated what they follow from: their workload's lengths."""
+        """Fill in the targets whose formulas no program calculated, from their workload's lengths."""
         inputs = {name.removeprefix("in_"): cell.value for name, cell in cells.items() if name.startswith("in_")}
         for name, cell in cells.items():
             if _is_unknown_target(name, cell.value, cell.is_formula):
@@ -351,7 +352,7 @@ class _Reading:
                     cells[name] = replace(cell, value=float(f"{value:.15g}"))  # as a cell holds it
 
     def table(self, name: str, areas: Mapping[str, Area]) -> Table:
-        """The rows of a table by key, wherever they stand now."""
+        """The rows of a table by key, wherever they are now."""
         first = areas[KEY_COLUMNS[name]]
         for column, area in areas.items():  # they stand side by side; precisions in three blocks of as many rows
             is_beside = name == "precisions" or (area.sheet, area.row) == (first.sheet, first.row)
@@ -385,7 +386,7 @@ class _Reading:
         if column == KEY_COLUMNS[table]:
             if cell.kind == "e" or cell.value == NONE:
                 return None
-            cell, holds = cell._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
+            cell, holds = cell._replace(formula=None), "text"  # a key may have a formula
         return self._value(f"{PREFIX}{table}_{column}", place, cell, holds)
 
     def _head(self, area: Area) -> str:
@@ -394,7 +395,7 @@ class _Reading:
         return next(filter(None, above), "")
 
     def below(self, table: Table) -> list[str]:
-        """A remark where an instance was typed under the table, out of its reach."""
+        """A remark where an instance was typed below the table, out of its reach."""
         area = table.areas["type"]
         if self._at(area, area.n_rows).value is None:
             return []
@@ -407,16 +408,16 @@ def _text(cell: Cell) -> str:
 
 
 def _key(table: str, row: Mapping[str, Raw]) -> str:
-    """The key that tells the row apart: an instance by provider and type, whether or not it was recalculated."""
+    """The key of a row: for an instance provider and type, whether or not it was recalculated."""
     if table == "instances":
         return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
-    if table == "models":  # one of the reader's own has a name alone
+    if table == "models":  # a reader's own row has only a name
         return row[KEY_COLUMNS[table]] or row.get("model") or ""
     return row[KEY_COLUMNS[table]] or ""
 
 
 def unlike(key: str, taken: Mapping[str, Raw]) -> str:
-    """`key`, or with a number where a row before has it too."""
+    """`key`, or with a number where an earlier row has the same."""
     name, n = key, 1
     while name in taken:
         n += 1
@@ -425,7 +426,7 @@ def unlike(key: str, taken: Mapping[str, Raw]) -> str:
 
 
 def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
-    """A note on inputs whose value a formula gives that a person typed: it is taken as it stands."""
+    """A note on inputs whose value is a formula that a person typed: its value is taken."""
     typed = {n: c for n, c in cells.items() if n.startswith("in_") and not n.startswith(FOLLOWING) and c.is_formula}
     places = [f"{n} ({c.place})" for n, c in typed.items()]
     for table in tables.values():
@@ -437,8 +438,7 @@ def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) 
 
 
 def input_holds(name: str, number_format: str) -> str:
-    """The kind of value that an input takes (number, text, date), as far as it is known by its name or its format; or
-    any."""
+    """The type of value that an input takes (number, text, date), as far as its name or format tells; otherwise any."""
     kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
     if kind is not None:
         return kind.holds
@@ -458,7 +458,7 @@ def _by_format(number_format: str) -> str:
 
 
 def value_of(cell: Cell, holds: str, from_1904: bool) -> Raw:
-    """The value that a cell gives; None where it is blank. Raises WorkbookError with what is wrong with it."""
+    """The value that a cell gives; None where it is blank. Raises WorkbookError with the problem of its content."""
     value = cell.value
     if value is None and cell.formula is not None:
         raise WorkbookError(f"holds a formula without a value. {OPEN_AND_SAVE}")

@@ -84,7 +84,7 @@ class Document(_Part):
 
 
 class Carried(_Part):
-    """The record in a workbook: the answer as built, results beside it, and what that was built of."""
+    """The record in a workbook: the answer as built, results beside it, and the options from which it was built."""
 
     version: str
     options: dict[str, Any]
@@ -94,7 +94,8 @@ class Carried(_Part):
 
 
 def read_parts(places: Mapping[str, Area], value_at: Callable[[Area], object], check: Callable[[Any], T]) -> T:
-    """The record that a workbook carries, as `check` gives it. Raises WorkbookError where it is missing or damaged."""
+    """The record that a workbook carries, as `check` returns it. Raises WorkbookError where it is missing or
+    damaged."""
     parts = sorted((int(match[1]), area) for name, area in places.items() if (match := _PART.fullmatch(name)))
     if not parts:
         raise WorkbookError(f"carries no record of what it was built with. {LOST}")

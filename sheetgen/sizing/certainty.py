@@ -25,7 +25,7 @@ from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviv
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, SURE, TWO_DECIMALS, WHOLE
 
-BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.01 of them, 0.4 % of a chance
+BISECTIONS = 8  # of the range up to most_z: it leaves less than 0.01 standard deviations, 0.4 % of a chance
 
 
 @formula("Standard deviations of the confidence", TWO_DECIMALS)
@@ -254,7 +254,7 @@ def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Quantity:
     return smallest(memory_z, tpot_z, ttft_z)
 
 
-# At a rate the level is searched: places, prompts and times all hang on it ---------------------------------
+# For a rate the level is searched: places, prompts and times all depend on it -------------------------------
 
 
 @formula("Highest level that is tried", TWO_DECIMALS)

@@ -25,7 +25,7 @@ from sheetgen.formula import (
 from sheetgen.sizing.parallelism import instances_less_replica
 from sheetgen.units import PLAIN, TWO_DECIMALS, USD
 
-# What the steps read of the candidates, whole rows of it. among: which of them take part.
+# Columns of the candidates that the steps read as whole rows. among: which candidates take part.
 OF_CANDIDATES = (
     "monthly_usd", "instance_month_usd", "gpu_month_usd", "suitability", "ranked_requests", "tensor_parallel_size",
     "data_parallel_size", "gpu_count", "among",
@@ -70,7 +70,7 @@ def cheapest_gpus(cheapest_usd: Quantity, monthly_usd: Quantity, gpu_month_usd: 
 def _no_more(monthly_usd: Quantity, count: Quantity, months: Quantity) -> Quantity:
     """Candidates that rent no more than `count` GPUs or machines, judged by the month's cost of one (`months`); half a
     unit more absorbs rounding."""
-    return monthly_usd < (2 * count + 1) * months / 2  # a text is not below it, and no number of it
+    return monthly_usd < (2 * count + 1) * months / 2  # false for a text, and for a count that is a text
 
 
 @formula("Instances", rows=OF_CANDIDATES)

@@ -22,7 +22,7 @@ from sheetgen.formula import (
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
-CONSTANTS = {  # what the formulas count in, by the name under which they read it
+CONSTANTS = {  # units of the formulas, by the name under which they read them
     "hours_in_a_month": HOURS_IN_A_MONTH,
     "months_in_a_year": 12,
     "months_in_three_years": 36,

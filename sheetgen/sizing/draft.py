@@ -79,7 +79,7 @@ def _named(name: str, quantity: Formula) -> Formula:
     return replace(quantity, name=name)
 
 
-# By what formulas read, the same with the draft's share: on a rank of any layout, and of an undivided model.
+# Quantities with the draft's share, by the names that formulas read: on a rank of any layout, and for a whole model.
 OF_A_RANK = (
     _named("other_bytes_per_token", other_bytes_beside_draft),
     _named("n_other_layers", layers_beside_draft),

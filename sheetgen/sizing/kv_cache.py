@@ -619,7 +619,7 @@ def compressor_blocks(
     )
 
 
-# Where stages are not known yet: how many there are follows from what is charged.
+# For use before the stages are known: their number follows from what is charged.
 UNSTAGED_WINDOWS, UNSTAGED_COMPRESSORS = (
     charged.with_parts([Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)])
     for charged in (windowed_tokens, compressor_blocks)

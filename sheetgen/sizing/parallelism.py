@@ -329,7 +329,7 @@ def pipeline_stages(
     # Too many stages count as one more than are allowed, and these as none; nothing long stands twice in the text.
     most = max_pipeline_parallel_size + 1
     even = remainder(largest(2, round_up(n_layers / largest(layers_that_fit, n_layers / most))), most)
-    in_order: Quantity = 0  # the fewest that hold it by the order of layers
+    in_order: Quantity = 0  # the fewest stages that hold it, by the order of the layers
     for stages, weights_share, cache_share in (
         (eight_stages, weights_share_of_8, cache_share_of_8),
         (four_stages, weights_share_of_4, cache_share_of_4),

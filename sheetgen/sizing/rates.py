@@ -34,8 +34,8 @@ from sheetgen.sizing.speed import (
 from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS, WHOLE
 
 PREFILL, RATE = "prefill", "rate"  # what may set the replicas of a rate
-SECANTS = 4  # after which requests at once are at most 0.1 % too high: tests/test_rates.py
-Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off by more than 1e-12
+SECANTS = 4  # secant steps, which leave requests at once at most 0.1 % too high: tests/test_rates.py
+Z_STEPS = 8  # steps of Newton's method, which leave no share from 0.0001 to 1 off by more than 1e-12
 
 
 @formula("Requests per second at peak", TWO_DECIMALS)

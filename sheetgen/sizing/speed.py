@@ -27,7 +27,7 @@ from sheetgen.formula import (
 )
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
-# What the runs and logs of `of_measurements` are of, and what they set: whole columns of it.
+# Whole columns that `of_measurements` reads: what each run or log is of, and what it sets.
 MEASUREMENTS = (
     "measured_models", "measured_weight_dtypes", "measured_gpus", "measured_tensor_parallel_sizes",
     "measured_data_parallel_sizes", "measured",
@@ -82,8 +82,8 @@ def speed_kind(
     other_bytes_per_token: Quantity,
     n_model_kinds: Quantity,
 ) -> Quantity:
-    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts, and before these whichever
-    it has of: 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts; in place of these the last
+    that it has of 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
 
     Source: docs/speed.md.
     """
@@ -702,7 +702,7 @@ def service_ttft_seconds(
     Source: fitted; indicative under load.
     """
     steps = steps_before_prompt + gather_steps * (busy_ranks - 1)
-    alone = 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
+    alone = 1 / (batch_requests * busy_ranks)  # a lone request waits for no other request's steps
     others = where(output_tokens > 1, 1 - alone, 0)
     prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
     waited = prompts + prefill_round_seconds * prompts_waited_for

@@ -41,7 +41,7 @@ from sheetgen.question.sheet_question import Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache
 from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
 
-FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
+FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # the first FP4 format wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
 LOWER = (  # levers that lower a precision; both FP4 formats are tried, and the better is kept
     ("fp8-kv-cache", {KV: FP8}),
@@ -54,7 +54,7 @@ LEAST_CONTEXT = 2  # tokens: one of the prompt, one of the answer
 CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole blocks: within 0.8 %
 STEPS_OF_RATE = 100  # a lower rate is sought in hundredths of the load's
 KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
-NO_CHAT = "embedding"  # part of the ids of models that answer nothing
+NO_CHAT = "embedding"  # parts of the ids of models that give no answers
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
 KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
 
@@ -85,11 +85,11 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     }
     for row, lever in plans.worked_out():
         by_lever[row][lever.id].append(lever)
-    told = {row: tuple(lever for same in by_id.values() for lever in _told(same)) for row, by_id in by_lever.items()}
+    told = {row: tuple(lever for same in by_id.values() for lever in _best_of(same)) for row, by_id in by_lever.items()}
     return tuple(told.get(row, ()) for row in range(len(question.loads)))
 
 
-def _told(same: Sequence[Lever]) -> Iterator[Lever]:
+def _best_of(same: Sequence[Lever]) -> Iterator[Lever]:
     """Among the planned levers of one id the cheapest, and the further steps."""
     yield min((x for x in same if not x.further), key=lambda lever: lever.after.monthly_usd if lever.after else inf)
     yield from (lever for lever in same if lever.further)
@@ -191,7 +191,7 @@ class Plans:
         if before.linear_bytes <= after.linear_bytes if of_weights else before.kv_bytes <= after.kv_bytes:
             return f"{'the weights are' if of_weights else 'the KV cache is'} {used} already"
         wanted = f"{dtype} weights" if of_weights else f"a KV cache in {dtype}"
-        # An engine that the catalogs say nothing of is taken to run it.
+        # An engine about which the catalogs say nothing is assumed to run it.
         if self.launcher is not None:
             if dtype not in (self.launcher.weight_dtypes if of_weights else self.launcher.kv_cache_dtypes):
                 return f"{engine} does not run {wanted}"

@@ -25,7 +25,7 @@ from sheetgen.question.inputs import Settings
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Load, Question, SheetModel
 
-ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
+ANOTHER_MODEL = "model"  # a family left out of the ranking by dollars: quality is not compared
 FP8_LEVERS = ("fp8-both", "fp8-kv-cache")  # the change to FP8; the second where weights have 8 bits or fewer already
 OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]
@@ -46,7 +46,7 @@ class Rented:
     monthly_usd: float
     cheapest_usd: float
     is_even_chance: bool = False
-    chances: tuple[Chances, int] | None = field(default=None, compare=False, repr=False)  # with its place there
+    chances: tuple[Chances, int] | None = field(default=None, compare=False, repr=False)  # with its position there
 
     @property
     def chance(self) -> float | None:
@@ -121,7 +121,7 @@ class Lever:
     family: str
     words: str  # "FP8 KV cache"
     changed: str  # "KV cache bf16 to fp8"
-    cost: str  # what the change costs beside money, in short: "8 bits lose little"
+    cost: str  # the cost besides money, in short: "8 bits lose little"
     note: str  # the same in full
     before: Rented | None
     after: Rented | None = None
@@ -185,7 +185,7 @@ def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
     save anything, those that change nothing follow: that they do not is worth knowing. Another model is never among
     them, and of a target's steps the best alone.
     """
-    chosen: list[tuple[int, float, int, L]] = []  # its place among those of its load, its rank, its load
+    chosen: list[tuple[int, float, int, L]] = []  # its position among the levers of its load, its rank, its load
     for row, levers in by_row.items():
         families: dict[str, L] = {}
         for candidate in levers:
