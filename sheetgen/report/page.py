@@ -360,6 +360,7 @@ class Request:
     sentence: Text  # "Run Llama 3.1 70B for 470 people's document questions: $30,572 a month"
     subject: Text = ""  # "For approval: $30,572 a month to run Llama 3.1 70B"; "" where one is to be chosen
     options: tuple[Option, ...] = ()
+    less_only: Text = NONE  # under which conditions others take less, beside the options
     warnings: tuple[Text, ...] = ()  # why one should measure first
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE

@@ -26,7 +26,7 @@ TEST_QUALITY = "test the quality on your own questions"
 
 class Way(NamedTuple):
     """The words of one kind: what it is, what is given up, and what it is in short; then for who pays what it is, what
-    we give up, and what has to be done first."""
+    we give up, what has to be done first, and the condition under which somebody else takes less."""
 
     what: Template
     gives_up: Template
@@ -34,14 +34,17 @@ class Way(NamedTuple):
     change: Template
     loses: Template
     needs: Template = template("")
+    only_if: Template = template("")
 
 
 class PlainWords(NamedTuple):
-    """A way for who pays: what is changed, what we give up, and what has to be done first; "" where that is nothing."""
+    """A way for who pays: what is changed, what we give up, what has to be done first, and the condition under which
+    somebody else takes less; "" where that is nothing."""
 
     change: str
     loses: str
     needs: str
+    only_if: str
 
 
 _SOME_QUALITY = template("quality: test it first")
@@ -114,12 +117,20 @@ WAYS: dict[str, Way] = {
         template("{other}"),
         template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
         template(
-            "[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]][surer?; {own}]"
-            "[cheaper_still?; {further_provider}: {further_usd}]",
+            "[less_sure?|[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]]]"
+            "[surer?; {own}][cheaper_still?; {further_provider}: {further_usd}]",
+            less_sure=q.is_less_sure == 1,
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             surer=q.is_surer == 1,
             cheaper_still=is_text(q.further),
+        ),
+        template(
+            "if [is_vendor?our software runs on {other}|[is_gpu?we may use {other}|we may buy at {other_provider}]]"
+            "[less_sure?, {few} sure]",
+            is_vendor=q.beyond == "vendor",
+            is_gpu=q.beyond == "gpu",
+            less_sure=q.is_less_sure == 1,
         ),
     ),
     "own": Way(
@@ -135,6 +146,7 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
+        only_if=template("if our data may go to {host}"),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
@@ -192,10 +204,10 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
     """A way for who pays, with how sure it is where it is less sure than the answer."""
     slots = _slots(way, question, cell)
-    *_, change, loses, needs = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    *_, change, loses, needs, only_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
     if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
         loses = f"{loses}; {slots['own']}"
-    return PlainWords(change, loses, needs)
+    return PlainWords(change, loses, needs, only_if)
 
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
@@ -225,6 +237,7 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": other_words(way.other) if way.other else "",
+        "other_provider": provider_of(way.other.instance) if way.other else "",
         "beyond": way.other.kind if way.other else "",
         "further": other_words(way.further) if way.further else "",
         "further_provider": provider_of(way.further.instance) if way.further else "",

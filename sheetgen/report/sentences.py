@@ -138,6 +138,9 @@ fit_word = first_of(
     (Unless(is_number(q.n_instances)), NONE_FITS),
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
+# Beside the time to the first word of a prompt that is longer than any measured one.
+BEYOND, is_beyond = "[beyond? (predicted, unmeasured length)]", q.is_beyond == 1
+word_beyond = template("First word: predicted, unmeasured length.")
 wait = template(
     "after {first} s[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
     aimed=is_text(q.first_target),
