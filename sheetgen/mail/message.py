@@ -178,12 +178,14 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
     replies = tuple((one.reply, _reply(one, figure)) for one in asked.options if one.reply)
-    ends = (1, len(asked.ways))
-    shown = [one for i, one in enumerate(asked.ways, 1) if i in ends or (one.binds and one.is_best)]
-    ways = joined("; ", [_way(one) for one in shown])
+    own = [one for one in asked.ways if not one.is_elsewhere]  # the others stand with their conditions
+    shown = [one for i, one in enumerate(own) if i == 0 or (one.binds and one.is_best)]
+    ways = joined(
+        " ", [words("{}.", joined("; ", [_way(one) for one in shown]))] * bool(shown) + _told(asked.less_only)
+    )
     excluded = words("{} and {}.", asked.excluded, asked.spare) if asked.spare else words("{}.", asked.excluded)
     points = (
-        ("To pay less", words("{}.", ways) if ways else NONE),
+        ("To pay less", ways),
         ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
         ("Not in the price", excluded if asked.options else NONE),
         ("Sure", _sure_means(page) if asked.options else NONE),
@@ -218,9 +220,13 @@ def _sure_means(page: Page) -> str:
     return page.sure_of.removeprefix("How sure: ")
 
 
+def _told(text: Text) -> list[Text]:
+    return [text] if text else []
+
+
 def _way(one: WayRow) -> Text:
     """A way to pay less with what it commits to, or else what is given up, or what has to be done first."""
-    lost = words("without {}", one.loses) if one.loses else one.needs
+    lost = words("gives up {}", one.loses) if one.loses else one.needs
     return words("{} {} ({})", one.change, one.monthly, words("commits {}", one.commits) if one.binds else lost)
 
 

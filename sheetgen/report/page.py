@@ -181,6 +181,11 @@ class WayRow:
         return "; ".join(filter(None, (self.loses, self.needs)))
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether somebody else takes less, on a condition."""
+        return self.kind in ("provider", "hosted")
+
+    @property
     def binds(self) -> bool:
         """Whether it commits to an amount."""
         return self.commits != "nothing"
