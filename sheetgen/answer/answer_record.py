@@ -339,7 +339,8 @@ class ProviderCost:
 
 @dataclass(frozen=True)
 class OwnedRecord:
-    """The recommended GPUs owned instead: every figure at the low, base and high price of one."""
+    """The recommended GPUs owned instead, as many as are sold together: every figure at the low, base and high price
+    of one."""
 
     gpu: str
     n_gpus: int

@@ -238,6 +238,10 @@ class SizingSheet:
         sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="remark")
         sheet.heights[self.row] = 13
         self.row += 1
+        beyond = {**inputs, "input_tokens": of_load["input_tokens"]}
+        sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="remark")
+        sheet.heights[self.row] = 13
+        self.row += 1
         for line in NOTES:
             sheet.text(self.row, 0, line, "remark")
             sheet.heights[self.row] = 13

@@ -525,6 +525,7 @@ class OwnedGpu:
     stated_kw_per_gpu: float | None = None
     is_it_power: int = 1
     rated_watts: float | None = None
+    sold_together: int = 1  # the fewest that one can buy
     kw_source: str = "rated power of the GPU"
     confidence: str = ""
 
@@ -589,7 +590,11 @@ def _owned(gpu: Gpu, known: KnownGpu | None, quote_usd: float | None, quoted_kw:
     """What the user says of an installed GPU and of its power with the cooling, else the catalog; power that nobody
     stated will follow from the GPU's rated power."""
     capex, power = (known.capex_usd, known.power) if known else (None, None)
-    owned = OwnedGpu(rated_watts=gpu.tdp_watts, confidence=known.confidence if known else "")
+    owned = OwnedGpu(
+        rated_watts=gpu.tdp_watts,
+        sold_together=gpu.sold_together,
+        confidence=known.confidence if known else "",
+    )
     if quote_usd is not None:
         owned = replace(owned, capex_usd=(quote_usd,) * 3, capex_source=YOUR_QUOTE)
     elif capex is not None:

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.answer.pay_less import MONTHS
-from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF
+from sheetgen.report.sentences import MADE_BY_ONESELF, PAYS_OFF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, provider_of, sure
 from sheetgen.sizing import cost
@@ -94,8 +93,7 @@ WAYS: dict[str, Way] = {
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
-            "[longer?{year} a year; ][elsewhere?{elsewhere}; ][surer?surer; ]"
-            "pays off in {pays_after_months:tenths} months",
+            f"[longer?{{year}} a year; ][elsewhere?{{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
             longer=is_text(q.year),
             elsewhere=is_text(q.elsewhere),
             surer=q.is_surer == 1,
@@ -134,7 +132,7 @@ WAYS: dict[str, Way] = {
         ),
     ),
     "own": Way(
-        template("owning {owned_gpus}[part? ({board})]", part=is_text(q.board)),
+        template("owning {owned_gpus}"),
         template("{commits_usd} up front; staff, network and space are yours"),
         template("owned"),
         template("owning the machines"),
@@ -175,12 +173,6 @@ def other_words(other: NotAskedRecord) -> str:
     return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
-def board_of(gpu: Gpu) -> tuple[int, str]:
-    """The fewest GPUs that are sold together, and how many these are in words: a board has 8."""
-    board, sizes = gpu.sold_together
-    return (min(sizes), f"a {board} has {' or '.join(map(str, sizes))}") if sizes else (1, "")
-
-
 def is_below(chance: float, other: float) -> bool:
     """Whether a chance is below another by what is shown of both."""
     return chance < other and str(sure(chance)) != str(sure(other))
@@ -213,7 +205,6 @@ def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWord
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {one.id: one for one in question.gpus}
-    least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
     answer = cell.answer.chance
     own = answer if way.chance is None else way.chance
@@ -234,7 +225,6 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "is_less_sure": int(is_below(own, answer)),
         "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, asked, cell)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
-        "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": other_words(way.other) if way.other else "",
         "other_provider": provider_of(way.other.instance) if way.other else "",
