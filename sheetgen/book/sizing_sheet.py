@@ -376,7 +376,7 @@ class SizingSheet:
         sheet, wiring = self.sheet, self.wiring
         self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:
-            for column, text in ((0, death.where), (1, death.bill), (3, death.first_change), (5, death.looks_like)):
+            for column, text in ((0, death.where), (1, death.bill), (3, death.lasting_change), (5, death.looks_like)):
                 sheet.text(self.row, column, str(text), "remark")
             sheet.heights[self.row] = 13
             self.row += 1
