@@ -346,7 +346,8 @@ class ProviderCost:
 
 @dataclass(frozen=True)
 class OwnedRecord:
-    """Owning the recommended GPUs instead: every figure at the low, base and high price of a GPU."""
+    """The recommended GPUs owned instead, as many as are sold together: every figure at the low, base and high price
+    of one."""
 
     gpu: str
     n_gpus: int

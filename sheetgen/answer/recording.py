@@ -417,7 +417,8 @@ def _owned(solved: Solution, row: int) -> OwnedRecord | None:
     gpu = fit.candidate.gpu.id
     terms = solved.question.owning.gpus.get(gpu, OwnedGpu())
     source, confidence = terms.capex_source or None, terms.confidence or None
-    return OwnedRecord(gpu, fit.gpus_used, terms.capex_as_of, source, terms.kw_source, confidence, **ends)
+    n_gpus = round(ends["base"][cost.n_owned_gpus.name])
+    return OwnedRecord(gpu, n_gpus, terms.capex_as_of, source, terms.kw_source, confidence, **ends)
 
 
 def _levers(levers: Sequence[Lever]) -> Json:

@@ -43,6 +43,7 @@ OF_CLASS = (
     cost.commitment_waste_usd,
 )
 OF_OWNING = (
+    cost.n_owned_gpus,
     cost.purchase_share_per_year,
     cost.installed_usd_per_gpu,
     cost.kw_per_gpu,
@@ -204,6 +205,7 @@ def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
         "stated_kw_per_gpu": math.nan if gpu.stated_kw_per_gpu is None else gpu.stated_kw_per_gpu,
         "rated_watts": math.nan if gpu.rated_watts is None else gpu.rated_watts,
         "is_it_power": gpu.is_it_power,
+        "sold_together": gpu.sold_together,
         "on_demand_hourly_usd": float(cost.hourly_usd(fit.choice.n_instances, on_demand)),
     }
     prices = gpu.capex_usd or (math.nan, math.nan, math.nan)

@@ -796,6 +796,10 @@ class SpeedFile(Entry):
     bands: Some[SpeedBand]
     bands_source: Text
 
+    def is_beyond(self, input_tokens: float) -> bool:
+        """Whether a prompt is longer than any of the measured runs."""
+        return input_tokens > self.longest_prompt_tokens
+
     def problems(self) -> Iterator[Problem]:
         seen: set[tuple[str, str]] = set()
         for i, cell in enumerate(self.cells):

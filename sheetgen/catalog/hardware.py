@@ -124,18 +124,18 @@ class Gpu(Entry):
         return [self.id, *self.aliases], [gpu_key(name) for name in follows]
 
     @property
-    def sold_together(self) -> tuple[str, tuple[int, ...]]:
-        """The unit it is sold in, a board or a rack, and the possible numbers of GPUs on it; ("", ()) for single cards.
+    def sold_together(self) -> int:
+        """The fewest that one can buy: those of a board or a rack; cards are sold one by one.
 
         Source: NVIDIA HGX (A100, H100 and H200 on boards of 4 or 8, B200 and B300 of 8), OCP's OAM base boards of 8,
         and racks of 72 (GB200 NVL72, AMD Helios).
         """
         form = self.form_factor
         if self.is_slice or "PCIe" in form:
-            return "", ()
-        boards = {"SXM4": (4, 8), "SXM5": (4, 8), "SXM6": (8,), "OAM": (8,)}
-        sizes = next((sizes for name, sizes in boards.items() if form.startswith(name)), ())
-        return ("board", sizes) if sizes else ("rack", (72,)) if "rack" in form else ("", ())
+            return 1
+        boards = {"SXM4": 4, "SXM5": 4, "SXM6": 8, "OAM": 8}
+        of_a_board = next((size for name, size in boards.items() if form.startswith(name)), 1)
+        return 72 if "rack" in form and of_a_board == 1 else of_a_board
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:
         """The dense peak in operations per second for multiplying weights of this precision; None where unknown.

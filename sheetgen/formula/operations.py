@@ -15,7 +15,7 @@ import numpy
 
 from sheetgen.formula.excel import ADD, COMPARE, MULTIPLY, Part, Text, call, equal, infix, join, over_rows, product
 from sheetgen.formula.tree import Value, is_written, operation
-from sheetgen.units import PERCENT, PLAIN, WHOLE
+from sheetgen.units import PERCENT, PLAIN, TWO_DECIMALS, WHOLE
 
 
 @functools.cache
@@ -285,6 +285,12 @@ def whole_text(x: Value) -> Value:
 def grouped_text(x: Value) -> Value:
     """The same with its digits grouped as in the reader's locale."""
     return WHOLE.text(x)
+
+
+@operation(_function("FIXED", 2), "hundredthsText")
+def hundredths_text(x: Value) -> Value:
+    """A number as text with two decimals: joined to a text as it is, Gnumeric would write twenty of 0.27."""
+    return TWO_DECIMALS.text(x)
 
 
 # Ranges: a row of numbers, with text where there is none (NaN in Python, "-" in Excel) -----------------------

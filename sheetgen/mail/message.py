@@ -179,12 +179,14 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
     replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
-    ends = (1, len(asked.ways))
-    shown = [way for i, way in enumerate(asked.ways, 1) if i in ends or (way.binds and way.is_best)]
-    ways = joined("; ", [_way(way) for way in shown])
+    own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
+    shown = [way for i, way in enumerate(own) if i == 0 or (way.binds and way.is_best)]
+    ways = joined(
+        " ", [words("{}.", joined("; ", [_way(way) for way in shown]))] * bool(shown) + _told(asked.less_only)
+    )
     excluded = words("{} and {}.", asked.excluded, asked.spare) if asked.spare else words("{}.", asked.excluded)
     points = (
-        ("To pay less", words("{}.", ways) if ways else NONE),
+        ("To pay less", ways),
         ("Each model", joined(" ", asked.serves) if page.total is not None else NONE),
         ("Not in the price", excluded if asked.options else NONE),
         ("Sure", _sure_means(page) if asked.options else NONE),
@@ -219,9 +221,13 @@ def _sure_means(page: Page) -> str:
     return page.sure_of.removeprefix("How sure: ")
 
 
+def _told(text: Text) -> list[Text]:
+    return [text] if text else []
+
+
 def _way(way: WayRow) -> Text:
     """A way to pay less, with its commitment, or what it gives up, or what it needs first."""
-    lost = words("without {}", way.loses) if way.loses else way.needs
+    lost = words("gives up {}", way.loses) if way.loses else way.needs
     return words("{} {} ({})", way.change, way.monthly, words("commits {}", way.commits) if way.binds else lost)
 
 

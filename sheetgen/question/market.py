@@ -535,6 +535,7 @@ class OwnedGpu:
     stated_kw_per_gpu: float | None = None
     is_it_power: int = 1
     rated_watts: float | None = None
+    sold_together: int = 1  # the fewest that one can buy
     kw_source: str = "rated power of the GPU"
     confidence: str = ""
 
@@ -600,7 +601,11 @@ def _owned(gpu: Gpu, listed: KnownGpu | None, quote_usd: float | None, quoted_kw
     """The price and power of an installed GPU as the user states them, with the cooling, else the catalog's; power that
     nobody stated will follow from the GPU's rated power."""
     capex, power = (listed.capex_usd, listed.power) if listed else (None, None)
-    owned = OwnedGpu(rated_watts=gpu.tdp_watts, confidence=listed.confidence if listed else "")
+    owned = OwnedGpu(
+        rated_watts=gpu.tdp_watts,
+        sold_together=gpu.sold_together,
+        confidence=listed.confidence if listed else "",
+    )
     if quote_usd is not None:
         owned = replace(owned, capex_usd=(quote_usd,) * 3, capex_source=YOUR_QUOTE)
     elif capex is not None:

@@ -93,6 +93,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         **{f"kv_{d}": Kind("whole", 0, 2) for d in DTYPES},  # 1: any cache, 2: keys and values, and no latents
         **{f"capex_{end}_usd": Kind(high=PER_GPU_USD.high, blank=True) for end in ("low", "base", "high")},
         **dict.fromkeys(("is_module_price", "is_it_power"), FLAG),
+        "sold_together": Kind("whole", 1, 1024),
         "capex_date": DAY,
         "stated_kw_per_gpu": Kind(high=PER_GPU_KW.high, blank=True),
         "rated_watts": Kind(high=1e5, blank=True),
@@ -370,7 +371,8 @@ def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
 
 
 def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
-    fields = {n: row[n] for n in ("is_module_price", "stated_kw_per_gpu", "rated_watts", "is_it_power") if n in row}
+    typed = "is_module_price", "stated_kw_per_gpu", "rated_watts", "is_it_power", "sold_together"
+    fields = {name: row[name] for name in typed if name in row}
     if "capex_date" in row:
         fields["capex_as_of"] = row["capex_date"] and row["capex_date"].isoformat()
     ends = [f"capex_{end}_usd" for end in ("low", "base", "high")]

@@ -380,13 +380,23 @@ def metered_kw_per_gpu(kw_per_gpu: Quantity, is_it_power: Quantity, pue: Quantit
     return number_where(is_number(kw_per_gpu), where(is_it_power == 1, kw_per_gpu * pue, kw_per_gpu))
 
 
-@formula("Purchase, $", USD)
-def owned_capex_usd(n_gpus: Quantity, installed_usd_per_gpu: Quantity) -> Quantity:
-    """Price of the GPUs of all replicas, installed, in US dollars.
+@formula("GPUs to own", WHOLE)
+def n_owned_gpus(n_gpus: Quantity, sold_together: Quantity) -> Quantity:
+    """GPUs to buy for those of all replicas: whole boards or racks, as they are sold; cards one by one.
 
-    Source: definition; GPUs are counted one by one, servers sell several together.
+    Source: the fewest that are sold together (NVIDIA HGX, OCP OAM, NVL72). Check: 12 on boards of 8 are 16.
     """
-    return number_where(both(is_number(n_gpus), is_number(installed_usd_per_gpu)), n_gpus * installed_usd_per_gpu)
+    return number_where(is_number(n_gpus), round_up(ratio(n_gpus, sold_together)) * sold_together)
+
+
+@formula("Purchase, $", USD)
+def owned_capex_usd(n_owned_gpus: Quantity, installed_usd_per_gpu: Quantity) -> Quantity:
+    """Price of the GPUs to own, installed, in US dollars.
+
+    Source: definition.
+    """
+    known = both(is_number(n_owned_gpus), is_number(installed_usd_per_gpu))
+    return number_where(known, n_owned_gpus * installed_usd_per_gpu)
 
 
 @formula("Yearly depreciation", PERCENT)
@@ -427,23 +437,25 @@ def owned_support_usd(owned_capex_usd: Quantity, support_fraction: Quantity, mon
 
 @formula("Power, $ per month", USD)
 def owned_energy_usd(
-    n_gpus: Quantity, metered_kw_per_gpu: Quantity, usd_per_kwh: Quantity, hours_in_a_month: Quantity
+    n_owned_gpus: Quantity, metered_kw_per_gpu: Quantity, usd_per_kwh: Quantity, hours_in_a_month: Quantity
 ) -> Quantity:
     """Electricity of every hour of the month, at full draw, in US dollars.
 
     Source: kW x hours x $ per kWh.
     """
-    is_metered = both(is_number(n_gpus), is_number(metered_kw_per_gpu))
-    return number_where(is_metered, n_gpus * metered_kw_per_gpu * hours_in_a_month * usd_per_kwh)
+    is_metered = both(is_number(n_owned_gpus), is_number(metered_kw_per_gpu))
+    return number_where(is_metered, n_owned_gpus * metered_kw_per_gpu * hours_in_a_month * usd_per_kwh)
 
 
 @formula("Site, $ per month", USD)
-def owned_site_usd(n_gpus: Quantity, kw_per_gpu: Quantity, colo_usd_per_kw_month: Quantity) -> Quantity:
+def owned_site_usd(n_owned_gpus: Quantity, kw_per_gpu: Quantity, colo_usd_per_kw_month: Quantity) -> Quantity:
     """Rent of space and cooling by the kW, power not included, in US dollars a month.
 
     Source: CBRE. Check: 1.73 kW at $194.95 is $0.46 per GPU and hour.
     """
-    return number_where(both(is_number(n_gpus), is_number(kw_per_gpu)), n_gpus * kw_per_gpu * colo_usd_per_kw_month)
+    return number_where(
+        both(is_number(n_owned_gpus), is_number(kw_per_gpu)), n_owned_gpus * kw_per_gpu * colo_usd_per_kw_month
+    )
 
 
 @formula("Owned, $ per month", USD)
@@ -504,12 +516,12 @@ def owning_pays_off_month(up_front_usd: Quantity, owned_each_month_usd: Quantity
 
 
 @formula("Owned, $ per GPU and hour", USD_CENTS)
-def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_gpus: Quantity, hours_in_a_month: Quantity) -> Quantity:
+def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_owned_gpus: Quantity, hours_in_a_month: Quantity) -> Quantity:
     """Cost of owning per GPU and hour of the month, used or not, in US dollars.
 
     Source: definition.
     """
-    return number_where(is_number(monthly_owned_usd), ratio(monthly_owned_usd, n_gpus * hours_in_a_month))
+    return number_where(is_number(monthly_owned_usd), ratio(monthly_owned_usd, n_owned_gpus * hours_in_a_month))
 
 
 @formula("Break-even utilization", PERCENT)

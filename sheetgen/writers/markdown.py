@@ -37,6 +37,7 @@ def write_brief(page: Page, options: Options) -> bytes:
         f"**{plain(asked.sentence)}.**",
         table_text(table("", ("To approve", Column("Price", right=True), "What that is", "Rent"), may_be)),
         *map(plain, asked.warnings),
+        plain(asked.less_only) if asked.less_only else "",
         plain(page.sure_of),
         f"{plain(asked.finding)}. {plain(asked.together)}".strip() if asked.finding else "",
         table_text(table("", _WAYS, ways)),
