@@ -112,6 +112,78 @@ function gridOfLoads({ question }) {
   });
 }
 
+const twice = (n) => 2 * n,
+  half = (n) => Math.max(1, Math.round(n / 2));
+
+// The same question with twice or half of one thing, or all people at the same moment: what is other, by kind.
+function otherQuestions({ question }) {
+  const { workload, users } = question,
+    name = loadName(question),
+    amount = amountOf(question),
+    prompt = workload.input_tokens,
+    halfOf = name === "requests_per_second" ? (n) => n / 2 : half;
+  const lengths = (input_tokens, output_tokens = workload.output_tokens) => ({
+    input_tokens,
+    output_tokens,
+    ...(question.context_tokens === undefined ? {} : { context_tokens: Math.max(question.context_tokens, input_tokens + output_tokens) }),
+  });
+  const others = {
+    more_load: { [name]: twice(amount) },
+    more_prompt: lengths(twice(prompt)),
+    more_of_both: { [name]: twice(amount), ...lengths(twice(prompt)) },
+    more_answer: workload.output_tokens > 1 ? lengths(prompt, twice(workload.output_tokens)) : null,
+    less_load: halfOf(amount) < amount ? { [name]: halfOf(amount) } : null,
+    less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
+    same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
+  };
+  return Object.entries(others).filter(([, changes]) => changes);
+}
+
+// What would be rented for each of them, in the class that was asked for; message: where it is refused.
+function otherAnswers(record) {
+  const { question, declined } = record,
+    asked = { ...question, model: question.model.id, purchase: declined?.purchase ?? question.purchase };
+  return otherQuestions(record).map(([kind, changes]) => {
+    try {
+      const solved = recommended(completed({ ...asked, ...changes })),
+        { best, grid } = solved;
+      const one = { kind, changes, question: solved.question };
+      if (!best) return { ...one, message: verdictWithout(solved) };
+      return { ...one, ...surelyRented(grid, best), ttft_seconds: paced(grid, best.position)("ttft_seconds") };
+    } catch (error) {
+      if (!(error instanceof QuestionError)) throw error;
+      return { kind, changes, message: error.message };
+    }
+  });
+}
+
+const OTHER_HEADS = ["If", "A month", "Beside the answer", "Rent", "How sure", "First word"];
+const UNITS = { users: "people", concurrent_requests: "requests at once", requests_per_second: "requests a second" };
+const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
+
+// One of them in the words under these heads.
+function askedOtherwise(record, { kind, changes, question, message, ttft_seconds, ...rental }) {
+  const name = loadName(record.question);
+  const what = say(`other_${kind}`, {
+    unit: UNITS[name],
+    load: amountWords(name, changes[name] ?? 0),
+    prompt: count(changes.input_tokens ?? 0),
+    answer: count(changes.output_tokens ?? 0),
+    people: count(changes.concurrent_requests ?? 0),
+  });
+  if (message) return [what, "", message, "", "", ""];
+  const more = rental.monthly_usd - record.monthly_usd,
+    target = question.workload.ttft_target_ms;
+  return [
+    what,
+    dollars(rental.monthly_usd),
+    say("other_difference", { usd: Math.abs(more) < CENT ? "" : dollars(Math.abs(more)), is_less: Number(more < 0) }),
+    placeWords(rental),
+    sureWords(rental.chance),
+    say("other_first", { first: secondsWords(ttft_seconds), target: target ? secondsWords(target / 1000) : "" }),
+  ];
+}
+
 // A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer, what
 // it would rent. Nothing of a shape of which no checkpoint exists.
 function measureOf({ question, chosen, gpus_per_replica, monthly_usd, by_confidence }) {

@@ -30,7 +30,36 @@ BASES = {
     "measured": "measured here", "fitted": "fitted to runs on this GPU", "assumed": "assumed as on other GPUs",
     "engine": "fitted for the engine", "worked_out": "worked out",
 }  # fmt: skip
+_HOLDS = template(
+    "memory [other?holds {held:grouped}, not {now:grouped}|still holds {now:grouped}]", other=q.held != q.now
+)
 SAME_AREAS = {"europe": "eu"}  # another name of an area
+DEFAULT_AREA = "us"
+# Of ways to pay less that are not listed: what they are called, beside the purchase classes.
+ABSENT_NAMES = {
+    "less_sure": "being less sure", "fp8_weights": "FP8 weights", "kv_fp8": "an FP8 KV cache",
+    "four_bits": "4-bit weights", "hours": "working hours only", "provider": "another provider or vendor",
+    "own": "owning", "hosted": "a hosted API",
+}  # fmt: skip
+ABSENT: Mapping[str, Template] = {
+    "in_use": template("in use already"),
+    "at_even": template("the answer has an even chance"),
+    "no_less": template("less than {least:percent} is saved"),
+    "no_less_sure": template("less than {least_sure:percent} is saved"),
+    "not_clearly": template("nothing there is {clearly:percent} cheaper"),
+    "not_held": template("nothing serves this so within the targets"),
+    "no_price": template(
+        "the catalog has no {area} price of this kind[named? at {providers}]", named=is_text(q.providers)
+    ),
+    "dearer": template(
+        "the catalog has no {area} price of this kind for {machine}; the cheapest with one is {rent}, {month} a month"
+    ),
+    "no_other": template("rents the same as another way"),
+    "no_checkpoint": template("the catalog has no such checkpoint"),
+    "no_purchase_price": template("the catalog has no price of this GPU"),
+    "no_host": template("no host with a fresh price is known"),
+}
+CHANGED_BY = {"fp8_weights": "FP8 weights", "kv_fp8": "FP8 KV cache", "four_bits": "4-bit weights"}  # by way
 SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
     "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
@@ -83,6 +112,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "commits": template(
         "[bound?{usd}[months? over {months} months]|nothing]", bound=is_text(q.usd), months=q.months > 0
     ),
+    **{f"absent_{name}": reason for name, reason in ABSENT.items()},
+    "absent": template("{names}: {reason}."),
+    "absent_ways": template("Not listed, and why:"),
+    "keeps": template(
+        "[changed?{changed}: test it|[hosted?[known?{precision} weights|precision unknown]|same {weights}]]"
+        "[hosted?, speed is theirs|[other?, [less?only ]{sure}|, as sure]]",
+        changed=is_text(q.changed),
+        hosted=q.is_hosted == 1,
+        known=is_text(q.precision),
+        other=is_text(q.sure),
+        less=q.is_less == 1,
+    ),
     "way_spot": template("spot machines"),
     "gives_up_spot": template("keeping them: they may be taken away at any time"),
     "type_first": template("Type a model first."),
@@ -109,7 +150,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         placed=is_text(q.region),
         dated=is_text(q.day),
     ),
-    "no_ways": template("None that saves more than 2 %."),
+    "no_ways": template("None saves enough to be listed."),
     "other": pay_less_words.OTHER,
     "steps": template(
         "{month} a month carries [stepped?up to {up_to}|{most}] {unit}, at least {confidence:percent} sure"
@@ -118,6 +159,17 @@ SENTENCES: Mapping[str, Template | Formula] = {
         stepped=is_text(q.up_to),
         more=is_text(q.next),
     ),
+    "other_more_load": template("Twice the {unit} ({load})"),
+    "other_more_prompt": template("Twice the prompt ({prompt} tokens)"),
+    "other_more_of_both": template("Twice the {unit} and the prompt"),
+    "other_more_answer": template("Twice the answer ({answer} tokens)"),
+    "other_less_load": template("Half the {unit} ({load})"),
+    "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
+    "other_same_moment": template("All {people} people at the same moment"),
+    "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),
+    "request_more": template("{what}: {month} a month."),
+    "ask_this": template("Ask this"),
+    "other_first": template("{first} s[aimed? (target {target})]", aimed=is_text(q.target)),
     "asked": template(
         "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
         "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {confidence:percent} sure; "
@@ -149,8 +201,15 @@ SENTENCES: Mapping[str, Template | Formula] = {
         doubted=is_text(q.doubt),
     ),
     "replicas": template(
-        "{n:grouped} {n:replica|replicas}[several?, each] on {gpus}: {at_once}; memory holds {held:grouped}.",
+        "{n:grouped} {n:replica|replicas}[several?, each] on {gpus}[spare?, {needed:grouped} needed]: {at_once}; "
+        "memory holds {held:grouped}.",
         several=q.n > 1,
+        spare=q.n > q.needed,
+    ),
+    "start_times": template(
+        "Start it {n:grouped} times, behind a load balancer: [many?{on_one:whole} on each of the {n_instances:grouped} "
+        "machines|on one machine], each on its own GPUs and port.",
+        many=q.n_instances > 1,
     ),
     "why_seqs": template(
         "--max-num-seqs {seqs:grouped}: the places of [ranked?each of the {dp:whole} ranks of ]a replica, the most "
@@ -169,6 +228,28 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
     "here_held": template("memory holds {held:grouped} of {context} tokens, {seqs:grouped} are admitted"),
+    "here_spike": template(
+        "request {seqs:next} waits: {seqs:grouped} are admitted, memory holds {held:grouped} of {context} tokens"
+    ),
+    "buys_replica": template("a further replica: {seqs:grouped} more at once; a machine is {usd} a month"),
+    "buys_length": template(
+        "max_model_len {to}: a request takes {request} GiB a GPU, not {request_now}; {holds}", holds=_HOLDS
+    ),
+    "buys_cache": template(
+        "kv_cache_dtype {to}: a request takes {request} GiB a GPU, not {request_now}; {holds}", holds=_HOLDS
+    ),
+    "buys_more_share": template(
+        "gpu_memory_utilization {to}: {pool} GiB a GPU more for the pool; {holds}", holds=_HOLDS
+    ),
+    "buys_less_share": template("gpu_memory_utilization {to}: {pool} GiB a GPU stay free; {holds}", holds=_HOLDS),
+    "buys_step": template("max_num_batched_tokens {to}: {freed} GiB a GPU freed; {holds}", holds=_HOLDS),
+    "buys_seqs": template("max_num_seqs {to}: {freed} GiB a GPU freed"),
+    "buys_gpus": template(
+        "tensor_parallel_size {to}: weights take {weights} GiB a GPU, not {weights_now}; {holds}", holds=_HOLDS
+    ),
+    "buys_machine": template("a machine of {gpus:grouped} GPUs: {rent}, {month} a month"),
+    "buys_offload": template("cpu_offload_gb 1: 1 GiB of weights leaves each GPU; tokens come more slowly"),
+    "buys_graphs": template("fewer cudagraph_capture_sizes: up to {graphs} GiB a GPU freed"),
     "here_step": template("{batched:grouped} tokens a step: {activation} GiB a GPU"),
     "here_weights": template("{weights} of {limit} GiB a GPU"),
     "here_request": template("{context} tokens: {charge} of {pool} GiB a GPU"),
@@ -179,11 +260,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),
     "hosted": template(
-        "[any?The same requests[many? of {people} people], the cheapest host first; gives up {gives_up}. Prices "
-        "from {origin}, read on {day}; they are the same for every region.|"
+        "[any?The cheapest host first, for {prompts} million prompt tokens and {answers} million answer tokens a month"
+        "[many?: {people} people who ask {times} times a day[full?, as many as {at_once} at once can serve]|[full?: "
+        "{at_once} at once]]; gives up {gives_up}. Prices from {origin}, read on {day}; they are the same for every "
+        "region.|"
         "No host of this model is known whose price is fresh and which reads prompts so long.]",
         any=is_text(q.gives_up),
         many=is_text(q.people),
+        full=q.is_at_once == 1,
+    ),
+    "per_person": template(
+        "{usd} a month for each of {people} people[enough? who ask {times} times a day, for whom this is enough].",
+        enough=q.is_enough == 1,
     ),
     "host": template(
         "{host}: {month} a month; {prompt} in, {answer} out a million tokens; precision {precision}; {day}, {source}"
@@ -223,6 +311,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
+    "see_fields": template("Not valid: {fields}; why stands beside it."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),
