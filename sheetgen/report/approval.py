@@ -57,8 +57,8 @@ _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} is enough; if not, up to [rises?{higher}|{month}] a month|{month} a month is enough; if "
-    "not, [rises?up to {higher}|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper} is enough; if not, up to {month}[rises? or {higher}] a month|{month} a month is enough; "
+    "if not, [rises?up to {higher}|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
