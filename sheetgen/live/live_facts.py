@@ -243,7 +243,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
             {
                 "of": " ".join(filter(None, (one.label, one.case))),
                 "words": [one.where, one.bill, one.looks_like],
-                "fixes": [[bare(fix.flag), fix.direction, fix.value] for fix in one.fixes],
+                "fixes": [[bare(fix.flag), fix.direction, fix.cost] for fix in one.fixes],
             }
             for one in fingerprints_with({}, plain)
         ],

@@ -24,10 +24,10 @@ function logOf(record) {
   };
 }
 
-// What can run out, with the numbers of one GPU of the answer as it is started: rows of words, and what each change of a
-// setting buys.
+// What can run out, with the numbers of one GPU of the answer as it is started, and the changes that help; and of each
+// change what it buys. Of a replica with stages the words alone.
 function deathsOf(record) {
-  if (record.pipeline_parallel_size > 1) return FACTS.deaths.map(({ words }) => ({ words, here: "", changes: [] }));
+  if (record.pipeline_parallel_size > 1) return { deaths: FACTS.deaths.map(({ words }) => ({ words, here: "", changes: "" })), changes: [] };
   const now = replicaWith(record, {}),
     seqs = seqsOfRank(record) * record.data_parallel_size,
     batched = readChosen(record.chosenGrid, "max_num_batched_tokens"),
@@ -47,17 +47,16 @@ function deathsOf(record) {
     startup_workspace_or_cuda_graph: say("here_graphs", { graphs: gibWords(now.cuda_graph_bytes_per_gpu) }),
     sampler_logits_peak: say("here_sampler", { seqs: seqsOfRank(record), sampler: gibWords(now.sampler_bytes) }),
   };
-  const bought = changesOf(record, now);
-  return FACTS.deaths.map(({ of: kind, words, fixes }) => ({
-    words,
-    here: here[kind] ?? "",
-    changes: [
-      ...(kind === "concurrency_spike" ? [bought("replica", "add")] : []),
-      ...fixes.filter(([name]) => name !== "max_num_seqs" || kind === OF_REQUESTS).map(([name, direction]) => bought(name, direction)),
-    ].filter(Boolean),
-  }));
+  const changes = changesOf(record, now),
+    helps = (kind, [name, direction]) => (name !== "max_num_seqs" || kind === OF_REQUESTS) && changes.get(`${name}_${direction}`);
+  const deaths = FACTS.deaths.map(({ of: kind, words, fixes }) => {
+    const every = [...(kind === "concurrency_spike" ? [A_REPLICA] : []), ...fixes].map((fix) => helps(kind, fix)).filter(Boolean);
+    return { words, here: here[kind] ?? "", changes: every.map(({ change }) => change).join(" \u00b7 ") };
+  });
+  return { deaths, changes: [...changes.values()].filter(Boolean) };
 }
 
+const A_REPLICA = ["replica", "add"];
 const OF_REQUESTS = "sampler_logits_peak"; // where fewer requests free memory, of what is started for few enough already
 const gibWords = (bytes) => fixed(bytes / FACTS.gib, 2);
 const OF_REPLICA = ["kv_budget_bytes_per_gpu", "steady_bytes", "loaded_weights_bytes_per_gpu", "memory_budget_bytes", "activation_bytes_per_gpu",
@@ -101,42 +100,43 @@ function largerThan({ solved: { grid, question }, chosen }) {
 const WORTH_SAYING = 0.1; // GiB: what frees less is not told
 const A_STEP = 0.01; // of the GPU's memory: the change of the engine's share that is told
 
-// By setting and direction what a change buys; "" of one that buys nothing, or that the page does not work out.
+const CHANGE_HEADS = ["Change", "Memory of one GPU", "A replica holds at once", "It costs"];
+
+// By setting and direction what a change buys, in the words under these heads; nothing of one that buys nothing.
 function changesOf(record, now) {
   const { question, tensor_parallel_size, monthly_usd, n_instances } = record,
     { workload } = question,
     { lower } = FACTS,
     batched = readChosen(record.chosenGrid, "max_num_batched_tokens"),
     seqs = seqsOfRank(record),
-    fewer = (used, proposed) => (proposed < used ? proposed : Math.max(1, Math.floor(used / 2))),
-    told = new Map();
+    fewer = (used, proposed) => (proposed < used ? proposed : Math.max(1, Math.floor(used / 2)));
   const isSeen = (bytes) => bytes >= WORTH_SAYING * FACTS.gib;
-  const buys = (name, found, values) =>
-    say(`buys_${name}`, {
-      held: found.held,
-      now: now.held,
-      request: gibWords(found.steady_bytes),
-      request_now: gibWords(now.steady_bytes),
-      pool: gibWords(Math.abs(found.kv_budget_bytes_per_gpu - now.kv_budget_bytes_per_gpu)),
-      weights: gibWords(found.loaded_weights_bytes_per_gpu),
-      weights_now: gibWords(now.loaded_weights_bytes_per_gpu),
-      ...values,
-    });
-  const share = (more) => {
+  const holds = (held) => say("change_holds", { held, now: now.held });
+  const change = (name, to, buys, found) => ({ change: [name, to].filter(Boolean).join(" "), buys, holds: found ? holds(found.held) : "" });
+  const request = (found) => say("change_request", { bytes: gibWords(found.steady_bytes), now: gibWords(now.steady_bytes) });
+  function share(more) {
     const to = Math.round(100 * (CONSTANTS.gpu_memory_utilization + more)) / 100;
-    return to < 1 ? buys(more > 0 ? "more_share" : "less_share", replicaWith(record, { gpu_memory_utilization: to }), { to: String(to) }) : "";
-  };
+    if (to >= 1) return null;
+    const found = replicaWith(record, { gpu_memory_utilization: to }),
+      bytes = gibWords(Math.abs(found.kv_budget_bytes_per_gpu - now.kv_budget_bytes_per_gpu));
+    return change("gpu_memory_utilization", String(to), say(more > 0 ? "change_more_pool" : "change_less_pool", { bytes }), found);
+  }
   const worked = {
-    replica_add: () => say("buys_replica", { seqs: seqs * record.data_parallel_size, usd: dollars(monthly_usd / n_instances) }),
+    replica_add: () => ({
+      ...change("a further replica", "", ""),
+      holds: say("change_replica", { seqs: seqs * record.data_parallel_size }),
+      costs: say("change_machine", { usd: dollars(monthly_usd / n_instances) }),
+    }),
     max_model_len_lower() {
       const length = Math.floor(workload.max_model_len / 2);
-      const under = { context_tokens: length, max_model_len: length, input_tokens: Math.max(0, length - workload.output_tokens) };
-      return length ? buys("length", replicaWith(record, under), { to: String(length) }) : "";
+      if (length <= workload.output_tokens) return null; // too short for an answer
+      const found = replicaWith(record, { context_tokens: length, max_model_len: length, input_tokens: length - workload.output_tokens });
+      return change("max_model_len", String(length), request(found), found);
     },
     kv_cache_dtype_set() {
-      if (!lower.kv.includes(lower.fp8) || record.kv_cache_dtype === lower.fp8) return "";
+      if (!lower.kv.includes(lower.fp8) || record.kv_cache_dtype === lower.fp8) return null;
       const found = replicaWith(record, {}, { kv: lower.fp8 });
-      return found.steady_bytes < now.steady_bytes ? buys("cache", found, { to: lower.fp8 }) : "";
+      return found.steady_bytes < now.steady_bytes ? change("kv_cache_dtype", lower.fp8, request(found), found) : null;
     },
     gpu_memory_utilization_raise: () => share(A_STEP),
     gpu_memory_utilization_lower: () => share(-A_STEP),
@@ -144,29 +144,40 @@ function changesOf(record, now) {
       const to = fewer(batched, FACTS.fewer_tokens),
         found = replicaWith(record, { max_num_batched_tokens: to }),
         freed = now.activation_bytes_per_gpu - found.activation_bytes_per_gpu;
-      return isSeen(freed) ? buys("step", found, { to: String(to), freed: gibWords(freed) }) : "";
+      return isSeen(freed) ? change("max_num_batched_tokens", String(to), say("change_more_pool", { bytes: gibWords(freed) }), found) : null;
     },
     max_num_seqs_lower() {
       const to = fewer(seqs, FACTS.fewer_sequences),
-        found = replicaWith(record, { max_num_seqs: to }),
-        freed = now.sampler_bytes - found.sampler_bytes;
-      return isSeen(freed) ? say("buys_seqs", { to: String(to), freed: gibWords(freed) }) : "";
+        freed = now.sampler_bytes - replicaWith(record, { max_num_seqs: to }).sampler_bytes;
+      return isSeen(freed) ? change("max_num_seqs", String(to), say("change_freed", { bytes: gibWords(freed) })) : null;
     },
     tensor_parallel_size_raise() {
       const position = widerThan(record),
         larger = position < 0 ? largerThan(record) : null;
-      if (position >= 0) return buys("gpus", replicaWith(record, {}, { position }), { to: String(2 * tensor_parallel_size) });
-      const rental = larger && { instance: larger.machine[INSTANCE], n_instances: 1 };
-      return larger ? say("buys_machine", { gpus: larger.machine[GPU_COUNT], rent: rentWords(rental), month: dollars(larger.monthly_usd) }) : "";
+      if (position >= 0) {
+        const found = replicaWith(record, {}, { position }),
+          weights = say("change_weights", { bytes: gibWords(found.loaded_weights_bytes_per_gpu), now: gibWords(now.loaded_weights_bytes_per_gpu) });
+        return change("tensor_parallel_size", String(2 * tensor_parallel_size), weights, found);
+      }
+      if (!larger) return null;
+      const rent = rentWords({ instance: larger.machine[INSTANCE], n_instances: 1 });
+      return { ...change(say("change_larger", { gpus: larger.machine[GPU_COUNT], rent }), "", ""), costs: say("change_machine", { usd: dollars(larger.monthly_usd) }) };
     },
-    cpu_offload_gb_raise: () => say("buys_offload", {}),
-    cudagraph_capture_sizes_lower: () => say("buys_graphs", { graphs: gibWords(now.cuda_graph_bytes_per_gpu) }),
+    cpu_offload_gb_raise: () => change("cpu_offload_gb", "1", say("change_offload", {})),
+    cudagraph_capture_sizes_lower: () =>
+      change(say("change_graphs", {}), "", say("change_freed_at_most", { bytes: gibWords(now.cuda_graph_bytes_per_gpu) })),
   };
-  return (name, direction) => {
+  const costs = new Map([[A_REPLICA.join("_"), ""]]);
+  for (const [name, direction, cost] of FACTS.deaths.flatMap(({ fixes }) => fixes)) {
     const key = `${name}_${direction}`;
-    if (!told.has(key)) told.set(key, worked[key]?.() ?? "");
-    return told.get(key);
-  };
+    if (cost.length > (costs.get(key) ?? "").length) costs.set(key, cost); // of several the one that says most
+  }
+  return new Map(
+    [...costs].map(([key, cost]) => {
+      const found = worked[key]?.();
+      return [key, found ? { costs: cost, ...found } : null];
+    }),
+  );
 }
 
 const BITS_16 = ["bf16", "fp16"];

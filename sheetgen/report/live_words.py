@@ -30,9 +30,6 @@ BASES = {
     "measured": "measured here", "fitted": "fitted to runs on this GPU", "assumed": "assumed as on other GPUs",
     "engine": "fitted for the engine", "worked_out": "worked out",
 }  # fmt: skip
-_HOLDS = template(
-    "memory [other?holds {held:grouped}, not {now:grouped}|still holds {now:grouped}]", other=q.held != q.now
-)
 SAME_AREAS = {"europe": "eu"}  # another name of an area
 DEFAULT_AREA = "us"
 # Of ways to pay less that are not listed: what they are called, beside the purchase classes.
@@ -169,7 +166,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),
     "request_more": template("{what}: {month} a month."),
     "ask_this": template("Ask this"),
-    "other_first": template("{first} s[aimed? (target {target})]", aimed=is_text(q.target)),
+    "other_first": template("{first}[aimed? ({target})]", aimed=is_text(q.target)),
     "asked": template(
         "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
         "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {confidence:percent} sure; "
@@ -186,6 +183,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "step": template(
         "{month} a month up to [last?at least ][rough?about ]{up_to} {unit}", last=q.is_last == 1, rough=q.is_rough == 1
     ),
+    "month_at": template("{month} a month for {up_to} {unit}"),
     "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
         "The log should say, of the memory of one GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
@@ -231,25 +229,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "here_spike": template(
         "request {seqs:next} waits: {seqs:grouped} are admitted, memory holds {held:grouped} of {context} tokens"
     ),
-    "buys_replica": template("a further replica: {seqs:grouped} more at once; a machine is {usd} a month"),
-    "buys_length": template(
-        "max_model_len {to}: a request takes {request} GiB a GPU, not {request_now}; {holds}", holds=_HOLDS
-    ),
-    "buys_cache": template(
-        "kv_cache_dtype {to}: a request takes {request} GiB a GPU, not {request_now}; {holds}", holds=_HOLDS
-    ),
-    "buys_more_share": template(
-        "gpu_memory_utilization {to}: {pool} GiB a GPU more for the pool; {holds}", holds=_HOLDS
-    ),
-    "buys_less_share": template("gpu_memory_utilization {to}: {pool} GiB a GPU stay free; {holds}", holds=_HOLDS),
-    "buys_step": template("max_num_batched_tokens {to}: {freed} GiB a GPU freed; {holds}", holds=_HOLDS),
-    "buys_seqs": template("max_num_seqs {to}: {freed} GiB a GPU freed"),
-    "buys_gpus": template(
-        "tensor_parallel_size {to}: weights take {weights} GiB a GPU, not {weights_now}; {holds}", holds=_HOLDS
-    ),
-    "buys_machine": template("a machine of {gpus:grouped} GPUs: {rent}, {month} a month"),
-    "buys_offload": template("cpu_offload_gb 1: 1 GiB of weights leaves each GPU; tokens come more slowly"),
-    "buys_graphs": template("fewer cudagraph_capture_sizes: up to {graphs} GiB a GPU freed"),
+    "change_holds": template("[other?{held:grouped}, not {now:grouped}|{now:grouped} as now]", other=q.held != q.now),
+    "change_replica": template("{seqs:grouped} more"),
+    "change_machine": template("{usd} a month a machine"),
+    "change_larger": template("a machine of {gpus:grouped} GPUs, {rent}"),
+    "change_graphs": template("fewer cudagraph_capture_sizes"),
+    "change_request": template("a request takes {bytes} GiB, not {now}"),
+    "change_weights": template("weights take {bytes} GiB, not {now}"),
+    "change_more_pool": template("{bytes} GiB more for the pool"),
+    "change_less_pool": template("{bytes} GiB stay free"),
+    "change_freed": template("{bytes} GiB freed"),
+    "change_freed_at_most": template("up to {bytes} GiB freed"),
+    "change_offload": template("1 GiB of weights leaves it, for each 1"),
     "here_step": template("{batched:grouped} tokens a step: {activation} GiB a GPU"),
     "here_weights": template("{weights} of {limit} GiB a GPU"),
     "here_request": template("{context} tokens: {charge} of {pool} GiB a GPU"),

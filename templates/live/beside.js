@@ -50,7 +50,7 @@ function showSteps(record) {
     confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
     up_to: upTo === null ? "" : amountText(upTo),
     most: amountText(points.at(-1).amount),
-    unit,
+    unit: unitOf(kind, upTo ?? points.at(-1).amount),
     next: next ? dollars(next.monthly_usd) : "",
   });
   $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
@@ -61,14 +61,14 @@ function showSteps(record) {
 function showStepList(record) {
   const kind = loadName(record.question),
     steps = everyStep(record);
-  const words = steps.map(({ amount, monthly_usd, is_exact }, i) => {
+  const words = steps.map(({ amount, monthly_usd, is_exact, is_point }, i) => {
     const before = steps[i - 1] ?? { amount: 0, is_exact: true },
       isNone = monthly_usd === null;
-    return say(isNone ? "no_step" : "step", {
+    return say(isNone ? "no_step" : is_point ? "month_at" : "step", {
       month: dollars(monthly_usd ?? 0),
       up_to: amountWords(kind, amount),
       above: amountWords(kind, before.amount),
-      unit: UNITS[kind],
+      unit: unitOf(kind, isNone ? before.amount : amount),
       is_last: Number(i === steps.length - 1),
       is_rough: Number(!(isNone ? before : { is_exact }).is_exact),
     });
@@ -135,17 +135,14 @@ function showEngineers({ record, words }) {
 
 // What can run out, and what each change buys.
 function showDeaths(record) {
-  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
-  $("deaths").replaceChildren(
-    ...deathsOf(record).map(({ words, here, changes }) => {
-      const row = rowOf([...words, here, ""], heads),
-        list = element("ul", "", { class: "list" });
-      list.append(...itemsOf(changes));
-      if (changes.length) row.lastChild.append(list);
-      return row;
-    }),
-  );
+  const { deaths, changes } = deathsOf(record);
+  $("deaths_head").replaceChildren(headOf(DEATH_HEADS));
+  $("deaths").replaceChildren(...deaths.map(({ words, here, changes: names }) => rowOf([...words, here, names], DEATH_HEADS)));
+  $("changes_part").hidden = !changes.length;
+  $("changes_head").replaceChildren(headOf(CHANGE_HEADS));
+  $("changes").replaceChildren(...changes.map(({ change, buys, holds, costs }) => rowOf([change, buys, holds, costs], CHANGE_HEADS)));
 }
+const DEATH_HEADS = ["It stops", "Ran out", "The log says", "In this answer", "What to change, in this order"];
 
 // The hosts of the model, each with its price a token and where that was read.
 function showHosts(record) {

@@ -158,6 +158,17 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
         )
 
 
+def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
+    """Of one person, whom the smallest machine serves with many others."""
+    question: Question = {"model": "8b", "users": 1, "input_tokens": 3072, "output_tokens": 1024}
+    [page] = beside([question], tmp_path, facts(NAMES))
+    up_to = page["steps"]["upTo"]
+    assert up_to > page["steps"]["points"][-1]["amount"] == 4
+    months = [in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
+    assert months == pytest.approx([page["month"], page["steps"]["next"]["monthly_usd"]], rel=1e-9)
+    assert months[0] < months[1]
+
+
 def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
     """Each month holds up to its amount, and not for one person more."""
     [page] = beside([USERS], tmp_path, facts(NAMES))
@@ -219,16 +230,25 @@ def test_the_parts_of_the_first_word_make_the_time(tmp_path: Path) -> None:
         assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
         assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())
         [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
-        *_, sampler = page["deaths"]
+        deaths, changes = page["deaths"]["deaths"], page["deaths"]["changes"]
+        *_, sampler = deaths
         assert sampler["here"].replace(",", "").startswith(f"{seqs} ")
-        lowered = [int(n) for row in page["deaths"] for n in re.findall(r"max_num_seqs (\d+)", str(row["changes"]))]
+        lowered = [int(n) for row in deaths for n in re.findall(r"max_num_seqs (\d+)", row["changes"])]
         assert all(n < int(seqs) for n in lowered)
+        names = [change["change"] for change in changes]
+        assert {name for row in deaths for name in row["changes"].split(" · ") if name} == set(names)
+        assert len(set(names)) == len(names) and all(change["costs"] for change in changes)
 
 
-def test_what_a_change_of_a_setting_buys_is_what_python_sizes(tmp_path: Path) -> None:
-    """Of the replica as it is started: the memory of one GPU, and the requests that it holds."""
-    [page] = beside([USERS], tmp_path, facts(NAMES))
-    answer = in_python(USERS)
+@pytest.mark.parametrize(("users", "is_whole_machine"), [(320, True), (640, False)])
+def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
+    users: int, is_whole_machine: bool, tmp_path: Path
+) -> None:
+    """Of the replica as it is started: the memory of one GPU, and the requests that it holds; where it has all GPUs of
+    its machine, a machine of more."""
+    question: Question = {**USERS, "users": users}
+    [page] = beside([question], tmp_path, facts(NAMES))
+    answer = in_python(question)
     [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
     replica = {
         "model": "70b", "gpu": answer["gpu"], "weight_dtype": answer["weight_dtype"], "max_num_seqs": int(seqs),
@@ -239,10 +259,8 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(tmp_path: Path) ->
         found = size(**{**replica, **others})
         return found["kv_pool_bytes_per_gpu"] / 2**30, int(found["max_concurrency"])
 
-    (pool, held), told = sized(), {line for row in page["deaths"] for line in row["changes"]}
-    by_setting = {line.partition(":")[0]: line for line in told}
-    assert len(by_setting) == len(told)  # a change buys the same in every row
-    assert any(f"memory holds {held} of 16,384 tokens" in row["here"] for row in page["deaths"])
+    (pool, held), told = sized(), {one["change"]: one for one in page["deaths"]["changes"]}
+    assert any(f"memory holds {held} of 16,384 tokens" in row["here"] for row in page["deaths"]["deaths"])
     for setting, others in {
         "max_model_len 8192": {"context_tokens": 8192},
         "kv_cache_dtype fp8": {"kv_cache_dtype": "fp8"},
@@ -251,12 +269,18 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(tmp_path: Path) ->
         "max_num_batched_tokens 2048": {"max_num_batched_tokens": 2048},
     }.items():
         other_pool, other_held = sized(**others)
-        is_same = other_held == held
-        expected = f"memory still holds {held}" if is_same else f"memory holds {other_held}, not {held}"
-        assert by_setting[setting].endswith(expected), (setting, others)
+        holds = f"{held} as now" if other_held == held else f"{other_held}, not {held}"
+        assert told[setting]["holds"] == holds, (setting, others)
         if abs(other_pool - pool) > 0.01:
-            [gib] = re.findall(r": ([\d.]+) GiB a GPU (?:more|stay|freed)", by_setting[setting])
+            [gib] = re.findall(r"^([\d.]+) GiB", told[setting]["buys"])
             assert float(gib) == pytest.approx(abs(other_pool - pool), abs=0.01)
+    n_wider = 2 * answer["tensor_parallel_size"]
+    if is_whole_machine:
+        assert f"tensor_parallel_size {n_wider}" not in told
+        assert any(re.match(r"a machine of \d+ GPUs, 1 × ", change) for change in told)
+    else:
+        weights = size(**{**replica, "tensor_parallel_size": n_wider})["weights_bytes_per_gpu"]
+        assert f"weights take {weights / 2**30:.2f} GiB" in told[f"tensor_parallel_size {n_wider}"]["buys"]
 
 
 @pytest.mark.parametrize("question", [USERS, FEW[1], FEW[2]])
