@@ -940,7 +940,11 @@ function keepsWords(way, record) {
 function commitsWords({ kind, commits_usd, detail }, { purchase }) {
   const months = FACTS.purchases[kind === "term" ? detail : purchase].months,
     isTerm = kind === "term" || FACTS.sold_as_answer.includes(kind);
-  return say("commits", { usd: commits_usd ? dollars(commits_usd) : "", months: isTerm ? months : 0 });
+  return say("commits", {
+    usd: commits_usd ? dollars(commits_usd) : "",
+    months: isTerm ? months : 0,
+    years: kind === "own" ? String(FACTS.owning.owned_years) : "",
+  });
 }
 
 // What is tried first of looser targets, as `recommend` tries them: those of the token, of the first word, of both.
@@ -1120,10 +1124,10 @@ function wayWords(way, record) {
   return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
 }
 
-// $ per million tokens: 0.13, 1.00, 0.0375.
-function perMillion(usd) {
+// $ per million tokens: 0.13, 1.00, 0.0375; of what is worked out no more than it is known by.
+function perMillion(usd, most = 4) {
   const { prefix, rate } = FACTS.currency;
-  return prefix + (usd * rate).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+  return prefix + (usd * rate).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: most });
 }
 
 // A host in words: texts by the names of the columns that show them.
@@ -1156,6 +1160,7 @@ function hostedWords(record) {
     at_once: question.isRate ? "" : count(question.concurrent_requests),
     prompts: millions("input"),
     answers: millions("output"),
+    usd: question.users ? perMillion(record.units("usd_per_million_tokens"), 2) : "",
   });
 }
 
@@ -1172,7 +1177,8 @@ const paceWords = (pace) => fixed(pace, pace >= 1 ? 0 : 2);
 const rateWords = (rate) =>
   rate.toLocaleString("en-US", { maximumFractionDigits: rate >= 99.95 ? 0 : rate >= 9.995 ? 1 : rate >= 0.1 ? 2 : 4 });
 
-const waitValues = ({ ttft_seconds, tpot_seconds, ttft_target_seconds: ttft, tpot_target_seconds: tpot }) => ({
+const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds: ttft, tpot_target_seconds: tpot }) => ({
+  is_peak: Number(question.isRate),
   first: secondsWords(ttft_seconds),
   pace: paceWords(1 / tpot_seconds),
   first_target: ttft ? secondsWords(ttft) : "",
@@ -1210,9 +1216,17 @@ function answerWords(record) {
         is_on_demand: Number(purchase === ON_DEMAND),
       }) + (declined && ` ${declined}`),
     quality: qualityWords(record),
+    weights_of: weightsWords(record),
+    longest: say("longest", {
+      context: count(question.workload.context_tokens),
+      limit: question.model.limit > question.workload.context_tokens ? count(question.model.limit) : "",
+    }),
     spare: [...spareWords(record)].join(" "),
     load_words: say("load", {
       per_hour: question.isRate ? count(Math.round(record.requests_per_hour)) : "",
+      is_counted: Number(question.users > 0),
+      share: CONSTANTS.peak_hour_share,
+      burst: String(CONSTANTS.burst_factor),
       at_once: atOnceWords(record),
       people: record.users >= 1 && !question.users ? count(record.users) : "",
       times: String(question.workload.requests_per_user_per_day),
@@ -1299,9 +1313,27 @@ function qualityWords(record) {
   });
 }
 
-// What a failed machine does, with the price of a spare; and the price a person.
+// The checkpoint in use with its licence; how one comes by one where none is known; "" of a shape that is no real model.
+function weightsWords({ question }) {
+  const { model, weights } = question,
+    isPublished = weights === model.weights,
+    isWide = BITS_16.includes(weights),
+    fromWide = BITS_16.includes(model.weights);
+  const checkpoint = isPublished ? (model.is_named ? model.names.at(-1) : "") : (model.checkpoints[weights] ?? "");
+  return say("weights_of", {
+    checkpoint,
+    license: model.licenses[weights] ?? "",
+    dtype: weightsName(model, weights),
+    is_unknown: Number(!isPublished && !(isWide && fromWide) && !model.is_reference),
+    is_wide: Number(isWide),
+    is_loaded: Number(fromWide && weights === FACTS.lower.deployed),
+  });
+}
+
+// What a failed machine does, with the price of a spare; that many machines are to be reserved; and the price a person.
 function* spareWords(record) {
   if (!CONSTANTS.survive) yield failsWords(record);
+  yield* reserveWords(record);
   const [usd] = usdPerPerson(record),
     { question } = record;
   if (usd)

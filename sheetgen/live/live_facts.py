@@ -430,11 +430,22 @@ def _model(one: SheetModel) -> Json:
             for dtype in dict.fromkeys((model.weight_dtype, *checkpoints))
             if (width := model.blocks_width(_checkpoint_id(model, dtype), dtype))
         },
+        "licenses": dict(_licenses(model, checkpoints)),
         "weights_names": {
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
     }
+
+
+def _licenses(model: Model, dtypes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """By precision the licence of the weights, where it is known."""
+    if model.license:
+        yield model.weight_dtype, model.license
+    for dtype in dtypes:
+        known = model.checkpoint(dtype)
+        if dtype != model.weight_dtype and known and (own := model.license_of(known)):
+            yield dtype, own
 
 
 def _checkpoint_id(model: Model, weight_dtype: str) -> str | None:

@@ -143,6 +143,7 @@ function otherQuestions({ question }) {
     more_of_both: { [name]: twice(amount), ...lengths(twice(prompt)) },
     more_answer: workload.output_tokens > 1 ? lengths(prompt, twice(workload.output_tokens)) : null,
     less_load: halfOf(amount) < amount ? { [name]: halfOf(amount) } : null,
+    less_answer: half(workload.output_tokens) < workload.output_tokens ? lengths(prompt, half(workload.output_tokens)) : null,
     less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
     same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
   };

@@ -140,6 +140,11 @@ function failsWords(record) {
   });
 }
 
+// That so many machines are to be reserved first.
+function* reserveWords({ n_instances }) {
+  if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
+}
+
 // What could go wrong, each with what it costs.
 function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
@@ -155,7 +160,7 @@ function* risksOf(record) {
   if (unmeasured) yield unmeasured;
   const months = FACTS.purchases[purchase].months;
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
-  if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
+  yield* reserveWords(record);
   yield say("request_excluded", {});
 }
 

@@ -78,11 +78,14 @@ SENTENCES: Mapping[str, Template | Formula] = {
         otherwise=f"{sentences.DECLINED}{DECLINED_REASONS[-1][1]}.",
     ),
     "load": template(
-        "[arriving?{per_hour} requests an hour at the peak: ]{at_once}"
+        "[arriving?{per_hour} requests an hour at the peak[counted?, {share:percent} of a day's and {burst} times that "
+        "in bursts]: ]{at_once}"
         "[many?, enough for at least {people} people who ask {times} times a day]",
         arriving=is_text(q.per_hour),
+        counted=q.is_counted == 1,
         many=is_text(q.people),
     ),
+    "known_asks": sentences.known_asks,
     "at_once": template(
         "{n} at once[average? on average; these machines hold {places:grouped} at once within the targets]",
         average=q.is_average == 1,
@@ -107,7 +110,10 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "slower_and_later": template("{pace} ms a token, the first word in {first}"),
     "take_target": template("Answer with {changed}"),
     "commits": template(
-        "[bound?{usd}[months? over {months} months]|nothing]", bound=is_text(q.usd), months=q.months > 0
+        "[bound?{usd}[months? over {months} months][used?, used {years} years]|nothing]",
+        bound=is_text(q.usd),
+        months=q.months > 0,
+        used=is_text(q.years),
     ),
     **{f"absent_{name}": reason for name, reason in ABSENT.items()},
     "absent": template("{names}: {reason}."),
@@ -135,7 +141,20 @@ SENTENCES: Mapping[str, Template | Formula] = {
         one_each=q.is_one_each == 1,
     ),
     "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
-    "wait": template("First word {wait}", wait=sentences.wait),
+    "wait": template("[peak?At the peak: first|First] word {wait}", wait=sentences.wait, peak=q.is_peak == 1),
+    "longest": template(
+        "Requests of up to {context} tokens, prompt and answer; longer ones are refused.[more? The model reads up to "
+        "{limit}.]",
+        more=is_text(q.limit),
+    ),
+    "weights_of": template(
+        "[known?Weights: {checkpoint}, [licensed?licence {license}|check its licence].|"
+        "[unknown?A checkpoint in {dtype}: {unknown_checkpoint}.]]",
+        known=is_text(q.checkpoint),
+        licensed=is_text(q.license),
+        unknown=q.is_unknown == 1,
+        unknown_checkpoint=sentences.unknown_checkpoint,
+    ),
     "memory": template(
         "Memory of [several?each of the {n_gpus:grouped} GPUs|the GPU]: {free} of {limit} GiB are free at the "
         "average load",
@@ -160,6 +179,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "other_more_prompt": template("Twice the prompt ({prompt} tokens)"),
     "other_more_of_both": template("Twice the {unit} and the prompt"),
     "other_more_answer": template("Twice the answer ({answer} tokens)"),
+    "other_less_answer": template("Half the answer ({answer} tokens)"),
     "other_less_load": template("Half the {unit} ({load})"),
     "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
     "other_same_moment": template("All {people} people at the same moment"),
@@ -253,12 +273,13 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "hosted": template(
         "[any?The cheapest host first, for {prompts} million prompt tokens and {answers} million answer tokens a month"
         "[many?: {people} people who ask {times} times a day[full?, as many as {at_once} at once can serve]|[full?: "
-        "{at_once} at once]]; gives up {gives_up}. Prices from {origin}, read on {day}; they are the same for every "
-        "region.|"
+        "{at_once} at once]]; gives up {gives_up}.[priced? The machines above cost {usd} a million tokens, prompts and "
+        "answers together.] Prices from {origin}, read on {day}; they are the same for every region.|"
         "No host of this model is known whose price is fresh and which reads prompts so long.]",
         any=is_text(q.gives_up),
         many=is_text(q.people),
         full=q.is_at_once == 1,
+        priced=is_text(q.usd),
     ),
     "per_person": template(
         "{usd} a month for each of {people} people[enough? who ask {times} times a day, for whom this is enough].",

@@ -15,6 +15,8 @@ const PLACES = [
   "rent",
   "year",
   "quality",
+  "weights_of",
+  "longest",
   "spare",
   "fastest",
   "take_target",
@@ -95,6 +97,7 @@ function setUp() {
     });
     $("workloads").append(button);
   }
+  $("known_asks").textContent = say("known_asks", {});
   $("a_page").textContent = say("a_page", { tokens: String(FACTS.judged.tokens_per_page) });
   for (const [id, name] of Object.entries(MARKET.providers)) {
     const label = element("label"),
@@ -313,7 +316,7 @@ function showWays(record) {
 
 // What the form says of these texts beside its fields.
 function dressForm(texts) {
-  for (const label of form.querySelectorAll(".of_load")) label.hidden = label.dataset.load !== texts.load;
+  for (const label of form.querySelectorAll("[data-load]")) label.hidden = label.dataset.load !== texts.load;
   const ofProviders = texts.providers.length ? texts.providers : FACTS.default_providers;
   $("providers_words").textContent = ofProviders.map((id) => MARKET.providers[id] ?? id).join(", ");
   for (const button of $("workloads").children) {

@@ -660,7 +660,7 @@ def test_nothing_scrolls_sideways_on_a_phone(page: Browser, address: str) -> Non
     page.evaluate(OPENED)
     wide = "[...document.querySelectorAll('.scrolls')].map((one) => [one.clientWidth, one.scrollWidth])"
     widths = page.evaluate(wide)
-    assert len(widths) == 6 and all(shown >= inside for shown, inside in widths)
+    assert len(widths) == 7 and all(shown >= inside for shown, inside in widths)
     last = "document.querySelector('#deaths td:last-child').getBoundingClientRect().right"
     assert page.evaluate(last) <= 390
     assert page.evaluate("document.querySelector('#deaths td:nth-child(4)').dataset.head") == "In this answer"
