@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy
-
 from sheetgen.formula import Quantity, formula, largest, ratio
 from sheetgen.plan.decisions import order_by
 from sheetgen.plan.draws import Draws
 from sheetgen.plan.orders import QUARTERS_OF_TERM, class_months, lead_days
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import MIX, QUANTILES
-from sheetgen.plan.spending import price_factor
-from sheetgen.plan.tables import CONSTANTS
+from sheetgen.plan.terms import in_plan, quarters_of_term, quarters_usd, worth_a_term
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.units import PERCENT, USD
 
@@ -102,22 +100,12 @@ def commitments(answer: Answer, draws: Draws) -> Iterator[Commitment]:
 
 
 def _term(answer: Answer, t: int, purchase: str, first: int) -> tuple[Any, Any] | None:
-    """The quarters of a term by position, those after the plan's end as its last one, and what one machine costs in
-    each where it is bought.
-
-    After the plan's end demand is taken to be as in its last quarter, and prices go on as they are expected to; a term
-    of which more than half is there is not looked at.
-    """
+    """The quarters of the plan whose demand those of a term have, and what one machine costs in each of the term's
+    where it is bought; none of a class without a term, or where more than half of it is after the plan's end."""
     plan, n_quarters = answer.plan, len(answer.plan.quarters)
-    ahead = numpy.arange(first, first + QUARTERS_OF_TERM[purchase])
-    if 2 * (n_quarters - first) < len(ahead):
+    if purchase not in QUARTERS_OF_TERM or not (ahead := quarters_of_term(purchase, first, n_quarters)):
         return None
-    change = plan.prices.expected_change_per_year.p50
-    factors = price_factor(change, ahead, CONSTANTS["quarters_in_a_year"])
-    return (
-        numpy.minimum(ahead, n_quarters - 1),
-        answer.types[t].month_usd * factors * CONSTANTS["months_in_a_quarter"],
-    )
+    return in_plan(ahead, n_quarters), quarters_usd(plan, answer.types[t].month_usd, ahead)
 
 
 def renewal_usd(
@@ -125,11 +113,11 @@ def renewal_usd(
 ) -> tuple[float, float] | None:
     """What to renew so many machines is expected to save over the term, below 0 where it costs more, and what of that
     lies after the plan's end; none of a class without a term, or where more than half of it is after the plan's end."""
-    term = _term(answer, t, purchase, first) if purchase in QUARTERS_OF_TERM else None
+    term = _term(answer, t, purchase, first)
     if term is None:
         return None
-    at, bought = term
-    shares, committed = draws.rented[t][at], month_usd * CONSTANTS["months_in_a_quarter"]
+    ahead, bought = term
+    shares, committed = draws.rented[t][ahead], month_usd * MONTHS_IN_A_QUARTER
     return _saved(count, shares, committed, bought, len(answer.plan.quarters) - first)
 
 
@@ -139,13 +127,13 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
     term = _term(answer, t, purchase, first)
     if term is None:
         return None
-    at, bought = term
-    committed = month_usd * CONSTANTS["months_in_a_quarter"]
-    shares = draws.rented[t][at]
+    ahead, bought = term
+    committed = month_usd * MONTHS_IN_A_QUARTER
+    shares = draws.rented[t][ahead]
     count = newsvendor(shares, committed, bought)
     regrets = []
     for z, name in enumerate(QUANTILES):
-        path = answer.rented[t].shares(z)[at]
+        path = answer.rented[t].shares(z)[ahead]
         best = newsvendor(path, committed, bought)
         usd = [expected_usd(n, path, committed, bought) for n in (count, best)]
         regrets.append(Regret(name, usd[0], best, usd[1]))
@@ -165,10 +153,9 @@ def _commitment(answer: Answer, draws: Draws, t: int, purchase: str, month_usd: 
 
 
 def newsvendor(shares: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> int:
-    """The most machines of which each is worth its commitment: rented otherwise, in the cases and hours in which it is
-    wanted, it would cost more. shares: by quarter of the term and machine, of those cases and hours."""
-    otherwise = (shares * bought_quarter_usd[:, None]).sum(axis=0)
-    return int((otherwise > committed_quarter_usd * len(shares)).sum())
+    """The machines that are worth their commitment. shares: by quarter of the term and machine, of the cases and hours
+    in which it is wanted."""
+    return int(worth_a_term(shares, bought_quarter_usd, committed_quarter_usd).sum())
 
 
 def expected_usd(count: int, shares: Any, committed_quarter_usd: float, bought_quarter_usd: Any) -> float:

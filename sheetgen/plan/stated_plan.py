@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
-from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import (
     OF_ENGINE,
     Allowed,
@@ -30,6 +30,7 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
+from sheetgen.plan.spending import price_factor
 from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question, ask
@@ -120,6 +121,16 @@ class Plan:
     def redundancy(self, s: int) -> Redundancy:
         """What of a service may be lost."""
         return self.services[s].redundancy or self.policy.redundancy
+
+    @cached_property
+    def months(self) -> list[float]:
+        """By quarter how many of today's months it costs, at the price expected."""
+        return self.months_ahead(range(len(self.quarters)))
+
+    def months_ahead(self, quarters: Iterable[int]) -> list[float]:
+        """The same of quarters by position, past the plan's end too."""
+        change = self.prices.expected_change_per_year.p50
+        return [MONTHS_IN_A_QUARTER * float(price_factor(change, q, QUARTERS_IN_A_YEAR)) for q in quarters]
 
     def first_day(self, quarter: Quarter) -> datetime.date:
         return quarter.first_day(self.head.fiscal_year_starts)

@@ -18,7 +18,7 @@ from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.hours import missing_by_hour, needed_shares
 from sheetgen.plan.orders import Buying, bought, bought_by_hour, buying
-from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import live, supplied
@@ -33,8 +33,8 @@ Z_OF_P90 = 1.2815515655446004  # standard deviations below which nine of ten cas
 Z = dict(zip(QUANTILES, (-Z_OF_P90, 0.0, Z_OF_P90), strict=True))
 CONSTANTS = {
     "z_of_p90": Z_OF_P90,
-    "quarters_in_a_year": 4.0,
-    "months_in_a_quarter": 3.0,
+    "quarters_in_a_year": float(QUARTERS_IN_A_YEAR),
+    "months_in_a_quarter": float(MONTHS_IN_A_QUARTER),
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
