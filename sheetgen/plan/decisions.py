@@ -306,7 +306,7 @@ def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decis
         month_usd = min(in_time) if in_time else until.month_usd  # type: ignore[union-attr]
         waiting = waiting_usd(month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
-    ended = [each.id for each in supply if _is_of(plan, each, one) and quarter - _QUARTER <= term(each)[1] < quarter]
+    ended = [each.id for each in supply if is_of(plan, each, one) and quarter - _QUARTER <= term(each)[1] < quarter]
     return Decision(
         "order",
         one.instance,
@@ -326,9 +326,11 @@ def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decis
 _DAY, _QUARTER = datetime.timedelta(days=1), datetime.timedelta(days=92)
 
 
-def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
-    """Whether a commitment or a pool of one's own serves a type."""
-    return plan.machine(one.type) == of.instance if isinstance(one, Committed) else plan.gpus[one.id].id == of.gpu
+def is_of(plan: Plan, part: Committed | Owned, machine: Type) -> bool:
+    """Whether a commitment or a pool of one's own is of a type."""
+    if isinstance(part, Committed):
+        return plan.machine(part.type) == machine.instance
+    return plan.gpus[part.id].id == machine.gpu
 
 
 def _quotas(answer: Answer) -> Iterator[Decision]:

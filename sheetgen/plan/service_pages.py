@@ -41,7 +41,7 @@ def service_parts(answer: Answer) -> tuple[ServicePart, ...]:
 def services_table(answer: Answer) -> Table:
     """Every service in a line, in the plan's order."""
     paged = {*answer.largest[:MOST]}
-    title = "All services, at the price of what is bought"
+    title = "All services, at what their machines cost"
     if len(paged) < len(answer.plan.services):
         title += f"; the {MOST} that cost most have a page above, the others stand here alone"
     rows: Rows = []
@@ -269,7 +269,7 @@ def _loads(answer: Answer, s: int) -> Table:
 
 
 def _money(answer: Answer, s: int) -> Table:
-    """By quarter, at the price of the class that is bought, whatever of it is owned or committed."""
+    """By quarter, with what is owned and committed of its machines."""
     months, rows = CONSTANTS["months_in_a_quarter"], list[tuple[Text, ...]]()
     for q, quarter in enumerate(answer.plan.quarters):
         if (s, q) not in answer.hardware.placed:
@@ -295,5 +295,5 @@ def _money(answer: Answer, s: int) -> Table:
         "First token, s",
     )
     heads: Heads = ("Quarter", *map(number, parts))
-    title = "Its part of the machines, at the price of what is bought, and its speed"
+    title = "Its part of the machines, at what they cost, and its speed"
     return table(title, heads, rows, level=3)

@@ -22,6 +22,7 @@ from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
 
+A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 OF_SERVICE: Axes = ("service", "quarter", "case")
 OF_TYPE: Axes = ("type", "quarter", "case")
@@ -145,7 +146,7 @@ class Answer:
         }
 
     def part_usd(self, s: int, z: int) -> float:
-        """A service's part of what all quarters cost, at the price of the class that is bought."""
+        """A service's part of what all quarters cost."""
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
     @cached_property
@@ -164,7 +165,7 @@ class Answer:
 
     @cached_property
     def in_use(self) -> tuple[Any, Any]:
-        """By type and quarter the share of the machines that are there whose places requests fill, on average and in
+        """By type and quarter the share of the machines that are there that requests keep busy, on average and in
         the busiest hour of all its services: at p50 of the demand, on what is bought."""
         (mean, there_on_average), (peak, there) = self._busy
         return ratio(mean, there_on_average, math.nan), ratio(peak, there, math.nan)
@@ -178,10 +179,10 @@ class Answer:
 
     @cached_property
     def _busy(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """By type and quarter the machines whose places requests fill, and those that are there: on average, and at the
+        """By type and quarter the machines that requests keep busy, and those that are there: on average, and at the
         peak."""
-        names = ("at_once", "paced_requests", "replicas_per_instance")
-        busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
+        names = ("busy_replicas", "replicas_per_instance")
+        busy = needs.machines(*(self.services[name][..., CASE["p50"]] for name in names))
         owned, committed, gap = (
             self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap")
         )
@@ -215,15 +216,16 @@ class Answer:
 
     @cached_property
     def of_owners(self) -> dict[str | None, Any]:
-        """By owner what its services' machines cost, at the price of the class that is bought, by quarter and quantile;
-        of None what is shared: spare and idle machines, what covers late orders, and what owned and committed machines
-        cost beyond that price, or below it. All of them sum to the spend."""
+        """By owner what its services' machines cost, by quarter and quantile; of None what is shared: spare and idle
+        machines, what covers late orders, and what is paid of quarters that it does not serve to their end. All of them
+        sum to the spend."""
         usd = self.grid.spread("service_month_usd", OF_SERVICE) * CONSTANTS["months_in_a_quarter"]
         owners = [service.owner or self.plan.head.owner for service in self.plan.services]
         found: dict[str | None, Any] = {
             owner: usd[[one == owner for one in owners]].sum(axis=0) for owner in dict.fromkeys(owners)
         }
-        return found | {None: self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)}
+        shared = self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)
+        return found | {None: numpy.round(shared, A_TRACE) + 0.0}  # sums leave a trace that is no money
 
     @property
     def largest(self) -> list[int]:

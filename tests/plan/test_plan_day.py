@@ -313,6 +313,18 @@ def test_a_profile_never_costs_more_than_its_peak_and_more_demand_never_less() -
         assert sum(usd(answer, 2)) <= sum(usd(twice, 2)) + 0.01, (services, more)
 
 
+def test_a_service_pays_no_less_when_its_own_demand_rises() -> None:
+    """On machines that it shares, committed, rented by the hour or in a term; and what is shared is no gain."""
+    rng = random.Random(3)
+    for _ in range(amount(8, 100)):
+        services, more = plans(rng)
+        grown = [*with_demand(services[:1], rng.choice((1.3, 2, 3))), *services[1:]]
+        less, of_more = (worked(one, 4, **more) for one in (services, grown))
+        assert all((one.of_owners[None] >= 0).all() for one in (less, of_more)), (services, more)
+        before, after = (one.services["service_month_usd"][0] for one in (less, of_more))
+        assert (after >= before - 0.01).all(), (services, more)
+
+
 def test_nor_on_several_types_of_machines() -> None:
     """Where services go is chosen by the mean of p50 and of what is bought, moves counted, which cost nothing here."""
 

@@ -52,7 +52,7 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
             (needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "machines_of_all": 2.5})
             for m in (0.0, 0.5, 2.5)
         ),
-        *((spending.service_month_usd, {"own_instances": n, "quarter_instance_month_usd": 812.5}) for n in (0.0, 1.5)),
+        *((spending.service_month_usd, {"own_instances": n, "mean_month_usd": 812.5}) for n in (0.0, 1.5)),
     ]
     path = tmp_path / "plan.xlsx"
     needed = answer.supply["needed_instances"][..., answer.case]
@@ -177,7 +177,6 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
             (needs.half_machines, {"replicas_per_instance": each, "survive": 2.0, "hot_replicas": 6.0})
             for each in (2.0, 8.0)
         ),
-        (needs.busy_instances, {"at_once": 90.0, "paced_requests": 20.0, "replicas_per_instance": 8.0}),
         *(
             (spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
             for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))

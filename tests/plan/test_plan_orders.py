@@ -345,14 +345,17 @@ def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
 def test_a_block_of_days_covers_a_late_order() -> None:
     """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
     found = {}
-    for name, allowed in (("all", {}), ("none", {"exclude": ["capacity-block"]})):
+    block = {"capacity-block": 5}
+    for name, allowed, lead in (("all", {}, block), ("none", {"exclude": [*block]}, block), ("judged", {}, {})):
         supply = {
             "allowed": {"instances": ["aws/p5en.48xlarge"], **allowed},
-            "lead_time_days": {"on-demand": 60, "capacity-block": 5},
+            "lead_time_days": {"on-demand": 60, **lead},
         }
         services = [{"id": "one", "demand": {"in_flight": 400}, "model": "70b"}]
         found[name] = solved(services, 1, supply=supply)
-    (covered,), (late,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
+    # Without a stated lead time it was there at once.
+    (covered,), (late,), (judged,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
     assert covered["cover"]["purchase"] == "capacity-block" and covered["cover"]["there_on"] == "2026-12-01"
     assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
+    assert judged["cover"]["there_on"] == "2026-12-03"
     assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1
