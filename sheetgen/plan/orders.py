@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.spending import arrives_day, missing_share, ordered_instances
 from sheetgen.plan.stated_plan import Plan
@@ -22,7 +23,8 @@ from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
-QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1}  # other classes run on
+CAPACITY_BLOCK = "capacity-block"
+QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, CAPACITY_BLOCK: 1}  # other classes run on
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,12 @@ def _at_own_price(machine_months: Any) -> Any:
 
 
 def lead_days(plan: Plan, what: str) -> float:
-    """Days from an order to its delivery, which nine of ten orders keep to; 0 where none is stated."""
+    """Days from an order to its delivery, which nine of ten orders keep to; where none is stated 0, of a capacity block
+    those that are judged."""
     band = plan.supply.lead_time_days.get(what)
-    return band.p90 if band else 0.0
+    if band is None:
+        return number(assumptions(plan.catalog), "capacity_block_lead_days") if what == CAPACITY_BLOCK else 0.0
+    return band.p90
 
 
 def there_on(plan: Plan, what: str) -> datetime.date:

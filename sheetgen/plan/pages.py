@@ -16,7 +16,7 @@ from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
 from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, owners, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent, unpriced
-from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
+from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, allowed_prices, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Head
 from sheetgen.plan.service_pages import MOST, ServicePart, owners_table, service_parts, services_table
@@ -664,6 +664,9 @@ def _assumptions(found: Findings) -> Iterator[Text]:
         "and so do those of what covers it. Until then services take, by priority, idle and spare machines that are "
         "owned or committed and can hold them, and those of the lowest priority wait; nothing is paid for it."
     )
+    blocks = [one for one in found.decisions if CAPACITY_BLOCK in (one.purchase, one.cover and one.cover.purchase)]
+    if blocks and CAPACITY_BLOCK not in plan.supply.lead_time_days:
+        yield f"A capacity block is there after {lead_days(plan, CAPACITY_BLOCK):g} days, as judged: none were stated."
     yield (
         "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
         "the same can still be had, and service where it cannot."

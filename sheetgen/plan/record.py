@@ -143,10 +143,10 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
 
 
 def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
-    """The mean load of a quantile over the places of the replicas that are bought."""
-    places = float(answer.services["planned_replicas"][s, q, answer.case] * answer.services["paced_requests"][s, q, z])
-    mean = float(answer.services["at_once"][s, q, z]) * float(answer.mean_shares[s, q])
-    return mean / places if places else None
+    """The mean load of a quantile over what the replicas that are bought can take."""
+    replicas = float(answer.services["planned_replicas"][s, q, answer.case])
+    busy = float(answer.services["busy_replicas"][s, q, z]) * float(answer.mean_shares[s, q])
+    return busy / replicas if replicas else None
 
 
 def _supply(answer: Answer) -> Iterator[Record]:
