@@ -19,8 +19,10 @@ from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import term
-from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
+from sheetgen.plan.tables import Type, commitment_month_usd
+from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import Answer
+from sheetgen.units import listed
 
 NOW, FORECAST = "now", "forecast"
 A_BIT = 1e-9  # of a machine, by which shares may be off
@@ -74,6 +76,7 @@ class Decision:
     saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
     saves_after_usd: float | None = None  # of that what lies after the plan's end
     other: Decision | None = None
+    moving_usd: float | None = None  # of a move, which is counted in what it saves
     machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
 
     @property
@@ -113,7 +116,7 @@ def two_ways(plan: Plan, found: Sequence[Decision]) -> Iterator[Decision]:
         if one in orders:
             other: Decision | None = None
             for way in sorted(others[at], key=lambda way: way.saves_usd or -math.inf):
-                other = replace(way, other=other)
+                other = replace(way, other=other, about=f"in place of {one.purchase}: {way.about}")
             yield replace(one, other=other)
         elif one.what not in IN_PLACE_OF_ORDERS or at not in ordered:
             yield one
@@ -304,7 +307,7 @@ def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decis
     waiting = None
     if in_time or until:
         month_usd = min(in_time) if in_time else until.month_usd  # type: ignore[union-attr]
-        waiting = waiting_usd(month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
+        waiting = waiting_usd(month_usd, one.month_usd, count, MONTHS_IN_A_QUARTER)
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
     ended = [each.id for each in supply if is_of(plan, each, one) and quarter - _QUARTER <= term(each)[1] < quarter]
     return Decision(
@@ -362,35 +365,39 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
 
 
 def _endings(answer: Answer) -> Iterator[Decision]:
-    """Commitments and pools of one's own that end within the plan, and that something still needs then."""
+    """Commitments and pools of one's own that end within the plan, and that something still needs then: those of a type
+    and class that end in one quarter are one decision, and of them the cheapest are renewed."""
     plan = answer.plan
     start, end = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
-    months, quarter = answer.supply["quarter_instance_month_usd"], CONSTANTS["months_in_a_quarter"]
+    months, quarter = answer.supply["quarter_instance_month_usd"], MONTHS_IN_A_QUARTER
     start = max(start, plan.as_of - _DAY)
-    for one in plan.supply.committed:
-        last = term(one)[1]
-        if not start <= last < end:
-            continue
-        t = answer.place[plan.machine(one.type)]
-        first = last + datetime.timedelta(days=1)
-        q = plan.quarter_of(first)
-        assert q is not None
-        paid = commitment_month_usd(plan, one)
-        n_quarters = QUARTERS_OF_TERM.get(one.purchase, 1)
-        day = order_by(plan, first, lead_days(plan, one.purchase))
-        again = min(one.count, float(answer.supply["gap"][t, q, answer.case]))
+    ending = defaultdict[tuple[int, str, int], list[Committed]](list)
+    for committed in plan.supply.committed:
+        last = term(committed)[1]
+        if start <= last < end:
+            q = plan.quarter_of(last + _DAY)
+            assert q is not None
+            ending[answer.place[plan.machine(committed.type)], committed.purchase, q].append(committed)
+    for (t, purchase, q), parts in ending.items():
+        first = min(term(part)[1] for part in parts) + _DAY
+        counts, n_quarters = [part.count for part in parts], QUARTERS_OF_TERM.get(purchase, 1)
+        prices = numpy.repeat([commitment_month_usd(plan, part) for part in parts], counts)
+        again = min(sum(counts), float(answer.supply["gap"][t, q, answer.case]))
+        paid = float(numpy.sort(prices)[: int(again)].mean()) if again else 0.0
+        day = order_by(plan, first, lead_days(plan, purchase))
         waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
+        names = listed([part.id for part in parts])
         yield Decision(
             "renew" if again else "let end",
             answer.types[t].instance,
-            again or one.count,
-            one.purchase,
+            again or sum(counts),
+            purchase,
             day,
             first,
             paid * again * quarter * min(n_quarters, len(plan.quarters) - q),
             day < plan.as_of and again > 0,
             waiting if again else None,
-            about=f"commitment {one.id}, {one.count} in all",
+            about=f"commitment{'s' * (len(parts) > 1)} {names}, {sum(counts)} in all",
             binds_usd=paid * again * quarter * n_quarters,
         )
     for pool in plan.supply.owned:
@@ -425,6 +432,7 @@ def _moves(answer: Answer) -> Iterator[Decision]:
             continue
         first = _needed_from(plan, q)
         saves = None if math.isnan(one.saves_usd) else -one.saves_usd
+        twice = f", which runs {plan.policy.move_days:g} days more" if plan.policy.moving_cost_usd is None else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         day = order_by(plan, first, 0)
         yield Decision(
@@ -437,5 +445,6 @@ def _moves(answer: Answer) -> Iterator[Decision]:
             saves,
             day < plan.as_of,
             None,
-            about=f"service {plan.services[s].id} from other hardware",
+            about=f"service {plan.services[s].id} from {before.instance if before else 'other hardware'}{twice}",
+            moving_usd=moving_usd(plan, one, plan.months[q]),
         )

@@ -185,6 +185,7 @@ def _decision(answer: Answer, one: Decision) -> Record:
         "binds_usd": plain(one.binds_usd),
         "late": one.late,
         "cost_of_waiting_usd": plain(one.cost_of_waiting_usd),
+        "moving_usd": plain(one.moving_usd),
         "about": one.about or None,
         "expected_saving_usd": plain(one.saves_usd),
         "saving_after_plan_usd": plain(one.saves_after_usd),

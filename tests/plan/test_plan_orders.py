@@ -342,6 +342,21 @@ def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
     assert shares(2, "batch") == pytest.approx({"batch": 0.6, "chat": 1})
 
 
+def test_renewals_of_a_quarter_are_one_decision() -> None:
+    """Three machines are needed when two commitments of two end: the two cheaper ones and one more are renewed. Each of
+    them was a decision, and both together were four."""
+    terms = [
+        {"id": f"c{usd}", "type": NC40, "count": 2, "usd_per_hour": usd, "purchase": "reserved-1yr", "until": until}
+        for usd, until in ((6, "2027-06-30"), (5, "2027-07-15"))
+    ]
+    found = solved([SERVICE], 4, supply={"committed": terms, "allowed": {"instances": [NC40], "exclude": ["spot"]}})
+    lines = [way for one in found["decisions"] for way in ways(one)]
+    (renewal,) = [one for one in lines if one["what"] == "renew"]
+    assert renewal["n_instances"] == 3 and renewal["needed_from"] == "2027-07-01"
+    assert "c6" in renewal["about"] and "c5" in renewal["about"]
+    assert renewal["binds_usd"] == pytest.approx((2 * 5 + 6) * 730 * 12)
+
+
 def test_a_block_of_days_covers_a_late_order() -> None:
     """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
     found = {}
