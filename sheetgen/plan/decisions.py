@@ -184,30 +184,37 @@ def _free(answer: Answer) -> Any:
     return numpy.maximum(0.0, counts["owned"] + counts["committed"] + counts["spare"] - counts["needed"])
 
 
+def served_until(answer: Answer, t: int, q: int) -> datetime.date | None:
+    """The last day of a quarter before an order of a type, or its cover, is there; none where that is at once."""
+    buying, plan = answer.types[t].buying, answer.plan
+    cover = buying.covers[q]
+    there = cover.until_then if cover else buying.there_on
+    return min(there - _DAY, plan.last_day(plan.quarters[q])) if buying.unserved[q] else None
+
+
 def _lacking(answer: Answer) -> Iterator[Unserved]:
     """What has no machine of its own type until an order or its cover is there, in the hour that lacks most; the lowest
     priority first."""
     plan, case = answer.plan, answer.case
     priorities = plan.priorities
     for t, one in enumerate(answer.types):
-        for q, quarter in enumerate(plan.quarters):
+        for q in range(len(plan.quarters)):
             late = float(answer.supply["late_instances"][t, q, case])
-            if not late * one.buying.unserved[q]:
+            last = served_until(answer, t, q)
+            if not late or last is None:
                 continue
             filled = {
                 s: float(answer.services["peak_machines"][s, q, case])
                 for s in range(len(plan.services))
                 if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == one.instance
             }
-            cover = one.buying.covers[q]
-            there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
             available = float(answer.supply["needed_instances"][t, q, case]) - late
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
             lost = [shed(hour, priorities, available) for hour in hours]
             for s in filled:
                 if share := max(one.get(s, 0.0) for one in lost):
-                    yield Unserved(s, q, one.instance, _needed_from(plan, q), there - _DAY, share)
+                    yield Unserved(s, q, one.instance, _needed_from(plan, q), last, share)
 
 
 def orders(answer: Answer) -> Iterator[Decision]:

@@ -58,6 +58,7 @@ def record_of(found: Findings) -> Record:
                 "limit": one.limit,
                 "service": plan.services[one.service].id,
                 "instance": one.instance,
+                "until": one.until and one.until.isoformat(),
                 "share": plain(one.share),
                 "next_usd": plain(one.next_usd),
             }
