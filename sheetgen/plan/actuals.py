@@ -325,12 +325,21 @@ def variance(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]
                     }
 
 
+def of_services(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]:
+    """By quarter and service what a plan's JSON planned at p50 for the same days, and what was spent."""
+    for part in variance(plan, found):
+        if part["by"] == "service":
+            usd = {"planned": part["planned_usd"], "measured": part["actual_usd"]}
+            yield {"quarter": part["quarter"], "service": part["name"], **usd}
+
+
 def _parts(rows: Sequence[Mapping[str, Any]], name: str, whole: float) -> dict[str, float]:
-    """What services cost in a quarter by one of their texts, and under "" what that leaves of the whole."""
+    """What services cost in a quarter by one of their texts, less what is owned; under "" what is left of the whole."""
     found: dict[str, float] = {}
     for one in rows:
         if one[name]:
-            found[one[name]] = found.get(one[name], 0.0) + MONTHS_IN_A_QUARTER * (one["monthly_usd"] or 0)
+            month_usd = (one["monthly_usd"] or 0) - one.get("monthly_owned_usd", 0)
+            found[one[name]] = found.get(one[name], 0.0) + MONTHS_IN_A_QUARTER * month_usd
     return found | {"": whole - math.fsum(found.values())}
 
 

@@ -70,11 +70,13 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class Last:
-    """The last plan: as it was written, at the prices of its day, and what it said that its quarters would cost."""
+    """The last plan: as it was written, at the prices of its day, and what it said that its quarters would cost.
+    variance: by quarter and service what it planned, and what was spent, where that is given."""
 
     plan: Plan
     said_usd: float
     where: str
+    variance: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def record_of(found: Findings) -> Record:
         "totals": _totals(found),
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
+        "variance": list(found.last.variance) if found.last else [],
         "cheaper": [_cheaper(one) for one in found.cheaper],
         "served": [
             {
@@ -118,6 +119,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "region": one.candidate.region,
                     "n_instances": plain(table["own_instances"][s, q, z]),
                     "monthly_usd": plain(table["service_month_usd"][s, q, z]),
+                    "monthly_owned_usd": plain(answer.owned_month_usd(s, q, z)),
                     "verdict": "fits",
                     "gpu": one.candidate.gpu.id,
                     **one.layout._asdict(),

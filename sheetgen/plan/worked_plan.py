@@ -149,6 +149,14 @@ class Answer:
         """A service's part of what all quarters cost."""
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
+    def owned_month_usd(self, s: int, q: int, z: int) -> float:
+        """What of a service's month is of owned machines."""
+        t = self.place[self.hardware.placed[s, q].instance]
+        names = ("owned_gpu_usd", "gpu_count", "owned_instances", "there_instances")
+        usd, gpus, owned, there = (float(self.supply[name][t, q, z]) for name in names)
+        part = float(self.services["own_instances"][s, q, z]) / there if there else 0.0
+        return part * owned * gpus * usd / MONTHS_IN_A_QUARTER
+
     @cached_property
     def mean_shares(self) -> Any:
         """By service and quarter its mean load over that of its peak: of a profile its hours', over the burst; else as
