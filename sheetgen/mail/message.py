@@ -27,7 +27,7 @@ from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import NONE, Option, Page, Table, Text, WayRow, joined, words
+from sheetgen.report.page import NONE, Option, Page, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
@@ -161,7 +161,6 @@ class Said:
     beside: Text  # the figure: what it is a year, and binds
     replies: tuple[tuple[str, Text], ...]  # what one answers, and what that means
     warnings: tuple[Text, ...]
-    answers: Table | None  # a name, a remark, then at most four figures
     points: tuple[tuple[str, Text], ...]  # each with its label
     owner: str
     basis: Text
@@ -199,7 +198,6 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
         beside,
         replies,
         asked.warnings,
-        None,
         tuple((label, text) for label, text in points if text),
         page.owner,
         asked.basis if asked.options else NONE,
@@ -235,24 +233,20 @@ def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
 
 
 def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
-    brief = page.brief
-    until = f", by {brief.approve_by}" if brief.approve_by else ""
-    points: list[tuple[str, Text]] = [("Budget", page.verdict)]
-    points += [("Decide", joined(" ", brief.decisions))] if brief.decisions else []
-    points += [("Uncertain", joined(" ", brief.uncertain))] if brief.uncertain else []
+    brief, asked = page.brief, page.tiles[0]
+    until = f", by {page.sign_by}" if page.sign_by else ""
     return Said(
         page.title,
         page.approver,
         "We ask for your approval:",
         brief.asked,
         brief.quarters,
-        brief.request,
+        words("{}.", joined("; ", asked.facts)),
         (("approved", words("{}{}.", brief.asked, until)), ("change", "Tell us what should change.")),
         (),
-        brief.answers,
-        (*points, ("Attached", _attached(name, attached, is_asked=False))),
+        (*brief.points, ("Attached", _attached(name, attached, is_asked=True))),
         page.owner,
-        words("{}. As of {}; {}.", str(page.assumptions[0]).rstrip("."), page.as_of, brief.prices),
+        f"As of {page.as_of}; {brief.prices}.",
         page.version,
         page.catalog,
     )
@@ -265,8 +259,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     colors = page_colors(brand.colors if brand else None)
     page, files = letter.page, (letter.name, letter.attached)
     said = _of_plan(page, *files) if isinstance(page, PlanPage) else _of_sheet(page, *files)
-    wide = max(len(column.head) for column in said.answers.columns) + 1 if said.answers else 0
-    shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
+    shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html
 

@@ -39,10 +39,10 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
-from sheetgen.plan.decisions import in_lines, is_of
+from sheetgen.plan.decisions import in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
-from sheetgen.plan.pages import MONEY, PlanPage, plan_page, sign
+from sheetgen.plan.pages import MONEY, PlanPage, decision_words, plan_page
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.spending import (
@@ -228,11 +228,11 @@ class _Sheets:
                     self._text(sheet, here, column, text, of_money=of_money)
         return row + 3 + len(table.rows)
 
-    def _tables(self, sheet: Sheet, row: int, *starts: str, of_money: bool) -> int:
-        """The tables of the documents whose titles begin so; gives the row below them."""
-        for table in self.page.tables:
-            if table.title.startswith(starts):
-                row = self._table(sheet, row, table, of_money=of_money)
+    def _tables(self, sheet: Sheet, row: int, *names: str, of_money: bool) -> int:
+        """Tables that the workbook alone has, where the plan has them; gives the row below them."""
+        for name in names:
+            if name in self.page.book:
+                row = self._table(sheet, row, self.page.book[name], of_money=of_money)
         return row
 
     def _derived(
@@ -373,7 +373,7 @@ class _Sheets:
         for here, part in enumerate(paid, row + 2):
             self._paid(here, part)
         row += (len(paid) + 3) if paid else 0
-        self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money", of_money=True)
+        self._tables(sheet, row, "changed", "levers", "swings", of_money=True)
 
     def _paid(self, row: int, part: Committed | Owned) -> None:
         """A commitment's or a pool's cost by quarter."""
@@ -437,8 +437,8 @@ class _Sheets:
             row += self._values(sheet, here, 5, late, USD, of_money=any(late))
             bound = self.answer.bound_usd[q]
             self._value(sheet, here, 10, bound, USD, of_money=bound > 0)
-            for column, kind in ((8, Committed), (9, Owned)):
-                of_quarter = [refs[q] for part, refs in self.paid if isinstance(part, kind)]
+            for column, paid in ((8, Committed), (9, Owned)):
+                of_quarter = [refs[q] for part, refs in self.paid if isinstance(part, paid)]
                 row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
             sheet.status_cells += [(here, 2 + z) for z in range(3)]
@@ -573,7 +573,7 @@ class _Sheets:
             for z, refs in enumerate(bought):
                 refs.append(sheet.put(row, 11 + z, Cell(0, "fixed", USD)))
         self.bought_keys, self.bought = Range(tuple(keys)), [Range(tuple(refs)) for refs in bought]
-        table_of_gpus = next(table for table in self.page.further if table.title.startswith("GPUs needed"))
+        table_of_gpus = self.page.book["gpus"]
         self.gpus_top = row + 2
         self._table(sheet, row + 2, table_of_gpus)
         self.gpus = table_of_gpus
@@ -625,19 +625,16 @@ class _Sheets:
             "In words",
         )
         put_heads(sheet, HEAD_ROWS, heads)
-        tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
-        rows = [row for table in tables for row in table.rows]
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, ((decision, is_other), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
-            *_, owner, _, _, words = shown
+        for here, (decision, is_other) in enumerate(in_order, HEAD_ROWS + 1):
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
                 (decision.what, TEXT),
                 (decision.n_instances, WHOLE),
                 (decision.instance, TEXT),
                 (decision.needed_from, DATE),
-                (str(owner), TEXT),
+                (", ".join(owners(self.answer, decision)), TEXT),
             )
             line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
             months = decision.machine_months
@@ -649,11 +646,11 @@ class _Sheets:
             line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             waiting = decision.cost_of_waiting_usd
             line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, here, 8, sign(self.plan, decision, is_other), TEXT))
-            self._text(sheet, here, 9, str(words))
+            sign = "or" if is_other else "late" if decision.late else kind(self.plan, decision)
+            line.append(self._value(sheet, here, 8, sign, TEXT))
+            self._text(sheet, here, 9, str(decision_words(self.answer, decision, is_other)))
             self.lines.append(line)
-        row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
-        self._tables(sheet, row, "Commitments worth", of_money=True)
+        self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "break even", of_money=False)
         return sheet
 
     def _bought_usd(
@@ -736,7 +733,7 @@ class _Sheets:
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
-        self._tables(sheet, row + 2, "Money by owner", of_money=True)
+        self._tables(sheet, row + 2, "owners", of_money=True)
         return sheet
 
     # The first sheet, and the last
@@ -858,7 +855,7 @@ class _Sheets:
         page.all_of("money", "Until something is typed, money is what was worked out", same)
         sheet.widths |= {0: 58, 4: 90}
         row = page.below + 1
-        (table,) = (table for table in self.page.further if table.title == "Checks")
+        table = self.page.book["checks"]
         sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
         held: list[Ref] = []
         for here, (check, holds, against) in enumerate(table.rows, row + 1):
@@ -880,7 +877,7 @@ class _Sheets:
         for title, texts in (
             ("About", [(text, None) for text in about]),
             (alone, sized),
-            ("Assumptions", [(str(text), None) for text in self.page.assumptions]),
+            ("Assumptions", [(str(line), None) for line in self.page.behind[-1].lines]),
             ("Sources", sources),
         ):
             sheet.texts(row, 0, (title, *[""] * 4), "section")

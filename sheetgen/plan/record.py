@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.bridge import listed_prices
-from sheetgen.plan.cheaper import Cheaper
+from sheetgen.plan.cheaper import Closing, Lever
 from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import quantiles, swings
@@ -52,7 +52,8 @@ def record_of(found: Findings) -> Record:
         "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "variance": list(found.last.variance) if found.last else [],
-        "cheaper": [_cheaper(one) for one in found.cheaper],
+        "cheaper": [_lever(lever) for lever in found.cheaper],
+        "closing": _closing(found.closing),
         "served": [
             {
                 "quarter": str(plan.quarters[one.quarter]),
@@ -66,7 +67,7 @@ def record_of(found: Findings) -> Record:
             for one in found.served
         ],
         "prices": listed_prices(plan),
-        "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
+        "checks": [{"check": one.statement, "ok": one.holds, "found": list(one.against)} for one in found.checks],
     }
 
 
@@ -115,6 +116,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
                     "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
                     "instance": one.instance,
+                    "instance_alone": answer.hardware.alone[s, q],
                     "purchase": plan.class_of(one.instance),
                     "region": one.candidate.region,
                     "n_instances": plain(table["own_instances"][s, q, z]),
@@ -302,14 +304,24 @@ def _since(whole: Findings) -> Record:
     }
 
 
-def _cheaper(one: Cheaper) -> Record:
+def _lever(lever: Lever) -> Record:
     return {
-        "what": one.what,
-        "usd": one.saves_usd,
-        "gives_up": one.gives_up,
-        "asked_usd": one.asked_usd,
-        "over_budget": list(one.over),
+        "what": lever.change.what,
+        "kind": lever.change.kind,
+        "usd": lever.saves_usd,
+        "gives_up": lever.change.gives_up,
+        "asked_usd": lever.asked_usd,
+        "bound_usd": lever.bound_usd,
+        "bound_after_plan_usd": lever.bound_after_usd,
+        "over_budget": list(lever.over),
     }
+
+
+def _closing(closing: Closing | None) -> Record | None:
+    if closing is None:
+        return None
+    levers = [lever.change.what for lever in closing.levers]
+    return {"levers": levers, "usd": closing.saves_usd, "over_budget": list(closing.over)}
 
 
 def _commitment(answer: Answer, one: Commitment) -> Record:

@@ -332,6 +332,11 @@ class Growth(Entry):
             raise ValueError("bands is of per_quarter, which is not given")
         return self
 
+    @property
+    def is_band(self) -> bool:
+        """True where the growth of a quarter is uncertain."""
+        return self.per_quarter is not None and self.per_quarter.p10 < self.per_quarter.p90
+
 
 class Length(Entry):
     mean: Tokens

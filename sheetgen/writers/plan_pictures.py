@@ -1,4 +1,4 @@
-"""The plan's pictures as SVG: GPUs and each service's demand by quarter, and the bridge from the last plan's spend."""
+"""The plan's pictures as SVG: GPUs by quarter, and the bridge from the last plan's spend."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sheetgen.plan.charts import Demand, Machines, Waterfall
+from sheetgen.plan.charts import Machines, Waterfall
 from sheetgen.report.wording import short_money
 from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
 from sheetgen.writers.pictures import FIGURES, INK, QUIET, label, line, picture, polyline, rect, rules
 
 INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")  # of kinds of GPUs
-P90, SUPPLY, BAND = "#8f1d16", "#17212b", "#a9bfd8"
+P90, SUPPLY, BUDGET = "#8f1d16", "#17212b", "#1d6a4a"
 _ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
 _POWERS = 12  # of ten, of GPUs: more than there are
 _RULES = 5  # across the plot, at most
+_MOST_BUDGET = 1.5  # times all else; a budget beyond lies along the top
 _BAR = 0.56  # of a quarter's width
 _STEP = 13.0  # points from one part of the bridge to the next
 _MARK = 14.0  # points: a mark of the key
@@ -27,38 +28,46 @@ _PAIR = 18.0  # points between two entries of the key
 
 
 def machines_chart(of: Machines, width: float, plot: float, font: Path, family: str) -> Any:
-    """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there. `plot`: its
-    height without key and figures."""
+    """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there, a dotted one
+    of what the budget pays for. `plot`: its height without key and figures."""
     inks = dict(zip((name for name, _ in of.kinds), itertools.cycle(INKS), strict=False))
-    key = [(f"{name}, needed at p50", ink, "box") for name, ink in inks.items()]
-    key += [("needed at p90, all together", P90, "dashed"), ("owned and committed", SUPPLY, "solid")]
+    key = [(name, ink, "box") for name, ink in inks.items()]
+    steps = [(of.supply, SUPPLY, "", "owned and committed"), (of.p90, P90, "4 2", "needed at p90")]
+    if any(map(math.isfinite, of.budget)):
+        steps.append((of.budget, BUDGET, "1.5 2.5", "what the budget pays for"))
+    key += [(name, ink, dash) for _, ink, dash, name in steps]
     drawn, top = _key(key, width, font, family)
     top += _ROW + 3  # the axis' name
-    bottom, height = top + plot, top + plot + _FEET
+    bottom, height = top + plot, top + plot + _ROW + 3
     stacks = [sum(values[q] for _, values in of.kinds) for q in range(len(of.quarters))]
-    each = _rule_every(max(*stacks, *of.p90, *of.supply, 1.0))
-    n_rules = math.ceil(max(*stacks, *of.p90, *of.supply, 1.0) / each)
-    left = width_em(f"{n_rules * each:,}", font) * FIGURES + 5
+    most = max(*stacks, *of.p90, *of.supply, 1.0)
+    most = max([most, *(budget for budget in of.budget if budget <= _MOST_BUDGET * most)])
+    rule = _rule_every(most)
+    n_rules = math.ceil(most / rule)
+    left = width_em(f"{n_rules * rule:,}", font) * FIGURES + 5
     band = (width - left) / len(of.quarters)
 
     def y(n_gpus: float) -> float:
-        return bottom - n_gpus / (n_rules * each) * (bottom - top)
+        return bottom - min(n_gpus / (n_rules * rule), 1) * (bottom - top)
 
-    drawn.append(label(0, top - 6, "GPUs", family, "start"))
-    drawn += rules({n * each: f"{n * each:,}" for n in range(n_rules + 1)}, y, left, width, family)
+    drawn.append(label(0, top - 6, "GPUs; bars: needed at p50", family, "start"))
+    drawn += rules({n * rule: f"{n * rule:,}" for n in range(n_rules + 1)}, y, left, width, family)
     for q, quarter in enumerate(of.quarters):
         x, below = left + band * (q + (1 - _BAR) / 2), 0.0
         for name, values in of.kinds:
             drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
             below += values[q]
-        drawn += [
-            label(x + band * _BAR / 2, bottom + 10, quarter, family),
-            label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", family, colour=P90),
-        ]
-    drawn.append(label((left + width) / 2, height - 2, "quarter", family))
-    for values, ink, dash in ((of.supply, SUPPLY, ""), (of.p90, P90, "4 2")):
-        corners = [(left + band * (q + side), y(value)) for q, value in enumerate(values) for side in (0, 1)]
-        drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # it is seen on every ink
+        drawn.append(label(x + band * _BAR / 2, bottom + 10, quarter, family))
+    for values, ink, dash, _ in steps:
+        for is_known, run in itertools.groupby(enumerate(values), lambda pair: math.isfinite(pair[1])):
+            corners = [(left + band * (q + side), y(value)) for q, value in run for side in (0, 1)]
+            if is_known:
+                drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # seen on every ink
+    for q, n_gpus in enumerate(of.p90):  # on white, whatever line is behind
+        text, middle = f"{n_gpus:,.0f}", left + band * (q + 1 / 2)
+        wide = width_em(text, font) * FIGURES + 2
+        drawn.append(rect(middle - wide / 2, y(n_gpus) - 10, wide, 8.6, "#ffffff"))
+        drawn.append(label(middle, y(n_gpus) - 2.5, text, family, colour=P90))
     return picture(machines_words(of), drawn, width, height)
 
 
@@ -67,44 +76,10 @@ def machines_words(of: Machines) -> str:
     said = []
     for q, quarter in enumerate(of.quarters):
         kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in of.kinds if values[q]) or "none"
-        said.append(f"{quarter} {kinds} at p50, {of.p90[q]:,.0f} at p90, {of.supply[q]:,.0f} owned and committed")
+        budget = f", the budget pays for {of.budget[q]:,.0f}" if math.isfinite(of.budget[q]) else ""
+        there = f"{of.supply[q]:,.0f} owned and committed"
+        said.append(f"{quarter} {kinds} at p50, {of.p90[q]:,.0f} at p90, {there}{budget}")
     return f"GPUs needed by quarter: {'; '.join(said)}"
-
-
-def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str) -> Any:
-    """A box from p10 to p90 for each quarter, with p50 as a line across it."""
-    most = max((band[-1] for band in of.bands), default=0.0) or 1.0
-    exponent = math.floor(math.log10(most / _RULES))
-    each = next(n * 10.0**exponent for n in (1, 2, 5, 10) if n * 10.0**exponent * _RULES >= most)
-    n_rules = math.ceil(most / each)
-    decimals = max(0, -exponent)
-    left = width_em(f"{n_rules * each:,.{decimals}f}", font) * FIGURES + 5
-    bottom = _ROW + _ROW + plot  # the axis' name, and the figure above a quarter that reaches the top
-    wide = (width - left) / len(of.quarters)
-
-    def y(value: float) -> float:
-        return bottom - value / (n_rules * each) * plot
-
-    drawn = [label(0, _ROW - 4, f"{of.unit}: p10 to p90, p50 as a line", family, "start")]
-    drawn += rules({n * each: f"{n * each:,.{decimals}f}" for n in range(n_rules + 1)}, y, left, width, family)
-    for q, (quarter, (low, middle, high)) in enumerate(zip(of.quarters, of.bands, strict=True)):
-        x = left + wide * (q + (1 - _BAR) / 2)
-        drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, family))
-        if high:
-            drawn += [
-                rect(x, y(high), wide * _BAR, max(y(low) - y(high), 0.8), BAND),
-                line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
-                label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", family, colour=INK),
-            ]
-    return picture(demand_words(of), drawn, width, bottom + 14)
-
-
-def demand_words(of: Demand) -> str:
-    said = (
-        f"{quarter} {' to '.join(f'{one:,.2f}' for one in (band[0], band[-1]))}, p50 {band[1]:,.2f}"
-        for quarter, band in zip(of.quarters, of.bands, strict=True)
-    )
-    return f"Demand of {of.service}, {of.unit}: {'; '.join(said)}"
 
 
 def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any:
@@ -168,7 +143,8 @@ def _rule_every(most: float) -> int:
 
 
 def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, family: str) -> tuple[list[str], float]:
-    """What the marks mean, in as many lines as it takes; and where it ends."""
+    """The meaning of the marks, in as many lines as it takes; and where it ends. entries: words, ink, and box or the
+    dashes of a line."""
     drawn, x, y = [], 0.0, _ROW - 3
     for words, ink, kind in entries:
         wide = _MARK + 4 + width_em(words, font) * FIGURES
@@ -177,7 +153,7 @@ def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, fami
         if kind == "box":
             drawn.append(rect(x, y - 6.5, _MARK, 7, ink))
         else:
-            drawn.append(line(x, y - 3, x + _MARK, y - 3, ink, 1.6, "4 2" if kind == "dashed" else ""))
+            drawn.append(line(x, y - 3, x + _MARK, y - 3, ink, 1.6, kind))
         drawn.append(label(x + _MARK + 4, y, words, family, "start", INK))
         x += wide + _PAIR
     return drawn, y + 4

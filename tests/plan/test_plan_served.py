@@ -141,7 +141,7 @@ def test_what_is_bought_is_what_is_ordered_and_nothing_of_it_is_committed() -> N
     found = record_of(whole)
     supply = {one["quarter"]: one for one in found["supply"]}
     assert [supply[one]["committed"] for one in sorted(supply)] == [2, 2, 2, 0]
-    assert machines(whole).supply == (2, 2, 2, 0)
+    assert machines(whole.answer).supply == (2, 2, 2, 0)
     assert any(one["base"] for one in found["supply"])
     terms = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1, "on-demand": 4}
     for q, quarter in enumerate(one["quarter"] for one in found["quarters"]):
