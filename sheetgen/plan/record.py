@@ -9,7 +9,6 @@ from typing import Any
 
 from sheetgen.plan.bridge import listed_prices
 from sheetgen.plan.cheaper import Closing, Lever
-from sheetgen.plan.commitments import Commitment
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
@@ -49,7 +48,6 @@ def record_of(found: Findings) -> Record:
         "years": list(_years(found)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
         "totals": _totals(found),
-        "commitments": [_commitment(answer, one) for one in found.commitments],
         **_since(found),
         "variance": list(found.last.variance) if found.last else [],
         "cheaper": [_lever(lever) for lever in found.cheaper],
@@ -322,28 +320,3 @@ def _closing(closing: Closing | None) -> Record | None:
         return None
     levers = [lever.change.what for lever in closing.levers]
     return {"levers": levers, "usd": closing.saves_usd, "over_budget": list(closing.over)}
-
-
-def _commitment(answer: Answer, one: Commitment) -> Record:
-    return {
-        "instance": one.instance,
-        "purchase": one.purchase,
-        "from": str(answer.plan.quarters[one.first]),
-        "quarters": one.quarters,
-        "quarters_beyond_plan": one.beyond,
-        "n_instances": one.n_instances,
-        "critical_share": one.critical_share,
-        "usd": one.term_usd,
-        "expected_saving_usd": one.saves_usd,
-        "saving_after_plan_usd": one.saves_after_usd,
-        "regret": [
-            {
-                "quantile": each.quantile,
-                "usd": each.usd,
-                "best_n_instances": each.best_instances,
-                "best_usd": each.best_usd,
-                "regret_usd": each.regret_usd,
-            }
-            for each in one.regrets
-        ],
-    }

@@ -15,7 +15,6 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 from sheetgen.catalog import Catalog
 from sheetgen.formula import Expr, Formula
 from sheetgen.plan import demand, needs, spending
-from sheetgen.plan.commitments import critical_share, term_usd
 from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.tables import TABLES
@@ -200,19 +199,6 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                 {"cover_month_usd": cover, "planned_month_usd": 7.0, "n_instances": 3.0, "months_in_a_quarter": 3.0},
             )
             for cover in (5.0, 9.0)
-        ),
-        (critical_share, {"committed_term_usd": 830.0, "bought_term_usd": 1000.0}),
-        *(
-            (
-                term_usd,
-                {
-                    "committed_instances": 4.0,
-                    "wanted_instances": wanted,
-                    "committed_quarter_usd": 10.0,
-                    "bought_quarter_usd": 17.0,
-                },
-            )
-            for wanted in (3.0, 9.0)
         ),
     ]
 
