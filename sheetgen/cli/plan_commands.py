@@ -147,7 +147,10 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
 @plan.command(cls=Command)
 @click.argument("file", metavar="PLAN.yaml")
 @click.option(
-    "--format", "formats", metavar="NAMES", help=f"Any of {','.join(PLAN_FORMATS)}. Default {DEFAULT_OF_PLAN}."
+    "--format",
+    "formats",
+    metavar="NAMES",
+    help=f"Any of {','.join(PLAN_FORMATS)}. Default {','.join(DEFAULT_OF_PLAN)}.",
 )
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
@@ -198,7 +201,7 @@ def build(
     from sheetgen.plan.record import NAME
     from sheetgen.report.measured_words import unused_lines
 
-    named = formats_named(formats, PLAN_FORMATS) or (DEFAULT_OF_PLAN,)
+    named = formats_named(formats, PLAN_FORMATS) or DEFAULT_OF_PLAN
     place = place_of(out, NAME if name is None else name)
     brand_read = brand_of(brand)
     solved = solved_file(file, catalog, since, paper, measured or (), actuals)

@@ -181,7 +181,8 @@ def _tiles(found: Findings) -> Iterator[Tile]:
     if bound := sum(answer.bound_usd):
         after = usd(answer.bound_after_usd)
         facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
-    facts.append(words("{} of the whole is owned or committed already", usd(answer.already_usd)))
+    if answer.already_usd:
+        facts.append(words("{} of the whole is owned or committed already", usd(answer.already_usd)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
     together = quantiles(found.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)

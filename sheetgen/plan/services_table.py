@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.worked_plan import CASE, Answer
-from sheetgen.report.page import Cell, Table, Text, joined, table, words
+from sheetgen.report.page import NONE, Cell, Table, Text, joined, table, words
 from sheetgen.report.wording import instance_name, three_digits
 from sheetgen.units import DTYPES, ONE_DECIMAL, WHOLE
 
@@ -149,12 +149,8 @@ def _machines(answer: Answer, s: int) -> Iterator[Text]:
 
 def _replicas(answer: Answer, s: int) -> Text:
     """Those of the first and the last quarter, and what sets them."""
-    parts: dict[str, Text] = {}
     quarters = answer.quarters_of(s)
-    for q in dict.fromkeys((*quarters[:1], *quarters[-1:])):
-        count, by = (
-            cell(answer.services["planned_replicas"][s, q, answer.case], WHOLE),
-            answer.set_by(s, q, answer.case),
-        )
-        parts.setdefault(f"{count} {by}", words(f"{{}} by {by}", count))
-    return joined(", then ", [*parts.values()])
+    ends = [*dict.fromkeys((*quarters[:1], *quarters[-1:]))]
+    counts = [cell(answer.services["planned_replicas"][s, q, answer.case], WHOLE) for q in ends]
+    reasons = dict.fromkeys(answer.set_by(s, q, answer.case) for q in ends)
+    return words(f"{{}} by {', then '.join(reasons)}", joined(" to ", [*dict.fromkeys(counts)])) if ends else NONE

@@ -239,9 +239,14 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     head = "plan: {start: 2027-Q1, quarters: 2, as_of: 2026-11-26}\n"
     text = head + "services: [{id: a, demand: {users: %s}, model: 8b}]\n"
     file.write_text(text % 200)
-    assert run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "last"]).exit_code == 0
+    assert (
+        run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "last", "--format", "json"]).exit_code
+        == 0
+    )
     file.write_text(text % 2000)
-    made = run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--since", str(last), "--json"])
+    made = run.invoke(
+        main, ["plan", str(file), "--out", str(tmp_path), "--since", str(last), "--format", "json", "--json"]
+    )
     assert made.exit_code == 0, made.output
     found = json.loads(made.stdout)
     assert [one["factor"] for one in found["bridge"]] == ["users"]

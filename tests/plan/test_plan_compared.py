@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("plans")
     for name, text in (("old", OLD), ("new", NEW)):
         (made / f"{name}.yaml").write_text(text)
-        assert run("plan", made / f"{name}.yaml", "--out", made, "--name", name).exit_code == 0
+        assert run("plan", made / f"{name}.yaml", "--out", made, "--name", name, "--format", "json").exit_code == 0
     return made
 
 
@@ -65,7 +65,7 @@ def test_diff_names_the_way_to_compare_plans(folder: Path) -> None:
 
 
 def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
-    made = ("plan", folder / "new.yaml", "--since", folder / "old.json", "--out", tmp_path)
+    made = ("plan", folder / "new.yaml", "--since", folder / "old.json", "--out", tmp_path, "--format", "json")
     found = json.loads(run(*made, "--json").stdout)
     old = json.loads((folder / "old.json").read_text())
     said = [sum(one["p50_usd"] for one in each["money"]) for each in (old, found)]
