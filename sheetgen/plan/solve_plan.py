@@ -37,14 +37,14 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardw
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
     every = [hardware] if hardware else placed(plan, rates, at_once, plan.months, timed, kept)
-    return min((_bought(plan, grid, one, timed) for one in every), key=_mean_usd)
+    return min((_bought(plan, grid, way, timed) for way in every), key=_mean_usd)
 
 
 def _mean_usd(answer: Answer) -> float:
     """What a plan and its moves cost, on average at p50 and at the quantile that is bought."""
     spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
     plan, months = answer.plan, answer.plan.months
-    moves = sum(moving_usd(plan, one, months[q]) for (_, q), one in answer.hardware.placed.items() if one.moved)
+    moves = sum(moving_usd(plan, place, months[q]) for (_, q), place in answer.hardware.placed.items() if place.moved)
     return float(spend) + moves
 
 
