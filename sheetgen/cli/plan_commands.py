@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -159,6 +159,11 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     metavar="LAST",
     help="Say what changed since that plan: its JSON, or its workbook as built. Default: plan.since of the file.",
 )
+@click.option(
+    "--actuals",
+    metavar="FILE.csv",
+    help="What was really spent, as `plan actuals` reads it: beside what the last plan said, in the JSON's variance.",
+)
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
 @click.option(
     "--sheets",
@@ -175,6 +180,7 @@ def build(
     out: str | None,
     name: str | None,
     since: str | None,
+    actuals: str | None,
     paper: str,
     sheets: bool,
     measured: list[str] | None,
@@ -198,7 +204,7 @@ def build(
     named = formats_named(formats, PLAN_FORMATS) or DEFAULT_OF_PLAN
     place = place_of(out, NAME if name is None else name)
     brand_read = brand_of(brand)
-    solved = solved_file(file, catalog, since, paper, measured or ())
+    solved = solved_file(file, catalog, since, paper, measured or (), actuals)
     answer, found = solved.whole.answer, solved.record
     linked = sheet_names(answer, place) if sheets else {}
     files, missing = draw_plan(named, solved, brand_read, linked)
@@ -334,10 +340,11 @@ def record_of_file(path: Path) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Since:
-    """The last plan that a plan was compared with: its file, and what that holds."""
+    """The last plan that a plan was compared with: its file, what that holds, and the file of what was spent."""
 
     file: str
     record: Mapping[str, Any]
+    actuals: str | None = None
 
 
 @dataclass(frozen=True)
@@ -351,10 +358,15 @@ class Solved:
 
 
 def solved_file(
-    file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", measured: Sequence[str] = ()
+    file: str,
+    catalog: Catalog,
+    since: str | None = None,
+    paper: str = "a4",
+    measured: Sequence[str] = (),
+    actuals: str | None = None,
 ) -> Solved:
     """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
-    since. measured: results of benchmarks for a plan in YAML."""
+    since. measured: results of benchmarks for a plan in YAML; actuals: the CSV of what was spent since the last."""
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
@@ -374,7 +386,10 @@ def solved_file(
             read = read_plan(Path(file), catalog, measured)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
-    solved = solved_of(read, None if since is None else Since(since, record_of_file(Path(since))), paper)
+    if actuals is not None and since is None:
+        raise ScenarioError(f"{shown(actuals, 200)}: spent beside no plan. Name the last plan with --since.")
+    last = None if since is None else Since(since, record_of_file(Path(since)), actuals)
+    solved = solved_of(read, last, paper)
     if built is not None and solved.record["money"] != built["money"]:
         raise ScenarioError(
             f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
@@ -384,6 +399,7 @@ def solved_file(
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    from sheetgen.plan.actuals import of_services, read_actuals
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
     from sheetgen.plan.pages import plan_page
@@ -392,6 +408,9 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
 
     step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
     last = last_of(since.record, shown(since.file, 200), read.catalog) if since else None
+    if last is not None and since is not None and since.actuals is not None:
+        spent = read_actuals(Path(since.actuals), last.plan.head.fiscal_year_starts)
+        last = replace(last, variance=tuple(of_services(since.record, spent)))
     whole = findings(solved_plan(read), last)
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 

@@ -6,19 +6,17 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sheetgen.plan.break_even import with_break_even
 from sheetgen.plan.bridge import Bridge, Last, bridge
 from sheetgen.plan.cheaper import Closing, Lever, cheaper, closing
-from sheetgen.plan.commitments import Commitment, commitments, renewal_usd
-from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, order_by, two_ways, unserved
+from sheetgen.plan.commitments import with_commitments
+from sheetgen.plan.decisions import NOW, Decision, Unserved, decisions, in_order, kind, two_ways, unserved
 from sheetgen.plan.draws import Draws, drawn, quantiles
-from sheetgen.plan.orders import QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.served import Served, served
 from sheetgen.plan.spending import budget_verdict, usd_per_million_planned
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.sizing import cost
 
@@ -43,7 +41,6 @@ class Findings:
 
     answer: Answer
     draws: Draws
-    commitments: tuple[Commitment, ...]
     decisions: tuple[Decision, ...]
     unserved: tuple[Unserved, ...]
     last: Last | None
@@ -63,13 +60,12 @@ class Findings:
 def findings(answer: Answer, last: Last | None = None) -> Findings:
     """Everything that follows from a plan; with the changes since the last one, where that is given."""
     draws = drawn(answer)
-    worth = tuple(commitments(answer, draws))
-    decided = in_order(two_ways(answer.plan, [*_with_commitments(answer, draws, worth)]))
+    every = with_commitments(answer, draws, with_break_even(answer, decisions(answer)))
+    decided = in_order(two_ways(answer.plan, [*every]))
     levers = cheaper(answer)
     return Findings(
         answer,
         draws,
-        worth,
         decided,
         tuple(unserved(answer)),
         last,
@@ -145,56 +141,6 @@ def inputs_sha256(answer: Answer) -> str:
     plan = answer.plan
     sources = {"inputs": plan.data, "as_of": plan.as_of.isoformat(), "catalogs": plan.catalog.catalog_sha256()}
     return hashlib.sha256(json.dumps(sources, sort_keys=True).encode()).hexdigest()
-
-
-def _with_commitments(answer: Answer, draws: Draws, worth: Sequence[Commitment]) -> Iterator[Decision]:
-    """All decisions: a commitment that is worth making where one at the same price ends is one line, a renewal of as
-    many."""
-    new = {(commitment.instance, commitment.purchase, commitment.first): commitment for commitment in worth}
-    for decision in with_break_even(answer, decisions(answer)):
-        quarter = answer.plan.quarter_of(decision.needed_from)
-        if decision.what != "renew" or quarter is None:
-            yield decision
-            continue
-        assert decision.purchase is not None
-        key, n = (decision.instance, decision.purchase, quarter), decision.n_instances
-        same = new.get(key)
-        if same is not None and math.isclose(same.term_usd / same.n_instances, decision.binds_usd / n):
-            again = _commit(answer, new.pop(key))
-            about = f"{decision.about}, {again.about}"
-            yield replace(again, what="renew", about=about, late=decision.late, break_even=decision.break_even)
-            continue
-        quarters = QUARTERS_OF_TERM.get(decision.purchase, 1)
-        month_usd = decision.binds_usd / n / quarters / CONSTANTS["months_in_a_quarter"]
-        place = answer.place[decision.instance]
-        saved = renewal_usd(answer, draws, place, decision.purchase, month_usd, quarter, int(n))
-        saves, after = saved or (None, None)
-        waiting = decision.cost_of_waiting_usd if saves is None else saves / quarters
-        worth_it = waiting if waiting and waiting > 0 else None
-        yield replace(decision, saves_usd=saves, saves_after_usd=after, cost_of_waiting_usd=worth_it)
-    yield from (_commit(answer, commitment) for commitment in new.values())
-
-
-def _commit(answer: Answer, commitment: Commitment) -> Decision:
-    """A commitment as a decision."""
-    plan = answer.plan
-    first = plan.first_day(plan.quarters[commitment.first])
-    day = order_by(plan, first, lead_days(plan, commitment.purchase))
-    return Decision(
-        "commit",
-        commitment.instance,
-        commitment.n_instances,
-        commitment.purchase,
-        day,
-        first,
-        commitment.term_usd * (commitment.quarters - commitment.beyond) / commitment.quarters,
-        False,
-        commitment.saves_usd / commitment.quarters,
-        about=f"for {commitment.quarters} quarters",
-        binds_usd=commitment.term_usd,
-        saves_usd=commitment.saves_usd,
-        saves_after_usd=commitment.saves_after_usd,
-    )
 
 
 def unpriced(plan: Plan) -> Iterator[str]:

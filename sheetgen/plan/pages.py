@@ -17,7 +17,7 @@ from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, Lever, best_of_kinds
 from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, served
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
-from sheetgen.plan.orders import QUARTERS_OF_TERM
+from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
 from sheetgen.plan.served import BUDGET, STEPS, Served
@@ -633,6 +633,10 @@ def _assumptions(findings: Findings) -> Iterator[Text]:
     for bands, how in (("renew", "is another one each quarter"), ("persist", "is the same for all quarters")):
         if ids := [service for service, growth in growths if growth.bands == bands]:
             yield f"Within its band the growth of {first_named(ids)} {how}."
+    covers = (decision.cover for decision in findings.decisions if decision.cover)
+    bought = {decision.purchase for decision in findings.decisions} | {cover.purchase for cover in covers}
+    if CAPACITY_BLOCK in bought and CAPACITY_BLOCK not in plan.supply.lead_time_days:
+        yield f"A capacity block is there after {lead_days(plan, CAPACITY_BLOCK):g} days, as judged: none were stated."
     yield words(
         "In nine of ten cases: of {} joint draws of demand and prices, correlation {}, seed {}.",
         cell(findings.draws.n, WHOLE),

@@ -12,7 +12,7 @@ from sheetgen.report.wording import instance_name, three_digits
 from sheetgen.units import DTYPES, ONE_DECIMAL, WHOLE
 
 NAMED = 3  # services in a sentence
-SHARED = "shared: spare, idle, and what is paid anyway beyond its price"
+SHARED = "shared: spare and idle machines, cover of late orders"
 WHOLE_PLAN = "the plan, contingency apart"
 
 
@@ -55,7 +55,7 @@ def services_table(answer: Answer) -> Table:
         f"Replicas at {at_plan}, set by",
         *(number(f"$ of all quarters, {quantile}") for quantile in ("p50", "p90")),
     )
-    return table("Services, at the price of what is bought", heads, rows)
+    return table("Services, at what their machines cost", heads, rows)
 
 
 def owners_table(answer: Answer) -> Table:

@@ -121,8 +121,9 @@ PLANNED = {
         }
     ],
     "services": [
-        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "monthly_usd": usd}
-        for name, instance, usd in (("chat", "aws/p5.48xlarge", 2000), ("rag", "aws/g6e.xlarge", 800))
+        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "monthly_usd": usd + owned}
+        | ({"monthly_owned_usd": owned} if owned else {})  # which no cloud charges
+        for name, instance, usd, owned in (("chat", "aws/p5.48xlarge", 2000, 300), ("rag", "aws/g6e.xlarge", 800, 0))
     ],
 }
 

@@ -251,6 +251,16 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     found = json.loads(made.stdout)
     assert [one["factor"] for one in found["bridge"]] == ["users"]
     assert found["since"]["now_p50_usd"] - found["since"]["p50_usd"] == pytest.approx(found["bridge"][0]["usd"])
+    assert found["variance"] == []
+    spent = tmp_path / "spent.csv"
+    spent.write_text("quarter,service,usd\n2027-Q1,a,500\n")
+    with_actuals = ["plan", str(file), "--out", str(tmp_path), "--json", "--actuals", str(spent)]
+    refused = run.invoke(main, with_actuals)
+    assert refused.exit_code == 1 and "--since" in refused.stderr
+    said = json.loads(run.invoke(main, [*with_actuals, "--since", str(last)]).stdout)
+    planned = json.loads(last.read_text())["money"][0]["p50_usd"]
+    (row,) = said["variance"]
+    assert row == {"quarter": "2027-Q1", "service": "a", "planned": pytest.approx(planned), "measured": 500}
 
 
 @pytest.mark.long

@@ -344,17 +344,35 @@ def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
     assert shares(2, "batch") == pytest.approx({"batch": 0.6, "chat": 1})
 
 
+def test_renewals_of_a_quarter_are_one_decision() -> None:
+    """Three machines are needed when two commitments of two end: the two cheaper ones and one more are renewed. Each of
+    them was a decision, and both together were four."""
+    terms = [
+        {"id": f"c{usd}", "type": NC40, "count": 2, "usd_per_hour": usd, "purchase": "reserved-1yr", "until": until}
+        for usd, until in ((6, "2027-06-30"), (5, "2027-07-15"))
+    ]
+    found = solved([SERVICE], 4, supply={"committed": terms, "allowed": {"instances": [NC40], "exclude": ["spot"]}})
+    lines = [way for one in found["decisions"] for way in ways(one)]
+    (renewal,) = [one for one in lines if one["what"] == "renew"]
+    assert renewal["n_instances"] == 3 and renewal["needed_from"] == "2027-07-01"
+    assert "c6" in renewal["about"] and "c5" in renewal["about"]
+    assert renewal["binds_usd"] == pytest.approx((2 * 5 + 6) * 730 * 12)
+
+
 def test_a_block_of_days_covers_a_late_order() -> None:
     """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
     found = {}
-    for name, allowed in (("all", {}), ("none", {"exclude": ["capacity-block"]})):
+    block = {"capacity-block": 5}
+    for name, allowed, lead in (("all", {}, block), ("none", {"exclude": [*block]}, block), ("judged", {}, {})):
         supply = {
             "allowed": {"instances": ["aws/p5en.48xlarge"], **allowed},
-            "lead_time_days": {"on-demand": 60, "capacity-block": 5},
+            "lead_time_days": {"on-demand": 60, **lead},
         }
         services = [{"id": "one", "demand": {"in_flight": 400}, "model": "70b"}]
         found[name] = solved(services, 1, supply=supply)
-    (covered,), (late,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
+    # Without a stated lead time it was there at once.
+    (covered,), (late,), (judged,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
     assert covered["cover"]["purchase"] == "capacity-block" and covered["cover"]["there_on"] == "2026-12-01"
     assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
+    assert judged["cover"]["there_on"] == "2026-12-03"
     assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1

@@ -295,7 +295,7 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
     ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
     what = {one["what"] for one in ways}
-    assert {"order", "raise quota", "renew", "replace owned"} <= what and record["commitments"]
+    assert {"order", "raise quota", "commit", "renew", "replace owned"} <= what
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
 
