@@ -20,7 +20,7 @@ from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
-from sheetgen.plan.served import BUDGET, STEPS, Served
+from sheetgen.plan.served import BUDGET, MACHINES, QUOTA, STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
@@ -133,7 +133,14 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
             *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (*further, _supply(answer), _since(findings), *_moving(findings, in_order), *_forecast(findings, in_order)),
+        (
+            *further,
+            _supply(answer),
+            _since(findings),
+            *_spent(findings),
+            *_moving(findings, in_order),
+            *_forecast(findings, in_order),
+        ),
         (
             _section(services_table(answer)),
             _section(owners_table(answer)),
@@ -378,14 +385,16 @@ def _closing(findings: Findings) -> Iterator[Text]:
 
 
 def _waiting(findings: Findings) -> Iterator[Section]:
-    """The services that are cut where a budget or a quota is kept, budgets first."""
+    """The services that are cut where a budget or a quota is kept, or until an order is there; budgets first."""
     plan = findings.answer.plan
 
-    def limit(row: Served) -> tuple[int, str, str | None]:
-        return row.quarter, row.limit, row.instance
+    def limit(row: Served) -> tuple[int, str, str]:
+        machines = short_name(row.instance or "")
+        named = {BUDGET: "budget", MACHINES: f"{machines} there until {row.until}", QUOTA: f"quota of {machines}"}
+        return [*named].index(row.limit), str(plan.quarters[row.quarter]), named[row.limit]
 
     lines = list[Text]()
-    for (q, name, instance), rows in groupby(sorted(findings.served, key=lambda row: row.limit != BUDGET), limit):
+    for (_, quarter, subject), rows in groupby(sorted(findings.served, key=limit), limit):
         cut = [row for row in rows if row.share < 1 - A_BIT]
         parts: list[Text] = []
         for row in cut:
@@ -396,8 +405,7 @@ def _waiting(findings: Findings) -> Iterator[Section]:
                 parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
         if out := [plan.services[row.service].id for row in cut if not row.share]:
             parts.append(f"nothing of {first_named(out)}")
-        subject = "budget" if name == BUDGET else f"quota of {short_name(instance or '')}"
-        lines.append(words("{}, {}: serves {}.", str(plan.quarters[q]), subject, joined(", ", parts)))
+        lines.append(words("{}, {}: serves {}.", quarter, subject, joined(", ", parts)))
     if lines:
         n = len(lines) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON."] if n > 0 else []
@@ -442,6 +450,24 @@ def _since(findings: Findings) -> Section:
     unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
     line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
     return Section(title, (line,), _changed(findings.bridge, MOST_LISTED), waterfall(findings))
+
+
+def _spent(findings: Findings) -> Iterator[Section]:
+    """The last plan at p50 against what was really spent, where that is given; what differs most first."""
+    parts = findings.last.variance if findings.last else ()
+    rows = [
+        (
+            part["quarter"],
+            part["service"] or "shared, or not tagged",
+            *map(usd, (part["planned"], part["measured"], part["measured"] - part["planned"])),
+        )
+        for part in sorted(parts, key=lambda part: -abs(part["measured"] - part["planned"]))
+    ]
+    if rows:
+        more = len(rows) - MOST_LISTED
+        lines = [f"{count(more, 'further row')} in the JSON."] if more > 0 else []
+        heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
+        yield _section(table("What the last plan said, and what was spent", heads, rows[:MOST_LISTED]), *lines)
 
 
 def _changed(bridge: Bridge, most: int | None = None) -> Table:
