@@ -17,7 +17,7 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type
+from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, put_supply, work_out
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
@@ -81,6 +81,24 @@ class Answer:
     def quarters_of(self, s: int) -> list[int]:
         """The quarters in which a service runs, by position."""
         return [q for q in range(len(self.plan.quarters)) if (s, q) in self.hardware.placed]
+
+    def at_demand(self, z: Any, live: Any = 1.0, plan: Plan | None = None, **columns: Any) -> tuple[Grid, list[Rented]]:
+        """The plan at other demand on its hardware, as cases of its own, and what is rented by the hour. z: of the
+        cases, or of service and case; live: by service and case, or case, what of the demand is there; plan: with
+        another base; columns: other quantities by case."""
+        n_services, n_cases = len(self.plan.services), numpy.shape(z)[-1]
+        grid = self.grid.again({}, case=n_cases)
+        if plan is not None:
+            put_supply(grid, plan, self.types)
+        shares = numpy.broadcast_to(live, (n_services, n_cases))[:, None]
+        whole = grid.spread("share_live", ("service", "quarter"))[..., None]
+        grid.put(("service", "case"), {"z": numpy.broadcast_to(z, (n_services, n_cases))})
+        grid.put(OF_SERVICE, {"share_live": whole * shares})
+        grid.put(("case",), columns)
+        work_out(grid, "loads")
+        rented = buy(grid, plan or self.plan, self.types)
+        work_out(grid, "money")
+        return grid, rented
 
     @property
     def asked_usd(self) -> tuple[float, float]:
