@@ -1,4 +1,4 @@
-"""What would change our mind: the demand at which a decision would be another, as a share of what is planned for."""
+"""The demand at which a decision would be another, as a share of what is planned for."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _mean(parts: Sequence[Any], n: int) -> Any:
 
 
 def swings(answer: Answer) -> list[tuple[str, float, float]]:
-    """What the whole plan costs where one service, or the price, is at its p10 or p90 and all else as expected: those
+    """The cost of the whole plan where one service, or the price, is at its p10 or p90 and all else as expected: those
     that move it, the one that moves it most first."""
     n = len(answer.plan.services)
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])

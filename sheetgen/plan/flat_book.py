@@ -198,7 +198,7 @@ class _Sheets:
         return sheet
 
     def _put_state(self, sheet: Sheet, column: int) -> None:
-        """In the row above the first heads whether the values are still those of the inputs."""
+        """In the row above the first heads if the values are still those of the inputs."""
         row, flags = HEAD_ROWS - 1, self.wiring.inputs
         sheet.text(row, column - 1, f"values of {self.page.as_of}:", "label")
         word = f'IF({{0}}>0,"{PULL}",IF({{1}}>0,"{CHANGED}","{AS_BUILT}"))'
@@ -588,8 +588,8 @@ class _Sheets:
         return sheet
 
     def _cost_usd(self, sheet: Sheet, row: int, t: int, q: int, z: int, bought: Ref) -> Ref:
-        """What the machines of a type cost in a quarter, those that serve it and are paid anyway too: of owned GPUs the
-        share that the type has."""
+        """The cost of the machines of a type in a quarter, those that serve it and are paid anyway too: of owned GPUs
+        the share that the type has."""
         plan, machine = self.plan, self.answer.types[t]
         there = [
             (part, refs[q])
@@ -652,8 +652,8 @@ class _Sheets:
         more: int = 0,
         base_usd: float = 0.0,
     ) -> Ref:
-        """What machines cost of which so many months are paid at each quarter's price, and those of a base at the price
-        of its term. more: hidden columns before."""
+        """The cost of machines of which so many months are paid at each quarter's price, and those of a base at the
+        price of its term. more: hidden columns before."""
         left = (sheet.n_printed or 0) * 2 + more
         refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
         counts, prices = Range(refs, lock="columns"), Range(self.months[instance])

@@ -102,13 +102,13 @@ class Answer:
 
     @property
     def asked_usd(self) -> tuple[float, float]:
-        """What is to be approved: the spend on the machines that are bought, and its contingency."""
+        """The amounts to be approved: the spend on the machines that are bought, and its contingency."""
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
 
     @property
     def already_usd(self) -> float:
-        """What is owned or committed already, which is paid whatever is decided."""
+        """The cost of what is owned or committed already, which is paid whatever is decided."""
         return float(self.money["committed_usd"][:, 0].sum() + self.money["owned_usd"][:, 0].sum())
 
     @cached_property
@@ -135,18 +135,18 @@ class Answer:
 
     @property
     def bound_after_usd(self) -> float:
-        """What of that is paid after the plan's end."""
+        """The part of that which is paid after the plan's end."""
         return sum(self.bound_usd) - self._term_spend_usd
 
     @property
     def _term_spend_usd(self) -> float:
-        """What orders of a term cost within the plan."""
+        """The cost of orders of a term within the plan."""
         has_term = [machine.buying.term is not None for machine in self.types]
         of_base = float(self.supply["base_usd"][..., self.case].sum())
         return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
 
     def left_usd(self, q: int) -> tuple[float, float]:
-        """What the budget of a quarter leaves at p50 and at p90."""
+        """The rest of a quarter's budget at p50 and at p90."""
         left = self.money["budget_left_usd"]
         return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
 
@@ -170,7 +170,7 @@ class Answer:
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
     def owned_month_usd(self, s: int, q: int, z: int) -> float:
-        """What of a service's month is of owned machines."""
+        """The part of a service's month that owned machines cost."""
         t = self.place[self.hardware.placed[s, q].instance]
         names = ("owned_gpu_usd", "gpu_count", "owned_instances", "there_instances")
         usd, gpus, owned, there = (float(self.supply[name][t, q, z]) for name in names)
@@ -263,6 +263,6 @@ class Answer:
         return sorted(range(len(self.plan.services)), key=lambda s: -self.part_usd(s, self.case))
 
     def set_by(self, s: int, q: int, z: int) -> str:
-        """What set the replicas of a service."""
+        """The reason for the replicas of a service."""
         quantities = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
         return str(needs.set_by.of(quantities | {"sized_by": self.hardware.speed[s, q, z].sized_by}))
