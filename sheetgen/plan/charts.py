@@ -64,9 +64,9 @@ def _unpaid_share(answer: Answer, q: int) -> float:
     return -answer.left_usd(q)[1] / bought if bought else math.nan
 
 
-def waterfall(found: Findings) -> Waterfall | None:
+def waterfall(findings: Findings) -> Waterfall | None:
     """None without a last plan, or where nothing changed."""
-    bridge = found.bridge
+    bridge = findings.bridge
     if bridge is None or not bridge.parts:
         return None
     return Waterfall(bridge.last_usd, tuple(bridge.parts.items()), bridge.usd)

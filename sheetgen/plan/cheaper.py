@@ -39,7 +39,7 @@ class Change:
     still more on others."""
 
     kind: str
-    what: str
+    name: str
     gives_up: str
     make: Callable[[Plan], Plan]
     keeps_hardware: bool = False
@@ -101,7 +101,7 @@ def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
 
 
 def _worked_out(answer: Answer, changes: Sequence[Change]) -> Lever | None:
-    """What changes save together; None where they save nothing, or leave more of a service without machines."""
+    """The savings of changes that are made together; None where they save nothing, or leave more without machines."""
     plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
     hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
     fresh = replace(plan, questions={**plan.questions})
@@ -170,8 +170,8 @@ def _in_fp8(answer: Answer) -> Iterator[Change]:
     sets = [wide] if len(wide) > 1 else []
     for chosen in (*sets, *({service: names} for service, names in wide.items())):
         parts = " and ".join(part for name, part in PARTS.items() if any(name in names for names in chosen.values()))
-        what = f"{parts} in FP8: {', '.join(chosen)}"
-        yield Change(PRECISION, what, "answers may change", functools.partial(_narrowed, wide=chosen))
+        name = f"{parts} in FP8: {', '.join(chosen)}"
+        yield Change(PRECISION, name, "answers may change", functools.partial(_narrowed, wide=chosen))
 
 
 def _narrowed(plan: Plan, wide: dict[str, list[str]]) -> Plan:

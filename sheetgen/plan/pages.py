@@ -108,13 +108,15 @@ class PlanPage:
         return (*self.first, *self.reasons, *self.behind)
 
 
-def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
+def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
     """The document of a plan, in the plan's currency."""
-    answer, plan = found.answer, found.answer.plan
-    in_order = sorted(found.decisions, key=lambda decision: not decision.late)  # otherwise by their days, as they are
-    budget = _budget(found)
-    signing, further = _to_sign(found, in_order, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
-    levers = best_of_kinds(found.cheaper)
+    answer, plan = findings.answer, findings.answer.plan
+    in_order = sorted(
+        findings.decisions, key=lambda decision: not decision.late
+    )  # otherwise by their days, as they are
+    budget = _budget(findings)
+    signing, further = _to_sign(findings, in_order, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
+    levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
         plan.head.name,
         plan.head.owner,
@@ -122,24 +124,24 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
         plan.as_of.isoformat(),
         _sign_by(plan, in_order),
         words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
-        tuple(_tiles(found)),
-        tuple(_warnings(found)),
+        tuple(_tiles(findings)),
+        tuple(_warnings(findings)),
         (
             signing,
             budget,
-            _levers(found, levers),
-            *_waiting(found),
+            _levers(findings, levers),
+            *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (*further, _supply(answer), _since(found), *_moving(found, in_order), *_forecast(found, in_order)),
+        (*further, _supply(answer), _since(findings), *_moving(findings, in_order), *_forecast(findings, in_order)),
         (
             _section(services_table(answer)),
             _section(owners_table(answer)),
-            Section("Assumptions", tuple(_assumptions(found))),
+            Section("Assumptions", tuple(_assumptions(findings))),
         ),
         _sources(answer),
-        _book(found),
-        _brief(found, in_order, levers),
+        _book(findings),
+        _brief(findings, in_order, levers),
         plan.catalog.catalog_sha256()[:8],
         own_version(),
         paper,
@@ -153,8 +155,8 @@ def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
     return replace(converted, tiles=(replace(asked, facts=(*asked.facts, in_dollars)), *others))
 
 
-def _section(of: Table, *lines: Text, n_late: int = 0) -> Section:
-    return Section(of.title, lines, of, n_late=n_late)
+def _section(drawn: Table, *lines: Text, n_late: int = 0) -> Section:
+    return Section(drawn.title, lines, drawn, n_late=n_late)
 
 
 # The first page
@@ -168,15 +170,15 @@ def _sign_by(plan: Plan, decisions: Sequence[Decision]) -> str:
     return max(plan.as_of, min(decision.due for decision in decisions) + approval).isoformat()
 
 
-def _tiles(found: Findings) -> Iterator[Tile]:
+def _tiles(findings: Findings) -> Iterator[Tile]:
     """The amounts to approve, to sign now, and to expect."""
-    answer, plan = found.answer, found.answer.plan
+    answer, plan = findings.answer, findings.answer.plan
     spend, reserve = answer.asked_usd
     asked = [words(f"{{}} for machines at {plan.policy.plan_at} of the demand", usd(spend))]
     if reserve:
         asked.append(words("{} of contingency, on what is not paid already", usd(reserve)))
     yield Tile("To approve", usd(spend + reserve), tuple(asked))
-    now, binds = found.sign_now_usd
+    now, binds = findings.sign_now_usd
     facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
     if bound := sum(answer.bound_usd):
         after = usd(answer.bound_after_usd)
@@ -184,7 +186,7 @@ def _tiles(found: Findings) -> Iterator[Tile]:
     if answer.already_usd:
         facts.append(words("{} of the whole is owned or committed already", usd(answer.already_usd)))
     yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
-    together = quantiles(found.draws.spend_usd.sum(axis=1))
+    together = quantiles(findings.draws.spend_usd.sum(axis=1))
     months = answer.money["spend_usd"].sum(axis=0)
     less = "no more is ordered than that takes" if bound else "what is not needed is given back"
     condition = f", if {less}" if plan.policy.plan_at != "p50" else ""
@@ -199,18 +201,18 @@ def _tiles(found: Findings) -> Iterator[Tile]:
     )
 
 
-def _warnings(found: Findings) -> Iterator[str]:
+def _warnings(findings: Findings) -> Iterator[str]:
     """The checks that do not hold, but for those of which the tables speak."""
-    for check in found.checks:
+    for check in findings.checks:
         if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
             named, n = check.against[:NAMED], len(check.against[NAMED:])
             yield f"Not so: {check.statement}. {'; '.join(named)}{f'; and {n} more' if n else ''}."
 
 
-def _to_sign(found: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
+def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
     """The decisions to sign now, late ones first; and those for which the first page has no more lines."""
-    now = [decision for decision in decisions if kind(found.answer.plan, decision) == NOW]
-    rows = [_decision_row(found.answer, decision) for decision in now]
+    now = [decision for decision in decisions if kind(findings.answer.plan, decision) == NOW]
+    rows = [_decision_row(findings.answer, decision) for decision in now]
     n_first, used = 0, 0
     for row in rows:
         used += max(2, math.ceil(len(str(row[-1])) / LINE_OF_REMARKS))
@@ -303,12 +305,12 @@ def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
         yield "each day of waiting is a day more"
 
 
-def _budget(found: Findings) -> Section:
+def _budget(findings: Findings) -> Section:
     """Quarters, years where there are several, and all of it, against the budget."""
-    answer = found.answer
+    answer = findings.answer
     rows: Rows = []
     for name, _, many in spans(answer.plan):
-        money = spent(answer, found.draws, many)
+        money = spent(answer, findings.draws, many)
         verdict = "" if money.verdict == NO_BUDGET else money.verdict
         amounts = (money.budget_usd, money.usd["p50"], money.usd["p90"], money.reserve_p90_usd, money.left_p90_usd)
         rows.append((name, *map(usd, amounts), verdict))
@@ -339,12 +341,12 @@ def _verdict(answer: Answer) -> Text:
     return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
 
 
-def _levers(found: Findings, levers: Sequence[Lever]) -> Section:
+def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
     """Of policy, class and precision the change that saves most, by itself; and which of them make the budget hold."""
     of_kind = {lever.change.kind: lever for lever in levers}
     rows = [_lever_row(name, of_kind.get(name)) for name in KINDS]
     saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
-    return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(found))
+    return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
 
 
 _LEVER_HEADS: Heads = ("Lever", "Change", "Gives up", number("To approve"), number("Saves"), "Over then")
@@ -358,12 +360,12 @@ def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
         amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
         gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
     over = first_named(lever.over) or "none"
-    return (name, lever.change.what, gives_up, usd(lever.asked_usd), usd(lever.saves_usd), over)
+    return (name, lever.change.name, gives_up, usd(lever.asked_usd), usd(lever.saves_usd), over)
 
 
-def _closing(found: Findings) -> Iterator[Text]:
+def _closing(findings: Findings) -> Iterator[Text]:
     """The levers that make the budget hold together, or how far they go."""
-    closing = found.closing
+    closing = findings.closing
     if closing is None:
         return
     kinds = listed([lever.change.kind for lever in closing.levers])
@@ -375,15 +377,15 @@ def _closing(found: Findings) -> Iterator[Text]:
     yield words(pattern, usd(closing.saves_usd))
 
 
-def _waiting(found: Findings) -> Iterator[Section]:
+def _waiting(findings: Findings) -> Iterator[Section]:
     """The services that are cut where a budget or a quota is kept, budgets first."""
-    plan = found.answer.plan
+    plan = findings.answer.plan
 
     def limit(row: Served) -> tuple[int, str, str | None]:
         return row.quarter, row.limit, row.instance
 
     lines = list[Text]()
-    for (q, name, instance), rows in groupby(sorted(found.served, key=lambda row: row.limit != BUDGET), limit):
+    for (q, name, instance), rows in groupby(sorted(findings.served, key=lambda row: row.limit != BUDGET), limit):
         cut = [row for row in rows if row.share < 1 - A_BIT]
         parts: list[Text] = []
         for row in cut:
@@ -432,14 +434,14 @@ def _supply(answer: Answer) -> Section:
     return _section(table(title, heads, rows), overall, *further)
 
 
-def _since(found: Findings) -> Section:
+def _since(findings: Findings) -> Section:
     """The changes since the last plan, by factor as a picture and by service as a table."""
-    title, last = "Since the last plan", found.last
-    if last is None or found.bridge is None:
+    title, last = "Since the last plan", findings.last
+    if last is None or findings.bridge is None:
         return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
-    unchanged = "" if found.bridge.parts else " Nothing that it rests on changed."
+    unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
     line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
-    return Section(title, (line,), _changed(found.bridge, MOST_LISTED), waterfall(found))
+    return Section(title, (line,), _changed(findings.bridge, MOST_LISTED), waterfall(findings))
 
 
 def _changed(bridge: Bridge, most: int | None = None) -> Table:
@@ -453,25 +455,25 @@ def _changed(bridge: Bridge, most: int | None = None) -> Table:
     return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
 
 
-def _moving(found: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
-    """What would change our mind: the demand at which a decision is another, and what moves the money."""
-    for of in (_break_even(found, decisions), _swings(found)):
-        if of.rows:
-            more = len(of.rows) - MOST_LISTED
+def _moving(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+    """The demand at which a decision is another, and what moves the money."""
+    for drawn in (_break_even(findings, decisions), _swings(findings)):
+        if drawn.rows:
+            more = len(drawn.rows) - MOST_LISTED
             lines = [f"{count(more, 'further row')} in the workbook."] if more > 0 else []
-            yield _section(of._replace(rows=of.rows[:MOST_LISTED]), *lines)
+            yield _section(drawn._replace(rows=drawn.rows[:MOST_LISTED]), *lines)
 
 
-def _swings(found: Findings) -> Table:
+def _swings(findings: Findings) -> Table:
     heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
-    expected = usd(found.answer.money["spend_usd"][:, CASE["p50"]].sum())
-    rows = [(name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in swings(found.answer)]
+    expected = usd(findings.answer.money["spend_usd"][:, CASE["p50"]].sum())
+    rows = [(name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in swings(findings.answer)]
     return table("What moves the money most: spend of all quarters", heads, rows)
 
 
-def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
+def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
-    answer = found.answer
+    answer = findings.answer
     at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
     rows: Rows = []
     for decision in decisions:
@@ -509,11 +511,11 @@ def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
     return table(title, ("By", "What", "In", *map(number, counts)), rows)
 
 
-def _forecast(found: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
     """The decisions of later plans, for the order of magnitude."""
-    later = [decision for decision in decisions if kind(found.answer.plan, decision) != NOW]
+    later = [decision for decision in decisions if kind(findings.answer.plan, decision) != NOW]
     rows = [
-        (decision.order_by.isoformat(), _decided(decision), _for_whom(found.answer, decision), usd(decision.usd))
+        (decision.order_by.isoformat(), _decided(decision), _for_whom(findings.answer, decision), usd(decision.usd))
         for decision in later[:MOST_LISTED]
     ]
     if rows:
@@ -526,29 +528,29 @@ def _forecast(found: Findings, decisions: Sequence[Decision]) -> Iterator[Sectio
 # The tables that the workbook alone has
 
 
-def _book(found: Findings) -> dict[str, Table]:
-    decisions = [decision for decision, is_other in in_lines(found.decisions) if not is_other]
-    checks = [(check.statement, HOLDS if check.holds else FAILS, "; ".join(check.against)) for check in found.checks]
-    changed = {} if found.bridge is None else {"changed": _changed(found.bridge)}
-    levers = [_lever_row(lever.change.kind, lever) for lever in found.cheaper]
+def _book(findings: Findings) -> dict[str, Table]:
+    decisions = [decision for decision, is_other in in_lines(findings.decisions) if not is_other]
+    checks = [(check.statement, HOLDS if check.holds else FAILS, "; ".join(check.against)) for check in findings.checks]
+    changed = {} if findings.bridge is None else {"changed": _changed(findings.bridge)}
+    levers = [_lever_row(lever.change.kind, lever) for lever in findings.cheaper]
     tables = {
         **changed,
         "levers": table("What would cost less, each by itself", _LEVER_HEADS, levers),
-        "swings": _swings(found),
-        "break even": _break_even(found, decisions),
-        "owners": owners_table(found.answer),
-        "gpus": _gpus(found),
+        "swings": _swings(findings),
+        "break even": _break_even(findings, decisions),
+        "owners": owners_table(findings.answer),
+        "gpus": _gpus(findings),
         "checks": table("Checks", ("Check", "Holds", "What speaks against it"), checks),
     }
-    return {name: of for name, of in tables.items() if of.rows}
+    return {name: drawn for name, drawn in tables.items() if drawn.rows}
 
 
-def _gpus(found: Findings) -> Table:
+def _gpus(findings: Findings) -> Table:
     """GPUs by quarter: those needed, by kind and together, and those that are there without buying."""
-    drawn = machines(found.answer)
+    drawn = machines(findings.answer)
     rows: Rows = []
     for q, quarter in enumerate(drawn.quarters):
-        together = quantiles(found.draws.n_gpus[:, q])
+        together = quantiles(findings.draws.n_gpus[:, q])
         counts = (*(values[q] for _, values in drawn.kinds), *(together[name] for name in QUANTILES), drawn.supply[q])
         rows.append((quarter, *(cell(count, WHOLE) for count in counts)))
     kinds = (f"{name}, p50" for name, _ in drawn.kinds)
@@ -559,27 +561,27 @@ def _gpus(found: Findings) -> Table:
 # A message
 
 
-def _brief(found: Findings, decisions: Sequence[Decision], levers: Sequence[Lever]) -> Brief:
-    answer, plan = found.answer, found.answer.plan
+def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[Lever]) -> Brief:
+    answer, plan = findings.answer, findings.answer.plan
     months = answer.money["spend_usd"].sum(axis=0)
     asked, p50, p90 = sum(answer.asked_usd), float(months[CASE["p50"]]), float(months[CASE["p90"]])
     over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
-    together = quantiles(found.draws.spend_usd.sum(axis=1))
-    now, binds = found.sign_now_usd
+    together = quantiles(findings.draws.spend_usd.sum(axis=1))
+    now, binds = findings.sign_now_usd
     first = [
         words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
         for decision in decisions[:2]
     ]
     cheaper = [
-        words("{} ({}) saves {}", lever.change.kind, lever.change.what, usd(lever.saves_usd)) for lever in levers
+        words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers
     ]
     points: list[tuple[str, Text]] = [
-        ("Budget", joined(" ", [_verdict(answer), *_closing(found)])),
+        ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
         ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
         ("First", words("{}.", joined("; ", first)) if first else ""),
         ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
         ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(together["p90"]))),
-        ("Not so", " ".join(warning.removeprefix("Not so: ") for warning in _warnings(found))),
+        ("Not so", " ".join(warning.removeprefix("Not so: ") for warning in _warnings(findings))),
     ]
     days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(
@@ -596,9 +598,9 @@ def _brief(found: Findings, decisions: Sequence[Decision], levers: Sequence[Leve
 
 
 # Assumptions and sources
-def _assumptions(found: Findings) -> Iterator[Text]:
+def _assumptions(findings: Findings) -> Iterator[Text]:
     """The policy, prices and hours that the numbers rest on, and how they were worked out."""
-    answer, plan, policy = found.answer, found.answer.plan, found.answer.plan.policy
+    answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy
     how = "as a mix" if policy.buy == MIX else policy.buy
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
     yield words(
@@ -631,14 +633,15 @@ def _assumptions(found: Findings) -> Iterator[Text]:
     for bands, how in (("renew", "is another one each quarter"), ("persist", "is the same for all quarters")):
         if ids := [service for service, growth in growths if growth.bands == bands]:
             yield f"Within its band the growth of {first_named(ids)} {how}."
-    blocks = [one for one in found.decisions if CAPACITY_BLOCK in (one.purchase, one.cover and one.cover.purchase)]
-    if blocks and CAPACITY_BLOCK not in plan.supply.lead_time_days:
+    covers = (decision.cover for decision in findings.decisions if decision.cover)
+    bought = {decision.purchase for decision in findings.decisions} | {cover.purchase for cover in covers}
+    if CAPACITY_BLOCK in bought and CAPACITY_BLOCK not in plan.supply.lead_time_days:
         yield f"A capacity block is there after {lead_days(plan, CAPACITY_BLOCK):g} days, as judged: none were stated."
     yield words(
         "In nine of ten cases: of {} joint draws of demand and prices, correlation {}, seed {}.",
-        cell(found.draws.n, WHOLE),
+        cell(findings.draws.n, WHOLE),
         cell(policy.correlation, FACTOR),
-        str(found.draws.seed),
+        str(findings.draws.seed),
     )
     yield (
         f"The money of a decision is at {policy.plan_at}, until the plan's end. Orders are in the money; what may be "

@@ -310,7 +310,7 @@ def _since(whole: Findings) -> Record:
 
 def _lever(lever: Lever) -> Record:
     return {
-        "what": lever.change.what,
+        "what": lever.change.name,
         "kind": lever.change.kind,
         "usd": lever.saves_usd,
         "gives_up": lever.change.gives_up,
@@ -324,5 +324,5 @@ def _lever(lever: Lever) -> Record:
 def _closing(closing: Closing | None) -> Record | None:
     if closing is None:
         return None
-    levers = [lever.change.what for lever in closing.levers]
+    levers = [lever.change.name for lever in closing.levers]
     return {"levers": levers, "usd": closing.saves_usd, "over_budget": list(closing.over)}

@@ -136,9 +136,9 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     about.comments, about.subject = "", _plain(page.sentence)[:255]
     about.created = about.modified = datetime.datetime.fromisoformat(page.as_of)
     about.last_modified_by = about.author
-    said = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
+    parts = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
     footer = section.footer.paragraphs[0]
-    footer.add_run(_plain(" · ".join(filter(None, said))))
+    footer.add_run(_plain(" · ".join(filter(None, parts))))
     _put_field(footer, "PAGE")
     return width - MARGIN - MARGIN
 
@@ -158,7 +158,7 @@ def _put_brand(section: Any, brand: Brand) -> None:
 
 
 def _put_field(paragraph: Any, name: str) -> None:
-    """What Word works out: the page's number."""
+    """A field that Word works out: the page's number."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
 
@@ -167,11 +167,11 @@ def _put_field(paragraph: Any, name: str) -> None:
     paragraph._p.append(field)
 
 
-def _widths(one: Table, width: float, font: Path) -> list[float]:
+def _widths(table: Table, width: float, font: Path) -> list[float]:
     """Points for each column: short ones what they need, the others what is left, by what they hold."""
     least, most = [], []
-    for i, column in enumerate(one.columns):
-        texts = [str(row[i]) for row in one.rows]
+    for i, column in enumerate(table.columns):
+        texts = [str(row[i]) for row in table.rows]
         short = column.right or max(map(len, texts)) <= _SHORT
         kept = texts if short else [word for text in texts for word in text.split()]
         head = max(width_em(word, font) for word in column.head.split()) * _BOLD
@@ -179,30 +179,30 @@ def _widths(one: Table, width: float, font: Path) -> list[float]:
         most.append(least[-1] if short else max(width_em(text, font) for text in texts) * SMALL + _CELL + _CELL)
     left, wished = width - sum(least), sum(most) - sum(least)
     if left <= 0 or wished <= 0:
-        return [each * width / sum(least) for each in least]
+        return [points * width / sum(least) for points in least]
     return [low + (high - low) * left / wished for low, high in zip(least, most, strict=True)]
 
 
-def _put_table(document: Document, one: Table, width: float, font: Path, n_late: int = 0) -> None:
+def _put_table(document: Document, table: Table, width: float, font: Path, n_late: int = 0) -> None:
     """A table; its head stands again on each page, and no row is torn."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement
     from docx.shared import Pt
 
-    grid = document.add_table(rows=1 + len(one.rows), cols=len(one.columns), style="Table Grid")
+    grid = document.add_table(rows=1 + len(table.rows), cols=len(table.columns), style="Table Grid")
     grid.autofit = False
-    widths = [Pt(each) for each in _widths(one, width, font)]
-    for of_grid, each in zip(grid.columns, widths, strict=True):
-        of_grid.width = each
+    widths = [Pt(points) for points in _widths(table, width, font)]
+    for of_grid, points in zip(grid.columns, widths, strict=True):
+        of_grid.width = points
     styles = [document.styles[name].style_id for name in ("Table head", "Table text")]
-    heads: tuple[Text, ...] = tuple(column.head for column in one.columns)
-    for i, (line, texts) in enumerate(zip(grid.rows, (heads, *one.rows), strict=True)):
+    heads: tuple[Text, ...] = tuple(column.head for column in table.columns)
+    for i, (line, texts) in enumerate(zip(grid.rows, (heads, *table.rows), strict=True)):
         marks = line._tr.get_or_add_trPr()
         marks.append(OxmlElement("w:cantSplit"))
         if i == 0:
             marks.append(OxmlElement("w:tblHeader"))
-        for cell, text, column, each in zip(line.cells, texts, one.columns, widths, strict=True):
-            cell.width, paragraph = each, cell.paragraphs[0]
+        for cell, text, column, points in zip(line.cells, texts, table.columns, widths, strict=True):
+            cell.width, paragraph = points, cell.paragraphs[0]
             paragraph._p.style = styles[i > 0]  # by its id: python-docx looks through all styles for each paragraph
             paragraph.add_run(_plain(text)).bold = True if 0 < i <= n_late else None
             if column.right:

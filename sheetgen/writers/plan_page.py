@@ -25,7 +25,7 @@ STEPS = (*((spacing, PLOT) for spacing in SPACINGS), (SPACINGS[-1], LEAST_PLOT))
 
 
 def draw_picture(
-    of: Machines | Waterfall | None,
+    drawn: Machines | Waterfall | None,
     font: Path,
     width: float,
     family: str,
@@ -33,12 +33,12 @@ def draw_picture(
     plot: float = PLOT,
 ) -> Markup | None:
     """A section's picture, with the characters that can be shown there."""
-    if of is None:
+    if drawn is None:
         return None
-    if isinstance(of, Machines):
-        svg = machines_chart(of, width, plot, font, family)
+    if isinstance(drawn, Machines):
+        svg = machines_chart(drawn, width, plot, font, family)
     else:
-        svg = waterfall_chart(of, width, font, family)
+        svg = waterfall_chart(drawn, width, font, family)
     return Markup(shown(str(svg)))
 
 

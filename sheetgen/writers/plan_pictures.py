@@ -27,34 +27,34 @@ _MARK = 14.0  # points: a mark of the key
 _PAIR = 18.0  # points between two entries of the key
 
 
-def machines_chart(of: Machines, width: float, plot: float, font: Path, family: str) -> Any:
+def machines_chart(shown: Machines, width: float, plot: float, font: Path, family: str) -> Any:
     """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there, a dotted one
     of what the budget pays for. `plot`: its height without key and figures."""
-    inks = dict(zip((name for name, _ in of.kinds), itertools.cycle(INKS), strict=False))
+    inks = dict(zip((name for name, _ in shown.kinds), itertools.cycle(INKS), strict=False))
     key = [(name, ink, "box") for name, ink in inks.items()]
-    steps = [(of.supply, SUPPLY, "", "owned and committed"), (of.p90, P90, "4 2", "needed at p90")]
-    if any(map(math.isfinite, of.budget)):
-        steps.append((of.budget, BUDGET, "1.5 2.5", "what the budget pays for"))
+    steps = [(shown.supply, SUPPLY, "", "owned and committed"), (shown.p90, P90, "4 2", "needed at p90")]
+    if any(map(math.isfinite, shown.budget)):
+        steps.append((shown.budget, BUDGET, "1.5 2.5", "what the budget pays for"))
     key += [(name, ink, dash) for _, ink, dash, name in steps]
     drawn, top = _key(key, width, font, family)
     top += _ROW + 3  # the axis' name
     bottom, height = top + plot, top + plot + _ROW + 3
-    stacks = [sum(values[q] for _, values in of.kinds) for q in range(len(of.quarters))]
-    most = max(*stacks, *of.p90, *of.supply, 1.0)
-    most = max([most, *(budget for budget in of.budget if budget <= _MOST_BUDGET * most)])
+    stacks = [sum(values[q] for _, values in shown.kinds) for q in range(len(shown.quarters))]
+    most = max(*stacks, *shown.p90, *shown.supply, 1.0)
+    most = max([most, *(budget for budget in shown.budget if budget <= _MOST_BUDGET * most)])
     rule = _rule_every(most)
     n_rules = math.ceil(most / rule)
     left = width_em(f"{n_rules * rule:,}", font) * FIGURES + 5
-    band = (width - left) / len(of.quarters)
+    band = (width - left) / len(shown.quarters)
 
     def y(n_gpus: float) -> float:
         return bottom - min(n_gpus / (n_rules * rule), 1) * (bottom - top)
 
     drawn.append(label(0, top - 6, "GPUs; bars: needed at p50", family, "start"))
     drawn += rules({n * rule: f"{n * rule:,}" for n in range(n_rules + 1)}, y, left, width, family)
-    for q, quarter in enumerate(of.quarters):
+    for q, quarter in enumerate(shown.quarters):
         x, below = left + band * (q + (1 - _BAR) / 2), 0.0
-        for name, values in of.kinds:
+        for name, values in shown.kinds:
             drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
             below += values[q]
         drawn.append(label(x + band * _BAR / 2, bottom + 10, quarter, family))
@@ -63,34 +63,34 @@ def machines_chart(of: Machines, width: float, plot: float, font: Path, family: 
             corners = [(left + band * (q + side), y(value)) for q, value in run for side in (0, 1)]
             if is_known:
                 drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # seen on every ink
-    for q, n_gpus in enumerate(of.p90):  # on white, whatever line is behind
+    for q, n_gpus in enumerate(shown.p90):  # on white, whatever line is behind
         text, middle = f"{n_gpus:,.0f}", left + band * (q + 1 / 2)
         wide = width_em(text, font) * FIGURES + 2
         drawn.append(rect(middle - wide / 2, y(n_gpus) - 10, wide, 8.6, "#ffffff"))
         drawn.append(label(middle, y(n_gpus) - 2.5, text, family, colour=P90))
-    return picture(machines_words(of), drawn, width, height)
+    return picture(machines_words(shown), drawn, width, height)
 
 
-def machines_words(of: Machines) -> str:
+def machines_words(shown: Machines) -> str:
     """The picture's alternative text: all that it shows."""
-    said = []
-    for q, quarter in enumerate(of.quarters):
-        kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in of.kinds if values[q]) or "none"
-        budget = f", the budget pays for {of.budget[q]:,.0f}" if math.isfinite(of.budget[q]) else ""
-        there = f"{of.supply[q]:,.0f} owned and committed"
-        said.append(f"{quarter} {kinds} at p50, {of.p90[q]:,.0f} at p90, {there}{budget}")
-    return f"GPUs needed by quarter: {'; '.join(said)}"
+    parts = []
+    for q, quarter in enumerate(shown.quarters):
+        kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in shown.kinds if values[q]) or "none"
+        budget = f", the budget pays for {shown.budget[q]:,.0f}" if math.isfinite(shown.budget[q]) else ""
+        there = f"{shown.supply[q]:,.0f} owned and committed"
+        parts.append(f"{quarter} {kinds} at p50, {shown.p90[q]:,.0f} at p90, {there}{budget}")
+    return f"GPUs needed by quarter: {'; '.join(parts)}"
 
 
-def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any:
+def waterfall_chart(shown: Waterfall, width: float, font: Path, family: str) -> Any:
     """From the last plan's spend, each part where the one before ended; the axis is the difference to the last plan."""
-    rows = [*of.parts, ("together", of.usd - of.last_usd)]
-    ends = [0.0, *itertools.accumulate(usd for _, usd in of.parts)]
+    rows = [*shown.parts, ("together", shown.usd - shown.last_usd)]
+    ends = [0.0, *itertools.accumulate(usd for _, usd in shown.parts)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     span = (high - low) or 1.0
 
     def signed(usd: float) -> str:
-        return _signed(usd, of.prefix)
+        return _signed(usd, shown.prefix)
 
     names = max(width_em(name, font) for name, _ in rows) * FIGURES + 6
     figures = max(width_em(signed(usd), font) for _, usd in rows) * FIGURES + 6
@@ -102,30 +102,30 @@ def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any
 
     drawn = [line(x(0), 0, x(0), height - _FEET + 2, INK, 0.8)]
     for i, (name, usd) in enumerate(rows):
-        start, end = (0.0, usd) if i == len(of.parts) else (ends[i], ends[i + 1])
-        ink = INK if i == len(of.parts) else P90 if usd > 0 else INKS[2]
-        at = _STEP * i + 2
+        start, end = (0.0, usd) if i == len(shown.parts) else (ends[i], ends[i + 1])
+        ink = INK if i == len(shown.parts) else P90 if usd > 0 else INKS[2]
+        top = _STEP * i + 2
         drawn += [
-            label(names - 6, at + 8, name, family, "end", INK),
-            rect(min(x(start), x(end)), at, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
-            label(width, at + 8, signed(usd), family, "end", INK),
+            label(names - 6, top + 8, name, family, "end", INK),
+            rect(min(x(start), x(end)), top, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
+            label(width, top + 8, signed(usd), family, "end", INK),
         ]
-        if i + 1 < len(of.parts):
-            drawn.append(line(x(end), at, x(end), at + _STEP, QUIET, 0.5))
+        if i + 1 < len(shown.parts):
+            drawn.append(line(x(end), top, x(end), top + _STEP, QUIET, 0.5))
     for usd in sorted({low, 0.0, high}):
         if usd == 0.0 or abs(x(usd) - x(0)) > figures:
-            words = "last plan" if usd == 0.0 else _short(usd, of.prefix)
+            words = "last plan" if usd == 0.0 else _short(usd, shown.prefix)
             anchor = "start" if x(usd) == names else "end" if usd == high else "middle"
             drawn.append(label(x(usd), height - _FEET + 11, words, family, anchor))
-    axis = f"{of.currency} more or less than the last plan, at p50"
+    axis = f"{shown.currency} more or less than the last plan, at p50"
     drawn.append(label(names + plot / 2, height - 2, axis, family))
-    return picture(waterfall_words(of), drawn, width, height)
+    return picture(waterfall_words(shown), drawn, width, height)
 
 
-def waterfall_words(of: Waterfall) -> str:
-    parts = "; ".join(f"{name} {_signed(usd, of.prefix)}" for name, usd in of.parts)
-    whole = replace(USD, prefix=of.prefix)
-    return f"From the last plan's {whole.text(of.last_usd)} to {whole.text(of.usd)}: {parts}"
+def waterfall_words(shown: Waterfall) -> str:
+    parts = "; ".join(f"{name} {_signed(usd, shown.prefix)}" for name, usd in shown.parts)
+    whole = replace(USD, prefix=shown.prefix)
+    return f"From the last plan's {whole.text(shown.last_usd)} to {whole.text(shown.usd)}: {parts}"
 
 
 def _signed(usd: float, prefix: str) -> str:
@@ -138,7 +138,7 @@ def _short(usd: float, prefix: str) -> str:
 
 def _rule_every(most: float) -> int:
     """GPUs from one rule to the next: 1, 2 or 5 of a power of ten, with at most so many rules."""
-    steps: Iterator[int] = (one * 10**n for n in range(_POWERS) for one in (1, 2, 5))
+    steps: Iterator[int] = (first * 10**n for n in range(_POWERS) for first in (1, 2, 5))
     return next(step for step in steps if step * _RULES >= most)
 
 

@@ -689,7 +689,7 @@ def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_
 def test_what_would_cost_less_is_the_plan_with_one_service_in_fp8() -> None:
     """The plan of another file, in which that alone is changed; and its budgets hold, or not, as it says."""
     found = example()
-    (best,) = [one for one in found.cheaper if one.change.what == "KV cache in FP8: support-chat"]
+    (best,) = [one for one in found.cheaper if one.change.name == "KV cache in FP8: support-chat"]
     assert (best.change.kind, best.change.gives_up) == ("precision", "answers may change")
     assert all(one.saves_usd > 0 for one in found.cheaper)
     data = deepcopy(dict(found.answer.plan.data))
