@@ -15,7 +15,7 @@ import numpy
 
 from sheetgen.formula import exponential
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.tables import Z_OF_P90, buy, work_out
+from sheetgen.plan.tables import Z_OF_P90
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 SEED, DRAWS = 2027, 10_000
@@ -78,7 +78,7 @@ def _mean(parts: Sequence[Any], n: int) -> Any:
 
 
 def swings(answer: Answer) -> list[tuple[str, float, float]]:
-    """What the whole plan costs where one service, or the price, is at its p10 or p90 and all else as expected: those
+    """The cost of the whole plan where one service, or the price, is at its p10 or p90 and all else as expected: those
     that move it, the one that moves it most first."""
     n = len(answer.plan.services)
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
@@ -93,16 +93,11 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
 
 def _part(answer: Answer, z: Any, price_z: Any) -> tuple[Any, Any, list[Any]]:
     """Some draws: what each costs and its GPUs, by quarter; and by type sums over them of the shares of the hours."""
-    grid = answer.grid.again({}, case=len(price_z))
     change = answer.plan.prices.expected_change_per_year
-    low, middle, high = (numpy.log(1 + change_of) for change_of in (change.p10, change.p50, change.p90))
+    low, middle, high = (numpy.log(1 + fraction) for fraction in (change.p10, change.p50, change.p90))
     spread = numpy.where(price_z < 0, middle - low, high - middle) / Z_OF_P90
-    grid.put(("service", "case"), {"z": z})
-    grid.put(("case",), {"expected_change_per_year": exponential(middle + price_z * spread) - 1})
-    work_out(grid, "loads")
-    rented = buy(grid, answer.plan, answer.types)
-    work_out(grid, "money")
-    sizes = numpy.array([float(change_of.gpu_count) for change_of in answer.types])
+    grid, rented = answer.at_demand(z, expected_change_per_year=exponential(middle + price_z * spread) - 1)
+    sizes = numpy.array([float(machine.gpu_count) for machine in answer.types])
     machines = grid.spread("needed_instances", OF_TYPE)
     n_gpus = (machines * sizes[:, None, None]).sum(axis=0).T
-    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [change_of.of_all_cases() for change_of in rented]
+    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [of_type.of_all_cases() for of_type in rented]

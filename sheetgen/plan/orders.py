@@ -29,7 +29,7 @@ QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, CAPACITY_BLOCK: 1}  #
 
 @dataclass(frozen=True)
 class Cover:
-    """What serves in a quarter until an order is there."""
+    """The class that serves in a quarter until an order is there."""
 
     purchase: str
     month_usd: float  # of one, at today's price
@@ -218,7 +218,7 @@ def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
 
 @dataclass(frozen=True)
 class Bought:
-    """What is bought of a type: machines that are ordered, there (or to be there), paid by month at the price of each
+    """Purchases of a type: machines that are ordered, there (or to be there), paid by month at the price of each
     quarter's orders, short until an order is there; by quarter and case."""
 
     ordered: Any

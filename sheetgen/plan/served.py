@@ -17,7 +17,7 @@ import numpy
 from sheetgen.plan.decisions import served_until
 from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import Z, buy, put_supply, work_out
+from sheetgen.plan.tables import Z
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 STEPS = 20  # of a service's demand
@@ -122,13 +122,7 @@ def _asked_usd(answer: Answer, q: int, spend: Any) -> Any:
 def _worked_out(answer: Answer, plan: Plan, order: list[int], shares: Any) -> tuple[Any, Any, Any]:
     """By quarter the cost, and by type the machines that are rented and needed, with these shares of the services'
     demands. plan: that of the answer, or with another base."""
-    grid = answer.grid.again({}, case=shares.shape[1])
-    put_supply(grid, plan, answer.types)
-    live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares[numpy.argsort(order)][:, None, :]
-    grid.put(("case",), {"z": numpy.full(shares.shape[1], Z[answer.plan.policy.plan_at])})
-    grid.put(("service", "quarter", "case"), {"share_live": live})
-    work_out(grid, "loads")
-    buy(grid, plan, answer.types)
-    work_out(grid, "money")
+    z = numpy.full(shares.shape[1], Z[answer.plan.policy.plan_at])
+    grid, _ = answer.at_demand(z, shares[numpy.argsort(order)], plan)
     gap, committed, needed = (grid.spread(name, OF_TYPE) for name in ("gap", "committed_instances", "needed_instances"))
     return grid.spread("spend_usd", OF_MONEY), gap + committed, needed

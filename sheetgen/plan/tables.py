@@ -113,7 +113,7 @@ class Type:
 
 
 def _read(stated: Demand) -> dict[str, Any]:
-    """What the demand follows from, by field."""
+    """The amounts that the demand follows from, by field."""
     of = stated.users or stated.requests or stated.tokens
     return {"in_flight": stated.in_flight} if of is None else of.read
 
@@ -220,7 +220,7 @@ def share_live(service: Service, plan: Plan) -> Iterator[float]:
 
 
 def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
-    """What was written of the demand: by service, and by service and quarter."""
+    """Columns of the stated demand: by service, and by service and quarter."""
     stated, of_quarter = [], []
     for service in plan.services:
         at_p50, bands = stated_demand(service, *request_of(plan, service))
@@ -249,7 +249,7 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
 
 
 def settings(plan: Plan) -> Columns:
-    """What holds for the whole plan."""
+    """Quantities of the whole plan."""
     change = plan.prices.expected_change_per_year
     return CONSTANTS | {
         "extra_headroom_fraction": plan.policy.headroom_fraction,
@@ -319,7 +319,8 @@ def work_out(grid: Grid, *tables: str) -> None:
 
 
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
-    """What the chosen hardware gives, by service and quarter; where nothing is served it takes no machine."""
+    """Put in the columns of the chosen hardware, by service and quarter; where nothing is served it takes no
+    machine."""
     shape = len(plan.services), len(plan.quarters)
     columns = {
         name: numpy.full(shape, value)
@@ -360,7 +361,7 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
 
 
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
-    """What is owned and committed, and what it costs whether used or not; the budget."""
+    """Put in what is owned and committed, its cost, used or not, and the budget."""
     n_quarters, months = len(plan.quarters), CONSTANTS["months_in_a_quarter"]
     committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
     of_type = {one.instance: numpy.zeros(n_quarters) for one in types}  # of the quarters that they serve
@@ -518,7 +519,7 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
 
 
 def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
-    """What the services of a type fill together, and what of it a loss must leave; gives the first of these."""
+    """Put in what the services of a type fill together, and what of it a loss must leave; gives the first of these."""
     is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
     machines, safe, halves = (
         grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")

@@ -30,7 +30,7 @@ def in_plan(ahead: range, n_quarters: int) -> Any:
 
 
 def quarters_usd(plan: Plan, month_usd: float, quarters: range) -> Any:
-    """What a machine costs in each of some quarters, on past the plan's end, where all hours are paid."""
+    """The cost of a machine in each of some quarters, on past the plan's end, where all hours are paid."""
     return month_usd * numpy.array(plan.months_ahead(quarters))
 
 
@@ -55,7 +55,7 @@ def wanted_for_terms(plan: Plan, purchase: str, shares: Any, bought_usd: Any, te
 
 
 def base_of(plan: Plan, instance: str, shares: Any, month_usd: float, months: Mapping[str, float]) -> tuple[Base, ...]:
-    """What is ordered of a type for its base: in the class with a term in which the plan costs least, of those with the
+    """The orders of a type for its base: in the class with a term in which the plan costs least, of those with the
     same the shortest. shares: by quarter and machine, of the hours in which it is needed; month_usd: of one on demand;
     months: by class what a month of one costs."""
     n = len(shares)
@@ -76,7 +76,7 @@ def base_of(plan: Plan, instance: str, shares: Any, month_usd: float, months: Ma
 
 
 def _usd(base: tuple[Base, ...], shares: Any, bought_usd: Any) -> float:
-    """What a base and the hours above it cost in the plan."""
+    """The cost of a base and of the hours above it in the plan."""
     n_quarters = len(shares)
     counts, usd = numpy.zeros(n_quarters, int), 0.0
     for order in base:

@@ -33,7 +33,7 @@ SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
 
 
 def moving_usd(plan: Plan, there: Placed, months: float) -> float:
-    """What a move to a place costs: as stated, or what its replicas do while those of before run beside them. months:
+    """The cost of a move to a place: as stated, or what its replicas do while those of before run beside them. months:
     what a month's price stands for until the next quarter."""
     stated = plan.policy.moving_cost_usd
     twice = there.twice_usd(plan.policy.move_days) * months / MONTHS_IN_A_QUARTER
@@ -47,8 +47,8 @@ def together(
     months: Sequence[float],
     by_hour: bool = False,
 ) -> tuple[Mapping[At, Placed], dict[At, float]]:
-    """Where services are, moved from `here` where the plan is cheaper for it; and what it would cost more without each
-    move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
+    """The places of services, moved from `here` where the plan is cheaper for it; and what it would cost more without
+    each move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
     layout on which it fills least; months: by quarter what a month's price stands for until the next; by_hour: where
     what is bought is rented for the hours that need it."""
     supply = supplied(plan)
@@ -107,12 +107,12 @@ class _Filled:
 
     @property
     def machines(self) -> Any:
-        """What it fills by type, too: with types before the quarters."""
+        """The machines that it fills by type, too: with types before the quarters."""
         return self._by_type(self.fills)
 
     @property
     def spares(self) -> Any:
-        """What it spares by type, too."""
+        """The machines that it spares by type, too."""
         return self._by_type(self.spares_of)
 
     def _by_type(self, values: Any) -> Any:
@@ -143,7 +143,7 @@ Ways = dict[int, _Filled]  # by service
 
 
 class _Search:
-    """What a plan costs by where its services are, and ways that are cheaper."""
+    """The cost of a plan by the places of its services, and cheaper places."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Search:
         }
 
     def total_usd(self, ways: Ways) -> float:
-        """What the plan costs, and what must be saved besides for services that are not at home."""
+        """The cost of the plan, and what must be saved besides for services that are not at home."""
         return float(self._usd(*_sum(ways.values()))) + sum(self._besides_usd(s, filled) for s, filled in ways.items())
 
     def improved(self, ways: Ways) -> Ways:
@@ -275,12 +275,12 @@ class _Search:
         yield from (ways for *_, ways in sorted(starts, key=lambda start: start[:2])[:n])
 
     def _besides_usd(self, s: int, there: _Filled) -> float:
-        """What a service's moves cost; and a near tie of what it fills at home, where it is on machines that it has not
-        there, and that are not there anyway."""
+        """The cost of a service's moves; and a near tie of what it fills at home, where it is on machines that it has
+        not there, and that are not there anyway."""
         return there.moves_usd + (0 if self.is_near[s][there.types].all() else self.near_usd[s])
 
     def _part_usd(self, way: _Filled) -> float:
-        """What a service fills, at its price."""
+        """The cost of the machines that a service fills."""
         filled = (way.fills[0] * self.weights).sum(axis=0)
         return float((filled * self.months) @ self.month_usd[way.types])
 
@@ -303,8 +303,8 @@ class _Search:
         return _Filled(fills, spares, types, enters, len(self.place))
 
     def _usd(self, machines: Any, spares: Any) -> Any:
-        """What must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and at the
-        quantile."""
+        """The cost of what must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and
+        at the quantile."""
         quarters = numpy.arange(len(self.months))
         used = (machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2))
         place = numpy.cumsum(used) - 1
@@ -346,7 +346,7 @@ def _spread(services: Sequence[_Filled], values: Any, into: Any, n_types: int) -
 
 
 def _total(services: Sequence[_Filled]) -> Any:
-    """What services fill together, by type."""
+    """The machines that services fill together, by type."""
     return _spread(services, numpy.array([filled.fills for filled in services]), numpy.add, services[0].n_types)
 
 
@@ -358,7 +358,7 @@ def _largest(services: Sequence[_Filled], like: _Filled) -> Any:
 
 
 def _sum(services: Iterable[_Filled]) -> tuple[Any, Any]:
-    """What services fill together, and the largest of what they spare."""
+    """The machines that services fill together, and the largest of what they spare."""
     every = [*services]
     return _total(every), _largest(every, every[0])
 

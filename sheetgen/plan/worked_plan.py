@@ -17,7 +17,7 @@ from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type
+from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, put_supply, work_out
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
@@ -82,15 +82,33 @@ class Answer:
         """The quarters in which a service runs, by position."""
         return [q for q in range(len(self.plan.quarters)) if (s, q) in self.hardware.placed]
 
+    def at_demand(self, z: Any, live: Any = 1.0, plan: Plan | None = None, **columns: Any) -> tuple[Grid, list[Rented]]:
+        """The plan at other demand on its hardware, as cases of its own, and what is rented by the hour. z: of the
+        cases, or of service and case; live: by service and case, or case, what of the demand is there; plan: with
+        another base; columns: other quantities by case."""
+        n_services, n_cases = len(self.plan.services), numpy.shape(z)[-1]
+        grid = self.grid.again({}, case=n_cases)
+        if plan is not None:
+            put_supply(grid, plan, self.types)
+        shares = numpy.broadcast_to(live, (n_services, n_cases))[:, None]
+        whole = grid.spread("share_live", ("service", "quarter"))[..., None]
+        grid.put(("service", "case"), {"z": numpy.broadcast_to(z, (n_services, n_cases))})
+        grid.put(OF_SERVICE, {"share_live": whole * shares})
+        grid.put(("case",), columns)
+        work_out(grid, "loads")
+        rented = buy(grid, plan or self.plan, self.types)
+        work_out(grid, "money")
+        return grid, rented
+
     @property
     def asked_usd(self) -> tuple[float, float]:
-        """What is to be approved: the spend on the machines that are bought, and its contingency."""
+        """The amounts to be approved: the spend on the machines that are bought, and its contingency."""
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
 
     @property
     def already_usd(self) -> float:
-        """What is owned or committed already, which is paid whatever is decided."""
+        """The cost of what is owned or committed already, which is paid whatever is decided."""
         return float(self.money["committed_usd"][:, 0].sum() + self.money["owned_usd"][:, 0].sum())
 
     @cached_property
@@ -117,18 +135,18 @@ class Answer:
 
     @property
     def bound_after_usd(self) -> float:
-        """What of that is paid after the plan's end."""
+        """The part of that which is paid after the plan's end."""
         return sum(self.bound_usd) - self._term_spend_usd
 
     @property
     def _term_spend_usd(self) -> float:
-        """What orders of a term cost within the plan."""
+        """The cost of orders of a term within the plan."""
         has_term = [machine.buying.term is not None for machine in self.types]
         of_base = float(self.supply["base_usd"][..., self.case].sum())
         return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
 
     def left_usd(self, q: int) -> tuple[float, float]:
-        """What the budget of a quarter leaves at p50 and at p90."""
+        """The rest of a quarter's budget at p50 and at p90."""
         left = self.money["budget_left_usd"]
         return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
 
@@ -152,7 +170,7 @@ class Answer:
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
     def owned_month_usd(self, s: int, q: int, z: int) -> float:
-        """What of a service's month is of owned machines."""
+        """The part of a service's month that owned machines cost."""
         t = self.place[self.hardware.placed[s, q].instance]
         names = ("owned_gpu_usd", "gpu_count", "owned_instances", "there_instances")
         usd, gpus, owned, there = (float(self.supply[name][t, q, z]) for name in names)
@@ -245,6 +263,6 @@ class Answer:
         return sorted(range(len(self.plan.services)), key=lambda s: -self.part_usd(s, self.case))
 
     def set_by(self, s: int, q: int, z: int) -> str:
-        """What set the replicas of a service."""
+        """The reason for the replicas of a service."""
         quantities = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
         return str(needs.set_by.of(quantities | {"sized_by": self.hardware.speed[s, q, z].sized_by}))
