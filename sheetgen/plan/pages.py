@@ -133,14 +133,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
             *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (
-            *further,
-            _supply(answer),
-            _since(findings),
-            *_spent(findings),
-            *_moving(findings, in_order),
-            *_forecast(findings, in_order),
-        ),
+        (*further, _supply(answer), _since(findings), *_reasons(findings, in_order)),
         (
             _section(services_table(answer)),
             _section(owners_table(answer)),
@@ -452,24 +445,6 @@ def _since(findings: Findings) -> Section:
     return Section(title, (line,), _changed(findings.bridge, MOST_LISTED), waterfall(findings))
 
 
-def _spent(findings: Findings) -> Iterator[Section]:
-    """The last plan at p50 against what was really spent, where that is given; what differs most first."""
-    parts = findings.last.variance if findings.last else ()
-    rows = [
-        (
-            part["quarter"],
-            part["service"] or "shared, or not tagged",
-            *map(usd, (part["planned"], part["measured"], part["measured"] - part["planned"])),
-        )
-        for part in sorted(parts, key=lambda part: -abs(part["measured"] - part["planned"]))
-    ]
-    if rows:
-        more = len(rows) - MOST_LISTED
-        lines = [f"{count(more, 'further row')} in the JSON."] if more > 0 else []
-        heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
-        yield _section(table("What the last plan said, and what was spent", heads, rows[:MOST_LISTED]), *lines)
-
-
 def _changed(bridge: Bridge, most: int | None = None) -> Table:
     """By factor and service, what changes most first, and all others together."""
     parts = sorted(bridge.of_services.items(), key=lambda part: -abs(part[1]))
@@ -481,13 +456,27 @@ def _changed(bridge: Bridge, most: int | None = None) -> Table:
     return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
 
 
-def _moving(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
-    """The demand at which a decision is another, and what moves the money."""
-    for drawn in (_break_even(findings, decisions), _swings(findings)):
+def _reasons(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+    """What was spent, the demand at which a decision is another, what moves the money, and later decisions; the first
+    rows of each."""
+    tables = (_spent(findings), _break_even(findings, decisions), _swings(findings), _forecast(findings, decisions))
+    for drawn in tables:
         if drawn.rows:
             more = len(drawn.rows) - MOST_LISTED
-            lines = [f"{count(more, 'further row')} in the workbook."] if more > 0 else []
+            lines = [f"{count(more, 'further row')} in the JSON."] if more > 0 else []
             yield _section(drawn._replace(rows=drawn.rows[:MOST_LISTED]), *lines)
+
+
+def _spent(findings: Findings) -> Table:
+    """The last plan at p50 against what was really spent, where that is given; what differs most first."""
+    parts = [
+        (part["quarter"], part["service"] or "shared, or not tagged", part["planned"], part["measured"])
+        for part in (findings.last.variance if findings.last else ())
+    ]
+    parts.sort(key=lambda part: -abs(part[3] - part[2]))
+    rows = [(*names, *map(usd, (planned, spent, spent - planned))) for *names, planned, spent in parts]
+    heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
+    return table("What the last plan said, and what was spent", heads, rows)
 
 
 def _swings(findings: Findings) -> Table:
@@ -499,9 +488,7 @@ def _swings(findings: Findings) -> Table:
 
 def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
-    answer = findings.answer
-    at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
-    rows: Rows = []
+    answer, at_once, rows = findings.answer, findings.answer.services["at_once"], list[tuple[Text, ...]]()
     for decision in decisions:
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
@@ -510,45 +497,28 @@ def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
             sum(float(at_once[s, quarter, case]) for s in served(answer, decision))
             for case in (answer.case, CASE["p50"])
         )
-        rows.append(
-            (
-                decision.order_by.isoformat(),
-                _decided(decision),
-                str(answer.plan.quarters[quarter]),
-                cell(planned, WHOLE),
-                cell(middle / planned if planned else None, PERCENT),
-                cell(decision.break_even.fewer_below, PERCENT),
-                cell(decision.break_even.more_above, PERCENT),
-                *(
-                    cell(needed[answer.place[decision.instance], quarter, case], WHOLE)
-                    for case in (answer.case, CASE["p50"])
-                ),
-            )
+        shares = (
+            middle / planned if planned else None,
+            decision.break_even.fewer_below,
+            decision.break_even.more_above,
         )
-    counts = (
-        "Planned for, at once",
-        "At p50, of it",
-        "Fewer do, up to",
-        "More are needed, from",
-        f"All machines of the type, at {answer.plan.policy.plan_at}",
-        "at p50",
-    )
+        which = (decision.order_by.isoformat(), _decided(decision), str(answer.plan.quarters[quarter]))
+        rows.append((*which, cell(planned, WHOLE), *(cell(share, PERCENT) for share in shares)))
+    counts = ("Planned for, at once", "At p50, of it", "Fewer machines do, up to", "More are needed, from")
     title = "What would change our mind: demand, as a share of what is planned for"
     return table(title, ("By", "What", "In", *map(number, counts)), rows)
 
 
-def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Table:
     """The decisions of later plans, for the order of magnitude."""
-    later = [decision for decision in decisions if kind(findings.answer.plan, decision) != NOW]
+    answer = findings.answer
     rows = [
-        (decision.order_by.isoformat(), _decided(decision), _for_whom(findings.answer, decision), usd(decision.usd))
-        for decision in later[:MOST_LISTED]
+        (decision.order_by.isoformat(), _decided(decision), _for_whom(answer, decision), usd(decision.usd))
+        for decision in decisions
+        if kind(answer.plan, decision) != NOW
     ]
-    if rows:
-        n = len(later) - len(rows)
-        more = [f"{count(n, 'further decision')} in the workbook, with all remarks."] if n else []
-        heads: Heads = ("By", "Forecast", "For", number("In the plan"))
-        yield _section(table("Forecast: the next plan decides these anew", heads, rows), *more)
+    heads: Heads = ("By", "Forecast", "For", number("In the plan"))
+    return table("Forecast: the next plan decides these anew", heads, rows)
 
 
 # The tables that the workbook alone has
