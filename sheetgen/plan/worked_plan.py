@@ -102,6 +102,12 @@ class Answer:
         work_out(grid, "money")
         return grid, rented
 
+    def beside(self, s: int, q: int) -> list[int]:
+        """The other services on a service's type of machine in a quarter, by position."""
+        placed = self.hardware.placed
+        others = (i for i in range(len(self.plan.services)) if i != s and (i, q) in placed)
+        return [i for i in others if placed[i, q].instance == placed[s, q].instance]
+
     @property
     def asked_usd(self) -> tuple[float, float]:
         """The amounts to be approved: the spend on the machines that are bought, and its contingency."""
