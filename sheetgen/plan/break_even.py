@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.decisions import BreakEven, Decision
 from sheetgen.plan.tables import Z
 from sheetgen.plan.worked_plan import OF_TYPE, Answer
@@ -16,7 +16,7 @@ STEPS = 200  # a hundredth of the demand each, so up to twice of it
 OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
 
 
-def rented(answer: Answer) -> tuple[Any, Any]:
+def rented(answer: Answer) -> tuple[Array, Array]:
     """Shares of the demand, and by type, quarter and share what must be bought."""
     shares, at_once = (numpy.arange(STEPS) + 1) * 2 / STEPS, max(1, STEPS // answer.plan.week.over_peak.shape[-1])
     parts = (shares[i : i + at_once] for i in range(0, STEPS, at_once))

@@ -562,7 +562,7 @@ class _Sheets:
                             row,
                             11 + z,
                             machine.instance,
-                            paid[t][:, q, z],
+                            paid[t][:, q, z].tolist(),
                             4 + z * (1 + len(self.quarters)),
                             float(table["base_usd"][t, q, z]),
                         )

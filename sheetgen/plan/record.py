@@ -121,6 +121,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
                     "instance": place.instance,
                     "instance_alone": answer.hardware.alone[s, q],
+                    "shares_with": [plan.services[i].id for i in answer.beside(s, q)],
                     "purchase": plan.class_of(place.instance),
                     "region": place.candidate.region,
                     "n_instances": plain(table["own_instances"][s, q, z]),

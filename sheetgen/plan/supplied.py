@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.placement import Placed
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.stated_plan import Plan
@@ -18,8 +18,8 @@ from sheetgen.plan.stated_plan import Plan
 class Supplied:
     """Supply of each quarter: instances by type, and GPUs by kind."""
 
-    committed: Mapping[str, Any]
-    gpus: Mapping[str, Any]
+    committed: Mapping[str, Array]
+    gpus: Mapping[str, Array]
 
     def has(self, place: Placed, quarter: int) -> bool:
         """True where there is some of it in a quarter."""
@@ -50,7 +50,7 @@ def live(plan: Plan, part: Committed | Owned) -> Iterator[tuple[bool, float]]:
 
 def supplied(plan: Plan) -> Supplied:
     """The supply that serves all of each quarter."""
-    committed, gpus = dict[str, Any](), dict[str, Any]()
+    committed, gpus = dict[str, Array](), dict[str, Array]()
     for part in plan.supply.committed:
         name = plan.machine(part.type)
         committed[name] = committed.get(name, 0) + numpy.array([part.count * on for on, _ in live(plan, part)], float)
