@@ -1,4 +1,4 @@
-"""What changed since the last plan, in US dollars: the difference in spend as a sum over what changed, by service.
+"""The difference in spend from the last plan, in US dollars, as a sum over what changed, by service.
 
 Each factor's part is its Shapley value: what its change adds, on average over all orders in which the factors could
 have changed. So no order is preferred, and the parts sum to the whole. A part is what it adds to each service's
@@ -169,7 +169,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def is_record(data: bytes) -> bool:
-    """Whether these bytes are the JSON of a plan."""
+    """True where these bytes are the JSON of a plan."""
     try:
         record = json.loads(data)
     except (ValueError, RecursionError):
@@ -197,7 +197,7 @@ def last_of(record: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
 
 
 def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
-    """What makes the difference between the last plan and this one, which costs what is `said`."""
+    """The parts of the difference between the last plan and this one, which costs `now_usd`."""
     old = last.plan
     changed = {name: change for name in IN_TURN if (change := changes(name, old, plan)).is_any}
     ids: tuple[str | None, ...] = (*dict.fromkeys(service.id for service in (*plan.services, *old.services)), None)
@@ -227,7 +227,7 @@ def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
 
 
 def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
-    """What all quarters cost at p50; kept: loads that were worked out before."""
+    """The cost of all quarters at p50; kept: loads that were worked out before."""
     return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
 
 
@@ -288,7 +288,7 @@ class Changes:
 
 
 def changes(factor: str, old: Plan, new: Plan) -> Changes:
-    """What of a factor is another in the two plans."""
+    """The services, or the plan, of which a factor is another in the two plans."""
     by_id = {service.id: service for service in new.services}
     names = OF_USERS if factor == USERS else OF_SERVICE.get(factor, ())
     services = {
@@ -319,7 +319,7 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
-    """Whether an order of a plan is late on its day, or on another."""
+    """True where an order of a plan is late on its day, or on another."""
     terms = QUARTERS_OF_TERM if plan.policy.buy == MIX else ()
     ways = {plan.policy.purchase, *(service.buy for service in plan.services if service.buy), *terms}
     days = (replace(plan, as_of=as_of) for as_of in (plan.as_of, day))
@@ -337,7 +337,7 @@ def _listed(plan: Plan) -> Mapping[str, Any]:
 
 
 def listed_prices(plan: Plan) -> dict[str, dict[str, float]]:
-    """What every candidate of the plan costs an hour, by instance and purchase class, as listed."""
+    """The hourly price of every candidate of the plan, by instance and purchase class, as listed."""
     prices: dict[str, dict[str, float]] = {}
     for key in sorted(plan.questions):
         for candidate in plan.question(key).candidates:
