@@ -43,6 +43,10 @@ FIGURES = {  # figure: formula, words
     "output_tokens_per_second": ("output_tokens_per_second", "output tokens/s"),
 }
 CONFIGURATION = ["architecture", "gpu", "engine", "weight_dtype", "n_gpus"]
+REPEATED = [
+    "model", "gpu", "engine", "weight_dtype", "tensor_parallel_size", "data_parallel_size", "input_tokens",
+    "output_tokens", "concurrent_requests",
+]  # fmt: skip
 ARCHITECTURES = {  # one, of which runs stand under two names
     "deepseek-ai/DeepSeek-R1": "deepseek-ai/DeepSeek-V3",
     "deepseek-r1": "deepseek-v3",
@@ -50,7 +54,11 @@ ARCHITECTURES = {  # one, of which runs stand under two names
 }
 # InferenceX draws prompts and answers evenly from 0.8 to 1.0 of the lengths that it states: --random-range-ratio 0.8
 # (README of InferenceMAX, benchmark client configuration). Its runs by their ids.
-INFERENCEX, MEAN_LENGTH = r"_cfg\d|^20\d\d_\d\d_\d\d_|^kimi_k2_5_gap_", 0.9
+# What was looked at anew (_gap_) repeats some of them, rounded.
+INFERENCEX, MEAN_LENGTH = r"_cfg\d|^20\d\d_\d\d_\d\d_|_gap_", 0.9
+# Where all start together, with prompts and answers of one length, and the engine reads prompts in steps of their own,
+# all end together too: each round is a wave, in which half of the others' prompts come before one's own.
+WAVES, HALF_OF_WAVE = ("NVIDIA", "sglang"), 0.5
 # Who measured: InferenceX and NVIDIA by the ids of the sample, the others by their sources.
 PUBLISHERS = {
     "cook": "LMSYS", "rocm": "AMD", "recip": "AMD", "tt": "others", "mill": "others", "kimi": "others",
@@ -81,7 +89,8 @@ class Constant:
         return not self.engines or engine in self.engines
 
 
-# Starts: reference throughput.md section 4. No efficiency above what tuned kernels reach of the published peak.
+# Starts: reference throughput.md section 4. No efficiency above what tuned kernels reach of the published peak; of
+# attention 740 of 989 TFLOPS (FlashAttention-3 on H100, arXiv:2407.08608).
 CONSTANTS = {
     "weight_bandwidth_efficiency": Constant(0.8, 0.09, 0.92),
     "expert_bandwidth_efficiency": Constant(0.7, 0.12, 0.92),
@@ -90,7 +99,7 @@ CONSTANTS = {
     "expert_decode_factor": Constant(0.45, 0.18, 1),
     "prefill_compute_efficiency": Constant(0.6, 0.18, 0.95),
     "expert_prefill_factor": Constant(0.45, 0.18, 1),
-    "attention_compute_efficiency": Constant(0.4, 0.18, 0.95),
+    "attention_compute_efficiency": Constant(0.4, 0.18, 0.75),
     "prefill_weight_reads": Constant(0.5, 0.18, 10),
     "seconds_per_layer": Constant(60e-6, 0.3, 1),
     "seconds_per_all_reduce": Constant(12e-6, 0.25, 1),
@@ -99,7 +108,7 @@ CONSTANTS = {
     "seconds_per_request": Constant(20e-6, 0.4, 1),
     "base_ttft_seconds": Constant(0.015, 0.3, 10),
     "busy_ttft_seconds": Constant(0.02, 0.4, 10),
-    "steps_before_prefill": Constant(1.0, 0.25, 8),
+    "steps_before_prefill": Constant(1.0, 0.25, 30),
     "gather_steps": Constant(10.0, 0.5, 100, ("tensorrt-llm",)),
     "expert_kernels": Constant(0.3, 0.02, 5, shared=True),
     "state_kernels": Constant(0.5, 0.02, 5, shared=True),
@@ -130,12 +139,12 @@ STEPS = 100  # at most; it settles in 15 to 40
 DAMPING, MOST_DAMPING, FURTHER = 1e-2, 1e8, 10  # of a step, as a share of each square: at first, at most, times
 ENOUGH = 1e-6  # of what is made small: steps that gain less end the fit
 RANKS_WEIGHT = 0.2  # of runs with data-parallel attention: enough for its own constant, and the others stay theirs
-OTHERS_WEIGHT = 0.3  # of other hands' times per token on GPUs of the sample, whose engines they did not tune
+OTHERS_WEIGHT = 0.1  # of other hands' times per token on GPUs of the sample, whose engines they did not tune
 TPOT_SCALE, TTFT_SCALE, TTFT_WEIGHT = 0.1, 0.2, 1.6
-SLOWER = {
-    "tpot_seconds": 1.75,
-    "ttft_seconds": 1.25,
-}  # what slower runs count in what is left
+SLOWER = {"tpot_seconds": 2.5, "ttft_seconds": 1.0}  # what slower runs count in what is left
+# Two requests take three to five times the time per token of one, and more of them no longer: no engine that runs
+# them in one batch does. They are judged and fit nothing.
+UNBATCHED = "Qwen/Qwen3-32B gb200 tensorrt-llm bf16 2"
 
 
 @dataclass(frozen=True)
@@ -158,10 +167,10 @@ class Runs:
 
 
 def serving_runs(catalog: Catalog, paths: Sequence[Path] = (CSV, LATER)) -> Runs:
-    """The runs of these files, completed as `size --batch` completes them, with the mean of their lengths, and of
-    FOUND those whose engine has enough of them on a generation of GPUs."""
+    """The runs of these files, each once, completed as `size --batch` completes them, with the mean of their lengths,
+    and of FOUND those whose engine has enough of them on a generation of GPUs."""
     rows = pandas.concat([pandas.read_csv(p, dtype={"engine_version": str}).assign(file=p.name) for p in paths])
-    rows = rows.reset_index(drop=True)
+    rows = rows[~is_repeated(rows).to_numpy()].reset_index(drop=True)
     by_inferencex = rows["id"].str.contains(INFERENCEX)
     rows["publisher"] = numpy.where(by_inferencex, "InferenceX", "NVIDIA")
     share = numpy.where(by_inferencex, MEAN_LENGTH, 1)
@@ -170,6 +179,13 @@ def serving_runs(catalog: Catalog, paths: Sequence[Path] = (CSV, LATER)) -> Runs
     rows = pandas.concat([rows, found_rows()], ignore_index=True)
     rows["context_tokens"] = rows["input_tokens"] + rows["output_tokens"]
     return runs_of(rows, catalog)
+
+
+def is_repeated(rows: pandas.DataFrame) -> pandas.Series:
+    """Which runs are one above, written down again: the same deployment, load and times to a hundredth of a
+    millisecond, which no two runs have. Some stand under both names of a model, some as they were looked at anew."""
+    times = {name: rows[name].round(2) for name in ("ttft_ms", "tpot_ms")}
+    return rows[[*REPEATED, *times]].assign(model=rows["model"].replace(ARCHITECTURES), **times).duplicated()
 
 
 def found_rows() -> pandas.DataFrame:
@@ -224,9 +240,18 @@ def _generation(architecture: str) -> str:
 
 def predict(runs: Runs, constants: Any, residuals: Residuals | None = None) -> dict[str, Any]:
     """TPOT, TTFT [s] and tokens a second of every run, with `constants` [cells, constants]."""
-    of_run = dict(zip(NAMES, numpy.asarray(constants)[runs.cell].T, strict=True))
+    of_run = dict(zip(NAMES, _of_each(runs, numpy.asarray(constants)), strict=True))
     known = evaluate(TIMED, {**runs.values, **of_run, **of_runs(runs, residuals or {})})
     return {name: known[name] for name in (*TIMES, "output_tokens_per_second")}
+
+
+def _of_each(runs: Runs, constants: Any) -> Any:
+    """The constants of every run's cell [constants, runs]; in waves half of the others' prompts are waited for."""
+    own = constants[runs.cell].T
+    in_waves = (runs.rows["publisher"] == WAVES[0]) & (runs.rows["engine"] == WAVES[1])
+    wait = NAMES.index("wait_factor")
+    own[wait] = numpy.where(in_waves, HALF_OF_WAVE, own[wait])
+    return own
 
 
 def measured(runs: Runs) -> dict[str, Any]:
@@ -256,7 +281,7 @@ def fit(runs: Runs, near: tuple[Any, Any] | None = None) -> tuple[Any, Any]:
     fixed = evaluate(BEFORE, runs.values | of_runs(runs, {}))
 
     def of_run(own: Any) -> Any:
-        return _limited(numpy.exp(own), runs.cells)[runs.cell].T
+        return _of_each(runs, _limited(numpy.exp(own), runs.cells))
 
     def work_out(own: Any, common: Any) -> tuple[float, dict[str, Any], Any]:
         """What is made small: the loss of both times and the priors; all quantities; the times' errors."""
@@ -336,8 +361,11 @@ def _trust(error: Any) -> Any:
 def _weights(runs: Runs) -> Any:
     """What each run counts [times, runs]."""
     of_ranks = numpy.where(runs.rows["data_parallel_size"] > 1, RANKS_WEIGHT, 1)
+    unbatched = (runs.rows["configuration"] == UNBATCHED) & (runs.rows["concurrent_requests"] > 1)
     others = by_other_hands(runs)
-    return of_ranks * numpy.array([numpy.where(others, OTHERS_WEIGHT, 1), numpy.ones(len(others))])
+    return numpy.where(unbatched, 0, of_ranks) * numpy.array(
+        [numpy.where(others, OTHERS_WEIGHT, 1), numpy.ones(len(others))]
+    )
 
 
 def by_other_hands(runs: Runs) -> Any:
@@ -378,11 +406,11 @@ class Structure:
 LEFT = {"of_kind": "kind of model", "of_dtype": "precision"}
 COLUMN = {"of_kind": "kind", "of_dtype": "weight_dtype"}
 POWER = 0.5  # the best of 0, 0.5 and 1 in inner folds of the sample
-STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength in itertools.product((1, 2), (1, 3)))
+STRUCTURES = tuple(Structure(tuple(LEFT)[:n], strength, POWER) for n, strength in itertools.product((1, 2), (3, 6)))
 # What the outer folds chose, and last of all what all runs do: to choose anew takes most of the time of all fits.
 CHOSEN = tuple(
     Structure(("of_kind", "of_dtype")[:n], strength, POWER)
-    for n, strength in ((2, 3), (2, 3), (2, 3), (1, 3), (2, 3), (2, 3), (2, 3), (2, 3), (2, 3))
+    for n, strength in ((2, 6), (2, 3), (2, 3), (1, 6), (2, 6), (2, 6), (2, 3), (2, 6), (2, 3))
 )
 Residuals = dict[tuple[int, str, str], tuple[float, float]]  # by cell, field and entry: of both times
 ROUNDS = 15  # of reweighting; it settles in about ten

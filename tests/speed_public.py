@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy
 import pandas
 from measured_rows import DATA, deployment, tuples
-from speed_fit import FIGURES
+from speed_fit import FIGURES, HALF_OF_WAVE
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Scope
@@ -21,7 +21,6 @@ from sheetgen.question.deployment import DEFAULTS, SPEED_SCOPES, complete, model
 from sheetgen.sizing import speed
 
 PUBLIC = DATA / "throughput_public.csv"
-HALF = 0.5  # of the other prompts of a wave come before one's own, on average
 FIRST_BUILDS = "ixtp"  # up to ten times slower than the engine a few weeks later: they draw no band
 HELD = 0.795  # of the runs, which is 80 % as it is printed
 FEW = 3  # runs of a GPU in a source: fewer stand together
@@ -66,7 +65,7 @@ def compare(rows: pandas.DataFrame, catalog: Catalog) -> pandas.DataFrame:
     if refused:
         raise ValueError("rows that are refused:\n" + "\n".join(refused))
     wave = (rows["load"] == "wave").to_numpy()
-    waits = numpy.where(wave, HALF, points.values["wait_factor"])
+    waits = numpy.where(wave, HALF_OF_WAVE, points.values["wait_factor"])
     known = deployment({**points.values, "wait_factor": waits})
     found = {name: known[name] for name, _ in FIGURES.values()}
     found["output_tokens_per_second"] = found["output_tokens_per_second"] * numpy.minimum(

@@ -27,7 +27,7 @@ Z = 1.74  # of 5 % that wait, to three digits
 # Model, context, requests a second. Long answers in large batches pay: prompts would hold up their steps. Few requests
 # do not fill two pools.
 PAYS = (("70b", "16k", 19.0), ("405b", "16k", 2.35))
-DOES_NOT = (("8b", "4k", 3.5), ("70b", "4k", 0.02), ("8b", "16k", 0.9), ("70b", "16k", 1.2))
+DOES_NOT = (("8b", "4k", 3.5), ("70b", "4k", 0.02), ("8b", "16k", 1.1), ("70b", "16k", 1.2))
 
 
 @cache
