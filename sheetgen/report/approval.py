@@ -93,8 +93,9 @@ _SPEED = template(
 )
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
-    "[several?One machine fails[counted?: {left} of {asked} still served|[short?: too few are left, answers slow "
-    "down]]|The machine fails: nothing is served]; a spare: {usd} a month[less?, in all below the margin].",
+    "[several?One machine fails: [counted?{left} of {asked} still served|[short?too few are left, answers slow down|"
+    "the others serve all]]|The machine fails: nothing is served]; a spare: {usd} a month"
+    "[less?, in all below the margin].",
     several=q.n_instances > 1,
     less=is_text(q.in_all),
     counted=q.counted == 1,

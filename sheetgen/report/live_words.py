@@ -175,13 +175,17 @@ SENTENCES: Mapping[str, Template | Formula] = {
         stepped=is_text(q.up_to),
         more=is_text(q.next),
     ),
-    "other_more_load": template("Twice the {unit} ({load})"),
+    "area": template("{area}[default?, any region]", default=q.is_default == 1),
+    "other_more_load": template(
+        "Twice the {unit} ({load})[people?, or twice the questions a day]", people=q.is_people == 1
+    ),
     "other_more_prompt": template("Twice the prompt ({prompt} tokens)"),
     "other_more_of_both": template("Twice the {unit} and the prompt"),
     "other_more_answer": template("Twice the answer ({answer} tokens)"),
     "other_less_answer": template("Half the answer ({answer} tokens)"),
     "other_less_load": template("Half the {unit} ({load})"),
     "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
+    "other_in_area": template("In [default?the ]{area}", default=q.is_default == 1),
     "other_same_moment": template("All {people} people at the same moment"),
     "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),
     "request_more": template("{what}: {month} a month."),

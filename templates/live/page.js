@@ -83,7 +83,7 @@ function setUp() {
   );
   fill(
     form.elements.region,
-    Object.keys(MARKET.regions).filter((area) => !FACTS.same_areas[area]).map((area) => [area, area ? (FACTS.areas[area] ?? area) : "US (default)"]),
+    Object.keys(MARKET.regions).filter((area) => !FACTS.same_areas[area]).map((area) => [area, area ? say("area", { area: areaWords(area), is_default: Number(area === FACTS.default_area) }) : "US (default)"]),
   );
   for (const { id, name, input_tokens, output_tokens, asks } of FACTS.workloads) {
     const button = element("button", name, { type: "button", "data-workload": id });
