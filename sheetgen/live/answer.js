@@ -685,7 +685,7 @@ function notAsked(record) {
 
 // What owning the GPUs of the answer takes, at the base price.
 function owned({ solved, chosen, n_gpus }) {
-  const [capex, isModule, kilowatts, watts, isItPower] = FACTS.gpus[machineOf(chosen.offer)[GPU]].own;
+  const [capex, isModule, kilowatts, watts, isItPower, together] = FACTS.gpus[machineOf(chosen.offer)[GPU]].own;
   return workOutCase(PROGRAMS.owning, {
     ...FACTS.owning,
     n_gpus,
@@ -695,6 +695,7 @@ function owned({ solved, chosen, n_gpus }) {
     stated_kw_per_gpu: kilowatts,
     rated_watts: watts,
     is_it_power: isItPower,
+    sold_together: together,
     on_demand_hourly_usd: NaN,
   });
 }
@@ -814,7 +815,7 @@ function* everyWay(record) {
     kind: "own",
     monthly_usd: own("monthly_owned_usd"),
     commits_usd: own("owned_capex_usd"),
-    detail: `${record.n_gpus} ${record.gpu}`,
+    detail: `${own("n_owned_gpus")} ${record.gpu}`,
   };
   const [host] = hostsTold(record);
   if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
@@ -1106,8 +1107,7 @@ function wayWords(way, record) {
     detail: way.detail,
     sure: told(way),
     is_less_sure: Number(isBelow(way.chance, record.chance)),
-    owned_gpus: `${record.n_gpus}x ${gpu.name}`,
-    board: record.n_gpus % gpu.least_on_a_board ? gpu.board : "",
+    owned_gpus: `${way.detail.split(" ")[0]}x ${gpu.name}`,
     term: FACTS.terms[way.detail] ?? "",
     other_class: way.kind === "hours" ? way.detail : "",
     other: way.other ? otherWords(way.other) : "",

@@ -66,7 +66,7 @@ from sheetgen.report.live_words import (
 )
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
-from sheetgen.report.pay_less_words import TERMS, board_of
+from sheetgen.report.pay_less_words import TERMS
 from sheetgen.report.wording import OF_LIMIT, prefix_of, provider_name, sign_of, weights_name
 from sheetgen.sizing import targets
 from sheetgen.units import CHANCE_STEP, DTYPES, EVEN, GIB, LAYOUTS, ON_DEMAND, PURCHASES, SURE
@@ -467,14 +467,11 @@ def _owned(plain: Question, gpus: tuple[Gpu, ...]) -> list[OwnedGpu]:
 
 
 def _gpu(gpu: Gpu, owned: OwnedGpu) -> Json:
-    least_on_a_board, board = board_of(gpu)
     return {
         "id": gpu.id,
         "name": gpu.short_name,
         "vendor": gpu.vendor,
         "architecture": gpu.architecture,
-        "least_on_a_board": least_on_a_board,
-        "board": board,
         "deploys": int(DEPLOYED in gpu.weights_run),
         "memory_bytes": gpu.memory.engine_bytes,
         "own": [
@@ -483,6 +480,7 @@ def _gpu(gpu: Gpu, owned: OwnedGpu) -> Json:
             owned.stated_kw_per_gpu,
             owned.rated_watts,
             owned.is_it_power,
+            owned.sold_together,
         ],
     }
 

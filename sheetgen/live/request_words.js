@@ -26,7 +26,7 @@ function workWords(record) {
 }
 
 // A box to tick: its name, $ a month, what is rented, and what is said of it. higher: what follows where it is too slow.
-function optionOf(record, name, rental, isShort, higher = "", alone = "") {
+function optionOf(record, name, rental, { isShort, higher = "", alone = "", isSame = false, isTested = false }) {
   const { purchase } = record,
     month = rental.monthly_usd;
   const year = say("request_year", {
@@ -37,15 +37,36 @@ function optionOf(record, name, rental, isShort, higher = "", alone = "") {
     contingency: "",
     rent: "",
   });
-  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), higher }));
-  return { name, price: `${dollars(month)} a month`, rent: placeWords(rental), facts: [year, alone, sure].filter(Boolean) };
+  const sure = capital(say("request_sure", { sure: sureWords(rental.chance), is_short: Number(isShort), higher, is_tested: Number(isTested) }));
+  const rent = isSame ? `${count(rental.n_instances)} of the same` : placeWords(rental);
+  return { name, price: `${dollars(month)} a month`, rent, facts: [year, alone, sure].filter(Boolean) };
+}
+
+const evenOf = (record) => record.by_confidence.find((level) => level?.confidence === FACTS.levels.even);
+
+// Whether the answer's own machines show on their first day that fewer of them are enough.
+function isTestedAtFirst(record, measure) {
+  const even = measure?.decider && record.purchase === "on-demand" ? evenOf(record) : undefined;
+  return Boolean(even) && even.instance === record.chosen.instance && even.n_instances < record.chosen.n_instances;
+}
+
+// What an even chance costs, where one should measure first and it costs less.
+function evenWords(record) {
+  const even = evenOf(record);
+  const isTold = measureFirst(record).some((reason) => ["impossible", "asked_dear", "one_each"].includes(reason));
+  return isTold && even && even.monthly_usd < record.monthly_usd ? lessOf(even.monthly_usd) : "";
 }
 
 function* optionsOf(record, margin, isSure, measure) {
   const higher = margin && !isSure && !FACTS.terms[record.purchase] ? dollars(margin.monthly_usd) : "";
-  yield optionOf(record, "Approve as sized", { ...record.chosen, chance: record.chance }, record.limit === "memory" && record.chance < FACTS.levels.sure, higher);
+  const sized = { ...record.chosen, chance: record.chance },
+    isShort = record.limit === "memory" && record.chance < FACTS.levels.sure;
+  yield optionOf(record, "Approve as sized", sized, { isShort, higher, isTested: isTestedAtFirst(record, measure) });
   if (!margin) yield { name: "Approve with a margin", price: "", rent: "", facts: [say("request_no_margin", { sure: sureWords(FACTS.levels.sure) })] };
-  else if (!isSure) yield optionOf(record, "Approve with a margin", margin, margin.limit === "memory", "", margin.n_instances === 1 && record.n_instances > 1 ? say("request_alone", {}) : "");
+  else if (!isSure) {
+    const alone = margin.n_instances === 1 && record.n_instances > 1 ? say("request_alone", {}) : "";
+    yield optionOf(record, "Approve with a margin", margin, { isShort: margin.limit === "memory", alone, isSame: margin.instance === record.chosen.instance });
+  }
   if (!measure) return;
   const run = measure.decider ?? measure;
   const rent = run.instance === record.chosen.instance ? "" : placeWords(run);
@@ -55,7 +76,7 @@ function* optionsOf(record, margin, isSure, measure) {
 // What a day of measuring is, and what hangs on it.
 function testWords(record, margin, isSure, measure) {
   const run = measure.decider ?? measure,
-    even = record.by_confidence.find((level) => level?.confidence === FACTS.levels.even);
+    even = evenOf(record);
   return say("request_test", {
     machines: run.n_instances === 1 ? "One machine" : machinesWords(run.n_instances),
     requests: requestsWord(record.question),
@@ -129,14 +150,13 @@ function failsWords(record) {
     { margin, isSure } = marginOf(record),
     with_spare = (monthly_usd / n_instances) * (n_instances + 1);
   return say("request_fails", {
-    machines: machinesWords(n_instances),
     n_instances,
     left: count(Math.floor(left)),
     asked: count(Math.round(asked)),
     counted: Number(!question.isRate && left < asked),
     is_short: Number(left < asked),
-    usd: lessOf(monthly_usd / n_instances),
-    in_all: margin && !isSure && !FACTS.terms[record.purchase] && with_spare < margin.monthly_usd ? lessOf(with_spare) : "",
+    usd: lessOf(with_spare),
+    is_less: Number(Boolean(margin) && !isSure && !FACTS.terms[record.purchase] && with_spare < margin.monthly_usd),
   });
 }
 
@@ -169,7 +189,7 @@ function requestWords(record) {
   const { margin, isSure } = marginOf(record);
   const what = say("request_what", { models: record.question.model.name, work: workWords(record) });
   return {
-    sentence: say("request_run", { what, month: dollars(record.monthly_usd) }),
+    sentence: say("request_run", { what, month: dollars(record.monthly_usd), even: evenWords(record) }),
     options: [...optionsOf(record, margin, isSure, measureOf(record))],
     sure_of: say("sure_of", {}),
     serves: [...servedOf(record)],

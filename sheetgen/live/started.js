@@ -86,14 +86,14 @@ function widerThan({ solved: { grid }, chosen, tensor_parallel_size, data_parall
   );
 }
 
-// The cheapest machine of more GPUs, and more memory in all, than the answer's; none where none is on offer.
+// The cheapest machine with more memory in all its GPUs than the answer's; none where none is on offer.
 function largerThan({ solved: { grid, question }, chosen }) {
   const memoryOf = (machine) => machine[GPU_COUNT] * FACTS.gpus[machine[GPU]].memory_bytes,
     own = machineOf(chosen.offer),
     months = grid.values("instance_month_usd", ["offer"]);
   return offersIn(question, question.purchase)
     .map((offer) => ({ offer, machine: machineOf(offer), monthly_usd: months[grid.offers.findIndex((place) => place.offer === offer)] }))
-    .filter(({ machine }) => machine[GPU_COUNT] > own[GPU_COUNT] && memoryOf(machine) > memoryOf(own))
+    .filter(({ machine }) => memoryOf(machine) > memoryOf(own))
     .sort((one, other) => one.monthly_usd - other.monthly_usd)[0];
 }
 
@@ -161,7 +161,7 @@ function changesOf(record, now) {
       }
       if (!larger) return null;
       const rent = rentWords({ instance: larger.machine[INSTANCE], n_instances: 1 });
-      return { ...change(say("change_larger", { gpus: larger.machine[GPU_COUNT], rent }), "", ""), costs: say("change_machine", { usd: dollars(larger.monthly_usd) }) };
+      return { ...change(say("change_larger", { gpus: larger.machine[GPU_COUNT], gpu: FACTS.gpus[larger.machine[GPU]].name, rent }), "", ""), costs: say("change_machine", { usd: dollars(larger.monthly_usd) }) };
     },
     cpu_offload_gb_raise: () => change("cpu_offload_gb", "1", say("change_offload", {})),
     cudagraph_capture_sizes_lower: () =>

@@ -256,7 +256,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "change_holds": template("[other?{held:grouped}, not {now:grouped}|{now:grouped} as now]", other=q.held != q.now),
     "change_replica": template("{seqs:grouped} more"),
     "change_machine": template("{usd} a month a machine"),
-    "change_larger": template("a machine of {gpus:grouped} GPUs, {rent}"),
+    "change_larger": template("a machine with {gpus:grouped}× {gpu}, {rent}"),
     "change_graphs": template("fewer cudagraph_capture_sizes"),
     "change_request": template("a request takes {bytes} GiB, not {now}"),
     "change_weights": template("weights take {bytes} GiB, not {now}"),

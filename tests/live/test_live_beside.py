@@ -245,7 +245,7 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
     users: int, is_whole_machine: bool, tmp_path: Path
 ) -> None:
     """Of the replica as it is started: the memory of one GPU, and the requests that it holds; where it has all GPUs of
-    its machine, a machine of more."""
+    its machine, a machine with more memory."""
     question: Question = {**USERS, "users": users}
     [page] = beside([question], tmp_path, facts(NAMES))
     answer = in_python(question)
@@ -277,7 +277,7 @@ def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
     n_wider = 2 * answer["tensor_parallel_size"]
     if is_whole_machine:
         assert f"tensor_parallel_size {n_wider}" not in told
-        assert any(re.match(r"a machine of \d+ GPUs, 1 × ", change) for change in told)
+        assert any(re.match(r"a machine with \d+× .+, 1 × ", change) for change in told)
     else:
         weights = size(**{**replica, "tensor_parallel_size": n_wider})["weights_bytes_per_gpu"]
         assert f"weights take {weights / 2**30:.2f} GiB" in told[f"tensor_parallel_size {n_wider}"]["buys"]
