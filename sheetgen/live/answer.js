@@ -1214,7 +1214,7 @@ function answerWords(record) {
         term: months ? FACTS.terms[purchase] : "",
         binds: dollars(months * record.monthly_usd),
         is_on_demand: Number(purchase === ON_DEMAND),
-      }) + (declined && ` ${declined}`),
+      }) + (declined && `. ${declined}`),
     quality: qualityWords(record),
     weights_of: weightsWords(record),
     longest: say("longest", {
@@ -1235,7 +1235,7 @@ function answerWords(record) {
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
     measure: measureWords(record),
     margin: say("sure_of", {}),
-    wait: question.workload.output_tokens > 1 ? say("wait", waitValues(record)) : "",
+    wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),

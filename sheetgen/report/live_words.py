@@ -142,6 +142,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
     "wait": template("[peak?At the peak: first|First] word {wait}", wait=sentences.wait, peak=q.is_peak == 1),
+    "wait_alone": template(
+        "[peak?At the peak: answered|Answered] after {first} s[aimed? (target {first_target})].",
+        peak=q.is_peak == 1,
+        aimed=is_text(q.first_target),
+    ),
     "longest": template(
         "Requests of up to {context} tokens, prompt and answer; longer ones are refused.[more? The model reads up to "
         "{limit}.]",

@@ -532,6 +532,23 @@ def test_print_gives_the_request(page: Browser, address: str) -> None:
     assert page.evaluate("document.getElementById('request').hidden")
 
 
+def test_an_answer_of_one_token_says_after_how_long_it_is_there(page: Browser, address: str) -> None:
+    question: Question = {
+        "model": "qwen3-embedding-8b",
+        "concurrent_requests": 10,
+        "input_tokens": 4096,
+        "output_tokens": 1,
+    }
+    page.open(f"{address}#{address_of(question)}")
+    [cell] = sheet_record(recommended(options_of(question), catalog())).cells
+    assert f"after {cell.answer.ttft_seconds:.1f} s" in page.evaluate(TEXT.format("wait"))
+
+
+def test_a_class_that_is_not_sold_is_said_behind_the_year(page: Browser, address: str) -> None:
+    page.open(f"{address}#model=8b&users=640&purchase=reserved-1yr&region=af")
+    assert "cancel any day. One-year commitment was requested" in page.evaluate(TEXT.format("year"))
+
+
 def test_every_field_has_a_label(page: Browser, address: str) -> None:
     page.open(f"{address}#model=8b")
     fields = "[...document.querySelectorAll('input:not([type=hidden]), select')]"
@@ -691,7 +708,7 @@ AUDIT = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
 
 @pytest.mark.skipif(not AXE.exists() and not REQUIRED, reason="no axe-core: ./run test installs it")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_axe_finds_nothing(page: Browser, address: str, width: int, scheme: str) -> None:
     page.look(width, scheme)
     page.open(f"{address}#{address_of(SHOWN[0])}&compare=8b:recommended")
