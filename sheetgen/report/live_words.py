@@ -332,7 +332,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
-    "see_fields": template("Not valid: {fields}; why stands beside it."),
+    "see_fields": template("Not valid, and why stands beside it: {fields}."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),

@@ -283,7 +283,7 @@ function refused({ problems }) {
   $("message").textContent = [
     shown ? say("stale", {}) : "",
     ...problems.filter((one) => !ofFields.includes(one)).map(({ message }) => message),
-    ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join(", ") }) : "",
+    ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join("; ") }) : "",
   ].filter(Boolean).join(" ");
   for (const part of document.querySelectorAll(".answer, .beneath, .rest")) part.classList.toggle("stale", shown !== null);
   letTake(false);

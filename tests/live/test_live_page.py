@@ -168,6 +168,17 @@ def test_a_hostile_address_is_text(page: Browser, address: str, hash_: str) -> N
     assert page.problems == []
 
 
+def test_what_is_compared_by_an_address_is_a_model_and_weights_or_a_message(page: Browser, address: str) -> None:
+    wrong = ("8b:constructor", "8b:__proto__", "8b:bogus", "__proto__:bf16", "<img src=x>:fp8")
+    page.open(f"{address}#{urlencode({'model': '70b', 'compare': ','.join(wrong)})}")
+    _, *rows = page.evaluate("[...document.querySelectorAll('#compared tr')].map((row) => row.textContent)")
+    assert len(rows) == len(wrong)
+    assert all("Write one of recommended, published" in row for row in rows[:3])
+    assert all("No model is called" in row for row in rows[3:])
+    assert page.evaluate("document.querySelectorAll('main img').length") == 0
+    assert page.problems == []
+
+
 def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
     name = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'><!--"
     known = facts(("70b",))
@@ -619,7 +630,7 @@ def test_all_that_is_wrong_is_said(page: Browser, address: str) -> None:
     assert "nonsense" in beside["model"] and '"-3"' in beside["users"]
     assert "a whole number from 1" in beside["output_tokens"]
     named = page.evaluate(TEXT.format("message"))
-    assert all(label in named for label in ("Model,", "People", "Answer, tokens"))
+    assert all(label in named for label in ("Model;", "People;", "Answer, tokens."))
     page.open(f"{address}#foo=bar&region=mars")
     message = page.evaluate(TEXT.format("message"))
     assert '"foo"' in message and '"mars"' in message
