@@ -58,7 +58,7 @@ function evenWords(record) {
 }
 
 function* optionsOf(record, margin, isSure, measure) {
-  const higher = margin && !isSure && !FACTS.terms[record.purchase] ? dollars(margin.monthly_usd) : "";
+  const higher = margin && !isSure && !FACTS.terms[record.purchase] ? lessOf(margin.monthly_usd) : "";
   const sized = { ...record.chosen, chance: record.chance },
     isShort = record.limit === "memory" && record.chance < FACTS.levels.sure;
   yield optionOf(record, "Approve as sized", sized, { isShort, higher, isTested: isTestedAtFirst(record, measure) });
@@ -135,7 +135,7 @@ function* servedOf(record) {
 // $ a person, where there are people.
 function* usdPerPerson({ question, users, monthly_usd }) {
   const people = question.users || users;
-  if (people < 1) return;
+  if (!(people >= 1)) return; // or none
   const { prefix, rate } = FACTS.currency,
     each = (monthly_usd * rate) / people;
   yield prefix + fixed(each, each < 100 ? 2 : 0);

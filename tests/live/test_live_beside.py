@@ -46,6 +46,7 @@ FEW: list[Question] = [
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
     WHOLE_EXPERTS,
     {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024},  # on hardware without runs
+    {"model": "8b", "concurrent_requests": 3, "input_tokens": 15_360, "output_tokens": 1, "ttft_ms": 0},  # of no people
 ]
 NAMES = ("70b", "deepseek-v3", "8b", "qwen3-coder-480b-a35b")
 
