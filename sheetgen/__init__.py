@@ -23,3 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(importlib.import_module("sheetgen.api"), name)
     raise AttributeError(f"module 'sheetgen' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -371,6 +371,26 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
     return pandas.DataFrame({**values, **columns}, index=frame.index, copy=False)
 
 
+class Answered(dict[str, Any]):
+    """An answer as `recommend --json` has it, which a notebook shows as the lines of `recommend`."""
+
+    def __init__(self, document: Mapping[str, Any], question: Question, record: Record) -> None:
+        super().__init__(document)
+        self._question, self._cell = question, record.cells[0]
+
+    def _repr_html_(self) -> str:
+        """The question, the answer, and a table of labelled lines, escaped."""
+        from html import escape
+
+        from sheetgen.report.answer_lines import Shown, answer_lines, answer_words, question_words
+
+        stated = (self._question, self._cell)
+        lines = answer_lines(*stated, Shown()) if self._cell.chosen else ()
+        rows = "".join(f"<tr><th>{escape(label)}</th><td>{escape(line)}</td></tr>" for label, line in lines)
+        asked, answer = escape(question_words(*stated)), escape(answer_words(*stated))
+        return f"<p>{asked}</p><p><b>{answer}</b></p><table>{rows}</table>"
+
+
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     """The cheapest instances that hold one load: `recommend(model="70b", context="16k", users=200)`.
 
@@ -389,7 +409,8 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
     if any(value is not None for value in reverse.values()):
         return reversed_question(options, catalog, **reverse).record()
     solved = recommended(options, catalog)
-    return recommend_document(sheet_record(solved), solved.question)
+    record = sheet_record(solved)
+    return Answered(recommend_document(record, solved.question), solved.question, record)
 
 
 REVERSE = ("budget_usd", "have")

@@ -522,3 +522,12 @@ def test_thousands_and_underscores() -> None:
             sheetgen.size(model="8b", context=text)
         with pytest.raises(ScenarioError, match="context_tokens is '"):
             sheetgen.recommend(model="8b", context=text)
+
+
+def test_a_notebook_shows_the_lines_of_an_answer() -> None:
+    answer = sheetgen.recommend(model="70b", users=200)
+    shown = answer._repr_html_()  # type: ignore[attr-defined]
+    assert f"${answer['monthly_usd']:,.0f} a month" in shown and "<th>sure</th>" in shown
+    nothing = sheetgen.recommend(model="kimi-k2", users=20, instances="aws/g6.xlarge", span_machines="never")
+    assert nothing["verdict"] in nothing._repr_html_() or "othing" in nothing._repr_html_()  # type: ignore[attr-defined]
+    assert {"recommend", "size", "size_frame"} <= set(dir(sheetgen))

@@ -44,7 +44,7 @@ class EngineFlag(Entry):
 Direction = Literal["raise", "lower", "set", "unset", "free"]
 Setting = Literal[
     "gpu_memory_utilization", "max_num_seqs", "max_num_batched_tokens", "kv_cache_dtype", "weight_dtype", "cuda_graphs",
-    "tensor_parallel_size",
+    "tensor_parallel_size", "max_model_len",
 ]  # fmt: skip
 LABELS = (
     "startup_weights_do_not_fit", "startup_kv_pool_too_small", "startup_workspace_or_cuda_graph", "prefill_long_prompt",

@@ -233,7 +233,7 @@ def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
     """The attached files, each with its purpose."""
     about = {
         "pdf": "page 1 is the request" if is_asked else "page 1 is all you need",
-        "xlsx": "change a yellow cell, and the cost follows",
+        "xlsx": "change a yellow cell of Decision: it follows",
         "docx": "to edit or comment",
     }
     return "; ".join(f"{name}.{ending} ({about[ending]})" for ending in attached) + "."

@@ -1,4 +1,4 @@
-"""What was really spent and measured: a CSV in FOCUS columns or in a few of our own, by quarter, against the plan.
+"""Money really spent and loads measured: a CSV in FOCUS columns or in a few of our own, by quarter, against the plan.
 
 FOCUS (focus.finops.org, version 1.2): EffectiveCost in place of what was billed, as it spreads commitments over the
 hours that they cover; CommitmentDiscountStatus says what of them nobody used.
@@ -82,7 +82,7 @@ class Actuals:
         return (finishes - begins).days + 1, (last - first).days + 1
 
     def _is_dated(self, quarter: Quarter) -> bool:
-        """Whether all lines of a quarter have days."""
+        """True where all lines of a quarter have days."""
         return all(None not in line.days for line in self.of(quarter))
 
 
@@ -229,7 +229,7 @@ def _own(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual:
 
 
 def _sums(lines: Sequence[Actual], name: str) -> dict[str, float]:
-    """What lines cost by one of their texts; of no text under ""."""
+    """The cost of lines by one of their texts; of no text under ""."""
     names = sorted({getattr(line, name) for line in lines})
     return {text: math.fsum(line.usd for line in lines if getattr(line, name) == text) for text in names}
 
@@ -292,7 +292,7 @@ def against(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any
 
 
 def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
-    """What is owned apart, of each quarter of a plan's JSON that was spent: by service, class and machine what was
+    """Each quarter of a plan's JSON that was spent, without owned machines: by service, class and machine what was
     planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what
     names none."""
     money = {row["quarter"]: row for row in plan["money"]}
@@ -336,7 +336,8 @@ def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str,
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], name: str, whole: float) -> dict[str, float]:
-    """What services cost in a quarter by one of their texts, less what is owned; under "" what is left of the whole."""
+    """The cost of services in a quarter by one of their texts, less what is owned; under "" what is left of the
+    whole."""
     usd: dict[str, float] = {}
     for row in rows:
         if row[name]:

@@ -1,35 +1,28 @@
-"""What would change our mind: the demand at which a decision would be another, as a share of what is planned for."""
+"""The demand at which a decision would be another, as a share of what is planned for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.decisions import BreakEven, Decision
-from sheetgen.plan.tables import Z, buy, work_out
+from sheetgen.plan.tables import Z
 from sheetgen.plan.worked_plan import OF_TYPE, Answer
 
 STEPS = 200  # a hundredth of the demand each, so up to twice of it
 OF_DEMAND = ("order", "renew", "raise quota", "replace owned")
 
 
-def rented(answer: Answer) -> tuple[Any, Any]:
+def rented(answer: Answer) -> tuple[Array, Array]:
     """Shares of the demand, and by type, quarter and share what must be bought."""
     shares, at_once = (numpy.arange(STEPS) + 1) * 2 / STEPS, max(1, STEPS // answer.plan.week.over_peak.shape[-1])
-    return shares, numpy.concatenate([_gaps(answer, shares[i : i + at_once]) for i in range(0, STEPS, at_once)], axis=2)
-
-
-def _gaps(answer: Answer, shares: Any) -> Any:
-    grid = answer.grid.again({}, case=len(shares))
-    live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares
-    grid.put(("case",), {"z": numpy.full(len(shares), Z[answer.plan.policy.plan_at])})
-    grid.put(("service", "quarter", "case"), {"share_live": live})
-    work_out(grid, "loads")
-    buy(grid, answer.plan, answer.types)
-    return grid.spread("gap", OF_TYPE)
+    parts = (shares[i : i + at_once] for i in range(0, STEPS, at_once))
+    z = Z[answer.plan.policy.plan_at]
+    grids = (answer.at_demand(numpy.full(len(part), z), part)[0] for part in parts)
+    return shares, numpy.concatenate([grid.spread("gap", OF_TYPE) for grid in grids], axis=2)
 
 
 def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:

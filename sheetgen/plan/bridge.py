@@ -1,4 +1,4 @@
-"""What changed since the last plan, in US dollars: the difference in spend as a sum over what changed, by service.
+"""The difference in spend from the last plan, in US dollars, as a sum over what changed, by service.
 
 Each factor's part is its Shapley value: what its change adds, on average over all orders in which the factors could
 have changed. So no order is preferred, and the parts sum to the whole. A part is what it adds to each service's
@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sheetgen.catalog.base import Document, read_bounded
 from sheetgen.catalog.load import Catalog
@@ -31,6 +32,7 @@ from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Key, Plan
 from sheetgen.plan.worked_plan import CASE
 from sheetgen.question.sheet_question import Question
+from sheetgen.units import ON_DEMAND
 
 USERS, CONTEXT, MODEL, ENGINE = "users", "context", "model and precision", "engine facts and speed"
 PRICE, CLASS_MIX, HEADROOM, CALENDAR = "price", "class mix", "headroom and survival", "calendar"
@@ -97,12 +99,63 @@ class Bridge:
         return {factor: n_cents / CENTS for factor, n_cents in cents.items()}
 
 
-def checked_record(record: Any) -> dict[str, Any]:
-    """A plan as JSON has it. Raises ValueError, KeyError or TypeError where it is none."""
-    parts = record["inputs"]["plan"], record["prices"], record["as_of"]
-    for money in record["money"]:
-        parts += (money["quarter"], *(money[f"{name}_usd"] + 0 for name in CASE))
-    return dict(record)
+class _Part(BaseModel):
+    """A part of a plan's JSON that is read again; what else stands there is left as it is."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class _QuarterMoney(_Part):
+    quarter: str
+    p10_usd: float
+    p50_usd: float
+    p90_usd: float
+    owned_usd: float
+    committed_usd: float
+
+
+class _ServiceRow(_Part):
+    id: str
+    owner: str | None = None
+    quarter: str
+    quantile: str
+    instance: str | None
+    purchase: str | None = None
+    concurrent_requests: float | None
+    n_replicas: int | None
+    n_instances: int | None
+    monthly_usd: float | None
+    monthly_owned_usd: float = 0
+
+
+class _Policy(_Part):
+    buy: str = ON_DEMAND
+
+
+class _Inputs(_Part):
+    plan: dict[str, Any]
+    policy: _Policy = _Policy()
+    services: list[dict[str, Any]] = Field(min_length=1)
+
+
+class PlanRecord(_Part):
+    """The keys of a plan's JSON that a later plan, its actuals and its workbook read."""
+
+    as_of: str
+    inputs: _Inputs
+    prices: dict[str, dict[str, float]]
+    money: list[_QuarterMoney] = Field(min_length=1)
+    services: list[_ServiceRow]
+
+
+def checked_record(record: object) -> dict[str, Any]:
+    """A plan as JSON has it. Raises ValueError where it is none, with the first key that is wrong."""
+    try:
+        PlanRecord.model_validate(record)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise ValueError(f"{shown('.'.join(map(str, fault['loc'])))}: {shown(fault['msg'])}") from None
+    return cast(dict[str, Any], record)
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -110,13 +163,13 @@ def read_record(path: Path) -> dict[str, Any]:
     where = shown(path, 200)
     try:
         return checked_record(json.loads(read_bounded(path, MOST_BYTES, "Name the JSON of a plan.")))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        why = error if isinstance(error, ValueError) and not isinstance(error, json.JSONDecodeError) else "is no plan"
+    except (ValueError, RecursionError) as error:
+        why = "is no JSON that can be read" if isinstance(error, (json.JSONDecodeError, RecursionError)) else error
         raise ScenarioError(f"{where}: {str(why).rstrip('.')}. `sheetgen plan PLAN.yaml` writes one as JSON.") from None
 
 
 def is_record(data: bytes) -> bool:
-    """Whether these bytes are the JSON of a plan."""
+    """True where these bytes are the JSON of a plan."""
     try:
         record = json.loads(data)
     except (ValueError, RecursionError):
@@ -144,7 +197,7 @@ def last_of(record: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
 
 
 def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
-    """What makes the difference between the last plan and this one, which costs what is `said`."""
+    """The parts of the difference between the last plan and this one, which costs `now_usd`."""
     old = last.plan
     changed = {name: change for name in IN_TURN if (change := changes(name, old, plan)).is_any}
     ids: tuple[str | None, ...] = (*dict.fromkeys(service.id for service in (*plan.services, *old.services)), None)
@@ -174,7 +227,7 @@ def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
 
 
 def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
-    """What all quarters cost at p50; kept: loads that were worked out before."""
+    """The cost of all quarters at p50; kept: loads that were worked out before."""
     return math.fsum(solved_plan(plan, timed=False, kept=kept).money["spend_usd"][:, CASE["p50"]])
 
 
@@ -235,7 +288,7 @@ class Changes:
 
 
 def changes(factor: str, old: Plan, new: Plan) -> Changes:
-    """What of a factor is another in the two plans."""
+    """The services, or the plan, of which a factor is another in the two plans."""
     by_id = {service.id: service for service in new.services}
     names = OF_USERS if factor == USERS else OF_SERVICE.get(factor, ())
     services = {
@@ -266,7 +319,7 @@ def changes(factor: str, old: Plan, new: Plan) -> Changes:
 
 
 def _waits(plan: Plan, day: datetime.date) -> bool:
-    """Whether an order of a plan is late on its day, or on another."""
+    """True where an order of a plan is late on its day, or on another."""
     terms = QUARTERS_OF_TERM if plan.policy.buy == MIX else ()
     ways = {plan.policy.purchase, *(service.buy for service in plan.services if service.buy), *terms}
     days = (replace(plan, as_of=as_of) for as_of in (plan.as_of, day))
@@ -284,7 +337,7 @@ def _listed(plan: Plan) -> Mapping[str, Any]:
 
 
 def listed_prices(plan: Plan) -> dict[str, dict[str, float]]:
-    """What every candidate of the plan costs an hour, by instance and purchase class, as listed."""
+    """The hourly price of every candidate of the plan, by instance and purchase class, as listed."""
     prices: dict[str, dict[str, float]] = {}
     for key in sorted(plan.questions):
         for candidate in plan.question(key).candidates:

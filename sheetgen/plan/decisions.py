@@ -1,4 +1,4 @@
-"""What must be decided, and by which day: orders, quotas, commitments and pools that end, moves and releases."""
+"""Decisions and their days: orders, quotas, commitments and pools that end, moves and releases."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Decision:
 
 
 def kind(plan: Plan, decision: Decision) -> str:
-    """Whether a decision is to be signed now, as it is due before the next plan, a quarter after this one."""
+    """NOW where a decision is to be signed now, as it is due before the next plan, a quarter after this one."""
     year, month = divmod(plan.as_of.year * 12 + plan.as_of.month - 1 + MONTHS_IN_A_QUARTER, 12)
     last = calendar.monthrange(year, month + 1)[1]
     return NOW if decision.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
@@ -169,8 +169,8 @@ def _needed_from(plan: Plan, q: int) -> datetime.date:
 
 
 def unserved(answer: Answer) -> list[Unserved]:
-    """What is not served until an order or its cover is there, by quarter and type. Before a service waits it takes of
-    the idle and spare machines that are owned or committed and can hold it, the highest priority first."""
+    """The loads that are not served until an order or its cover is there, by quarter and type. Before a service waits
+    it takes of the idle and spare machines that are owned or committed and can hold it, the highest priority first."""
     free, left = _free(answer), dict[Unserved, float]()
     lacking = [*_lacking(answer)]
     priorities = answer.plan.priorities
@@ -203,8 +203,8 @@ def served_until(answer: Answer, t: int, q: int) -> datetime.date | None:
 
 
 def _lacking(answer: Answer) -> Iterator[Unserved]:
-    """What has no machine of its own type until an order or its cover is there, in the hour that lacks most; the lowest
-    priority first."""
+    """The loads without a machine of their own type until an order or its cover is there, in the hour that lacks most;
+    the lowest priority first."""
     plan, case = answer.plan, answer.case
     priorities = plan.priorities
     for t, machine in enumerate(answer.types):
@@ -228,7 +228,7 @@ def _lacking(answer: Answer) -> Iterator[Unserved]:
 
 
 def orders(answer: Answer) -> Iterator[Decision]:
-    """What must be bought more of than in the quarter before, or anew as a term ends, and what is given back."""
+    """Orders of machines that are more than in the quarter before, or anew as a term ends, and releases."""
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
     lost = unserved(answer)
     yield from _bases(answer)
@@ -269,7 +269,7 @@ def orders(answer: Answer) -> Iterator[Decision]:
 
 
 def _bases(answer: Answer) -> Iterator[Decision]:
-    """What a mix buys for a term."""
+    """Orders of a mix for its base."""
     plan = answer.plan
     for base in plan.base:
         first, runs = plan.first_day(plan.quarters[base.first]), base.runs(len(plan.quarters))
@@ -351,7 +351,7 @@ _DAY, _QUARTER = datetime.timedelta(days=1), datetime.timedelta(days=92)
 
 
 def is_of(plan: Plan, part: Committed | Owned, machine: Type) -> bool:
-    """Whether a commitment or a pool of one's own is of a type."""
+    """True where a commitment or a pool of one's own is of a type."""
     if isinstance(part, Committed):
         return plan.machine(part.type) == machine.instance
     return plan.gpus[part.id].id == machine.gpu

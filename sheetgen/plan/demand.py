@@ -1,4 +1,4 @@
-"""What each service is expected to serve: by quarter, and by quantile in closed form.
+"""The demand that each service is expected to serve: by quarter, and by quantile in closed form.
 
 A band {p10, p50, p90} is a lognormal on either side of its p50, so that all three numbers come out as they were
 written; spreads of several bands add as squares. Growth is another band each quarter, and independent of the last, or
@@ -109,8 +109,9 @@ def demand(
     spread_below_p50: Quantity,
     spread_above_p50: Quantity,
 ) -> Any:
-    """What a service is to take at peak in a quarter, at a quantile: requests per second, or requests at once where
-    those were stated. share_live: 0 before the launch and from the retirement on, the ramp's share after the launch.
+    """The load that a service is to take at peak in a quarter, at a quantile: requests per second, or requests at once
+    where those were stated. share_live: 0 before the launch and from the retirement on, the ramp's share after the
+    launch.
 
     Source: a quantile of a lognormal, with a spread on either side of its median.
     """

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy
 
 from sheetgen.formula import exponential
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.schema import QUANTILES
-from sheetgen.plan.tables import Z_OF_P90, buy, work_out
+from sheetgen.plan.tables import Z_OF_P90
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 SEED, DRAWS = 2027, 10_000
@@ -28,9 +28,9 @@ SHARES = dict(zip(QUANTILES, (0.1, 0.5, 0.9), strict=True))
 class Draws:
     """Over draws: what each quarter costs, the GPUs needed in it, and by type the machines that are rented."""
 
-    spend_usd: Any  # draws x quarters
-    n_gpus: Any  # draws x quarters
-    rented: list[Any]  # by type: of quarters and machines the share of draws and hours in which each is rented
+    spend_usd: Array  # draws x quarters
+    n_gpus: Array  # draws x quarters
+    rented: list[Array]  # by type: of quarters and machines the share of draws and hours in which each is rented
     seed: int = SEED
 
     @property
@@ -38,17 +38,17 @@ class Draws:
         return len(self.spend_usd)
 
 
-def quantiles(values: Any) -> dict[str, float]:
+def quantiles(values: Array) -> dict[str, float]:
     """p10, p50 and p90 of draws: numbers that were drawn, none between them."""
     return {name: float(numpy.quantile(values, share, method="inverted_cdf")) for name, share in SHARES.items()}
 
 
-def scores(n: int) -> Any:
+def scores(n: int) -> Array:
     """The quantiles of a normal distribution in the middle of n even steps."""
     return numpy.array([NormalDist().inv_cdf((i + 0.5) / n) for i in range(n)])
 
 
-def correlated(n_services: int, correlation: float, n: int = DRAWS, seed: int = SEED) -> tuple[Any, Any]:
+def correlated(n_services: int, correlation: float, n: int = DRAWS, seed: int = SEED) -> tuple[Array, Array]:
     """Standard deviations from the median: by service and draw, and of the price by draw."""
     random = numpy.random.default_rng(seed)
     common, price = random.standard_normal(n), random.permutation(scores(n))
@@ -69,7 +69,7 @@ def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
     return Draws(numpy.concatenate(spent), numpy.concatenate(gpus), means, seed)
 
 
-def _mean(parts: Sequence[Any], n: int) -> Any:
+def _mean(parts: Sequence[Array], n: int) -> Array:
     """The mean over draws of sums by quarter and machine, of which some parts have fewer machines."""
     whole = numpy.zeros((len(parts[0]), max(part.shape[1] for part in parts)))
     for part in parts:
@@ -78,7 +78,7 @@ def _mean(parts: Sequence[Any], n: int) -> Any:
 
 
 def swings(answer: Answer) -> list[tuple[str, float, float]]:
-    """What the whole plan costs where one service, or the price, is at its p10 or p90 and all else as expected: those
+    """The cost of the whole plan where one service, or the price, is at its p10 or p90 and all else as expected: those
     that move it, the one that moves it most first."""
     n = len(answer.plan.services)
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
@@ -91,18 +91,13 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
     )
 
 
-def _part(answer: Answer, z: Any, price_z: Any) -> tuple[Any, Any, list[Any]]:
+def _part(answer: Answer, z: Array, price_z: Array) -> tuple[Array, Array, list[Array]]:
     """Some draws: what each costs and its GPUs, by quarter; and by type sums over them of the shares of the hours."""
-    grid = answer.grid.again({}, case=len(price_z))
     change = answer.plan.prices.expected_change_per_year
-    low, middle, high = (numpy.log(1 + change_of) for change_of in (change.p10, change.p50, change.p90))
+    low, middle, high = (numpy.log(1 + fraction) for fraction in (change.p10, change.p50, change.p90))
     spread = numpy.where(price_z < 0, middle - low, high - middle) / Z_OF_P90
-    grid.put(("service", "case"), {"z": z})
-    grid.put(("case",), {"expected_change_per_year": exponential(middle + price_z * spread) - 1})
-    work_out(grid, "loads")
-    rented = buy(grid, answer.plan, answer.types)
-    work_out(grid, "money")
-    sizes = numpy.array([float(change_of.gpu_count) for change_of in answer.types])
+    grid, rented = answer.at_demand(z, expected_change_per_year=exponential(middle + price_z * spread) - 1)
+    sizes = numpy.array([float(machine.gpu_count) for machine in answer.types])
     machines = grid.spread("needed_instances", OF_TYPE)
     n_gpus = (machines * sizes[:, None, None]).sum(axis=0).T
-    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [change_of.of_all_cases() for change_of in rented]
+    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [of_type.of_all_cases() for of_type in rented]

@@ -110,6 +110,28 @@ NOTES = {  # by head the formula whose documentation stands in its note
 }  # fmt: skip
 
 
+def _of_each(head: str, width: float) -> tuple[tuple[str, float], ...]:
+    return tuple((f"{head}, {z}", width) for z in QUANTILES)
+
+
+COLUMNS: Mapping[str, Sequence[tuple[str, float]]] = {  # of sheets that are one table: heads and widths
+    "Supply": (
+        ("Quarter", 10), ("Machine", 36), ("GPU", 18), ("Needed", 11), ("Owned", 11), ("Committed", 11), ("Idle", 11),
+        *_of_each("To buy", 11), ("$ a month of one", 11), *_of_each("Bought, $", 11), ("Spare", 11),
+        ("In use at p50, mean", 11), ("at the peak", 11),
+    ),
+    "Decisions": (
+        ("By", 18), ("What", 16), ("Machines", 12), ("Machine", 34), ("Needed from", 14), ("Owner", 18), ("$", 14),
+        ("$ of a quarter's delay", 14), ("Sign", 10), ("In words", 70),
+    ),
+    "Services": (
+        ("Service", 22), ("Quarter", 12), *_of_each("Requests/s", 10), *_of_each("At once", 10), ("Replicas, p50", 10),
+        ("p90", 10), ("Set by", 12), ("Machine", 34), *_of_each("Machines", 10), ("$ a month of one", 12),
+        *_of_each("$ a month", 12), ("ms a token", 11), ("First token, s", 11), ("$ per million tokens, p50", 12),
+    ),
+}  # fmt: skip
+
+
 def build_plan_book(
     findings: Findings, page: PlanPage, record: Mapping[str, Any], sheets: Mapping[str, str] = MappingProxyType({})
 ) -> Book:
@@ -168,8 +190,15 @@ class _Sheets:
             self._put_state(sheet, 1)
         return sheet
 
+    def _list(self, name: str, about: str) -> Sheet:
+        """A sheet that is one table."""
+        heads, widths = zip(*COLUMNS[name], strict=True)
+        sheet = self._sheet(name, about, widths, len(heads), freeze=(HEAD_ROWS + 1, 2))
+        put_heads(sheet, HEAD_ROWS, heads)
+        return sheet
+
     def _put_state(self, sheet: Sheet, column: int) -> None:
-        """In the row above the first heads whether the values are still those of the inputs."""
+        """In the row above the first heads if the values are still those of the inputs."""
         row, flags = HEAD_ROWS - 1, self.wiring.inputs
         sheet.text(row, column - 1, f"values of {self.page.as_of}:", "label")
         word = f'IF({{0}}>0,"{PULL}",IF({{1}}>0,"{CHANGED}","{AS_BUILT}"))'
@@ -504,29 +533,8 @@ class _Sheets:
         """Machines by quarter and type, and what is bought of them; GPUs by quarter below."""
         plan, answer = self.plan, self.answer
         at_case = plan.policy.plan_at
-        sheet = self._sheet(
-            "Supply",
-            f"Machines by quarter and type: needed, owned, committed and idle at {at_case}, and to buy at each.",
-            (10, 36, 18, *[11] * 14),
-            17,
-            freeze=(HEAD_ROWS + 1, 2),
-        )
-        heads = (
-            "Quarter",
-            "Machine",
-            "GPU",
-            "Needed",
-            "Owned",
-            "Committed",
-            "Idle",
-            *(f"To buy, {z}" for z in QUANTILES),
-            "$ a month of one",
-            *(f"Bought, $, {z}" for z in QUANTILES),
-            "Spare",
-            "In use at p50, mean",
-            "at the peak",
-        )
-        put_heads(sheet, HEAD_ROWS, heads)
+        about = f"Machines by quarter and type: needed, owned, committed and idle at {at_case}, and to buy at each."
+        sheet = self._list("Supply", about)
         row, names = HEAD_ROWS, ("needed", "owned", "committed", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
         self.costs: dict[tuple[str, int], list[Ref]] = {}  # of all machines of a type, by quarter
@@ -554,7 +562,7 @@ class _Sheets:
                             row,
                             11 + z,
                             machine.instance,
-                            paid[t][:, q, z],
+                            paid[t][:, q, z].tolist(),
                             4 + z * (1 + len(self.quarters)),
                             float(table["base_usd"][t, q, z]),
                         )
@@ -580,8 +588,8 @@ class _Sheets:
         return sheet
 
     def _cost_usd(self, sheet: Sheet, row: int, t: int, q: int, z: int, bought: Ref) -> Ref:
-        """What the machines of a type cost in a quarter, those that serve it and are paid anyway too: of owned GPUs the
-        share that the type has."""
+        """The cost of the machines of a type in a quarter, those that serve it and are paid anyway too: of owned GPUs
+        the share that the type has."""
         plan, machine = self.plan, self.answer.types[t]
         there = [
             (part, refs[q])
@@ -605,26 +613,7 @@ class _Sheets:
 
     def _decisions(self) -> Sheet:
         """All by their days; what an order costs is its machines' months by their price."""
-        sheet = self._sheet(
-            "Decisions",
-            "What must be decided, by which day, for how much; late ones first.",
-            (18, 16, 12, 34, 14, 18, 14, 14, 10, 70),
-            10,
-            freeze=(HEAD_ROWS + 1, 2),
-        )
-        heads = (
-            "By",
-            "What",
-            "Machines",
-            "Machine",
-            "Needed from",
-            "Owner",
-            "$",
-            "$ of a quarter's delay",
-            "Sign",
-            "In words",
-        )
-        put_heads(sheet, HEAD_ROWS, heads)
+        sheet = self._list("Decisions", "What must be decided, by which day, for how much; late ones first.")
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
         for here, (decision, is_other) in enumerate(in_order, HEAD_ROWS + 1):
@@ -663,8 +652,8 @@ class _Sheets:
         more: int = 0,
         base_usd: float = 0.0,
     ) -> Ref:
-        """What machines cost of which so many months are paid at each quarter's price, and those of a base at the price
-        of its term. more: hidden columns before."""
+        """The cost of machines of which so many months are paid at each quarter's price, and those of a base at the
+        price of its term. more: hidden columns before."""
         left = (sheet.n_printed or 0) * 2 + more
         refs = [sheet.put(row, left + q, Cell(float(count), "off_page", PLAIN)) for q, count in enumerate(months)]
         counts, prices = Range(refs, lock="columns"), Range(self.months[instance])
@@ -679,31 +668,10 @@ class _Sheets:
     def _services(self) -> Sheet:
         """Each service by quarter: demand, replicas, hardware, its part of the machines, and what that costs."""
         plan = self.plan
-        sheet = self._sheet(
-            "Services",
+        about = (
             f"Each service by quarter. Set by, times: at {plan.policy.plan_at}. Money: its part of what machines cost, "
-            "owned and committed ones too.",
-            (22, 12, *[10] * 8, 12, 34, *[10] * 3, *[12] * 4, 11, 11, 12),
-            22,
-            freeze=(HEAD_ROWS + 1, 2),
         )
-        heads = (
-            "Service",
-            "Quarter",
-            *(f"Requests/s, {z}" for z in QUANTILES),
-            *(f"At once, {z}" for z in QUANTILES),
-            "Replicas, p50",
-            "p90",
-            "Set by",
-            "Machine",
-            *(f"Machines, {z}" for z in QUANTILES),
-            "$ a month of one",
-            *(f"$ a month, {z}" for z in QUANTILES),
-            "ms a token",
-            "First token, s",
-            "$ per million tokens, p50",
-        )
-        put_heads(sheet, HEAD_ROWS, heads)
+        sheet = self._list("Services", f"{about}owned and committed ones too.")
         row, places, linked = HEAD_ROWS, {quarter: q for q, quarter in enumerate(self.quarters)}, set[str]()
         lines = [*zip(*[iter(self.record["services"])] * len(QUANTILES), strict=True)]  # p10, p50, p90 of a quarter
         for line in lines:

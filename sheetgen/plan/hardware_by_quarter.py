@@ -32,7 +32,7 @@ from sheetgen.units import Layout
 
 @dataclass(frozen=True)
 class Speed:
-    """What users get of it at a quantile."""
+    """The times that users see at a quantile."""
 
     ttft_seconds: float
     tpot_seconds: float
@@ -51,13 +51,13 @@ class Hardware:
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
 
     def on(self, slot: At, instance: str) -> Placed | None:
-        """Where a service would run on a type of machine; None where that cannot serve it."""
+        """The place of a service on a type of machine; None where that cannot serve it."""
         return self.ways[slot].everywhere.get(instance) if slot in self.ways else None
 
 
 @dataclass(frozen=True)
 class _Offers:
-    """What a question offers: instances at their layouts."""
+    """The offers of a question: instances at their layouts."""
 
     candidates: Sequence[Candidate]
     named: Sequence[tuple[str, Layout]]
@@ -151,7 +151,7 @@ KNOWN = (
 def placed(
     plan: Plan, rates: Any, at_once: Any, months: Sequence[float], timed: bool = True, kept: Loads | None = None
 ) -> list[Hardware]:
-    """Where every service runs: as is cheapest for its peak, and where services have hours of their own also as is
+    """The places of every service: as is cheapest for its peak, and where services have hours of their own also as is
     cheapest for those. rates, at_once: the load by service, quarter and quantile; months: by quarter what a
     month's price stands for until the next. Not timed, it is not said how fast that is; kept: loads of plans that were
     worked out before, at the same prices, to which this one's are added."""

@@ -7,16 +7,16 @@ Machines without a term are rented for the hours in which something needs them. 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy
 
 from sheetgen.plan import needs
+from sheetgen.plan.arrays import Array
 
 
 def missing_by_hour(
-    up: Any, owned: Any, committed: Any, release: int, wanted: Callable[[Any], Any] = numpy.asarray
-) -> tuple[Any, Any]:
+    up: Array, owned: Array, committed: Array, release: int, wanted: Callable[[Array], Array] = numpy.asarray
+) -> tuple[Array, Array]:
     """Machines of a type that are short in each hour, and those that are rented: in a quarter that needs fewer than one
     of the last so many before it, as many as in that. up: by quarter, case and hour; owned, committed: by quarter and
     case; wanted: of those that are short, those that an order is for."""
@@ -31,7 +31,7 @@ def missing_by_hour(
     return short, missing
 
 
-def needed_shares(counts: Any, weights: Any, n: int) -> Any:
+def needed_shares(counts: Array, weights: Array, n: int) -> Array:
     """The share of the hours in which the first machine is needed, the second, and so on to the n-th, the last side
     now. counts: by hour, the last side; weights: of the hours."""
     spread = counts.reshape(-1, counts.shape[-1]).astype(int)

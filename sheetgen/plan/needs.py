@@ -1,4 +1,4 @@
-"""What demand takes: replicas, the machines that services of one type share, what is owned, and what is missing."""
+"""The machines that demand takes: replicas, machines that services of a type share, owned and missing ones."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def set_by(
     prefill_replicas: Quantity,
     sized_by: Quantity,
 ) -> Any:
-    """What set the number of replicas: the floor; else of a rate its prompts (prefill), where they need more than
+    """The reason for the number of replicas: the floor; else of a rate its prompts (prefill), where they need more than
     places do, or the allowance for chance (rate), where the mean load would take fewer; else what limits the requests
     of a replica: memory, tpot or ttft; and survival, where there are more of them so that some may be lost.
 

@@ -11,11 +11,11 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy
 
 from sheetgen.catalog.guidance import assumptions, number
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.spending import arrives_day, missing_share, ordered_instances
 from sheetgen.plan.stated_plan import Plan
@@ -29,7 +29,7 @@ QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, CAPACITY_BLOCK: 1}  #
 
 @dataclass(frozen=True)
 class Cover:
-    """What serves in a quarter until an order is there."""
+    """The class that serves in a quarter until an order is there."""
 
     purchase: str
     month_usd: float  # of one, at today's price
@@ -58,19 +58,19 @@ class Buying:
         return next((q for q in self._all if self.missing[q] < 1), len(self.missing))
 
     @cached_property
-    def unserved(self) -> Any:
+    def unserved(self) -> Array:
         """By quarter the share of it in which neither an order nor its cover is there."""
         return numpy.array(
             [share if cover is None else cover.missing for share, cover in zip(self.missing, self.covers, strict=True)]
         )
 
     @cached_property
-    def running(self) -> Any:
+    def running(self) -> Array:
         """Of a term, by the quarter of an order and every quarter: 1 where its machines are there, or were to be."""
         return numpy.array([[float(p <= q < self._starts(p) + self._term) for q in self._all] for p in self._all])
 
     @cached_property
-    def paid(self) -> Any:
+    def paid(self) -> Array:
         """Of a term, by the quarter of an order and every quarter the share of it that is paid: all quarters of the
         term, from the day on which the machines are there."""
         shares = numpy.zeros(self.running.shape)
@@ -94,7 +94,7 @@ class Buying:
         """The quarter from which an order's machines are paid."""
         return max(p, self.first_there)
 
-    def wanted(self, short: Any) -> Any:
+    def wanted(self, short: Array) -> Array:
         """By quarter, the first side, and case how many machines orders are for: those that are short; before anything
         can be there no more than are short still when it is."""
         wanted = numpy.array(short)
@@ -102,7 +102,7 @@ class Buying:
             wanted[q] = numpy.minimum(wanted[q], wanted[q + 1])
         return wanted
 
-    def ordered(self, wanted: Any) -> Any:
+    def ordered(self, wanted: Array) -> Array:
         """Of a term, by quarter and case the machines that are ordered: those that are wanted beyond what runs."""
         orders = numpy.zeros(wanted.shape)
         for q in self._all:
@@ -110,14 +110,14 @@ class Buying:
             orders[q] = ordered_instances(wanted[q], runs)
         return orders
 
-    def paid_quarters(self, short: Any) -> Any:
+    def paid_quarters(self, short: Array) -> Array:
         """Of a term, by the quarter at whose price, the first side, the quarters of machines that are paid for what is
         short."""
         flat = short.reshape(len(short), -1)
         months = self.machine_months(flat, self.ordered(self.wanted(flat)))
-        return months.sum(axis=1).reshape(short.shape) / MONTHS_IN_A_QUARTER
+        return numpy.asarray(months.sum(axis=1).reshape(short.shape) / MONTHS_IN_A_QUARTER)
 
-    def _moved(self, ordered: Any) -> Any:
+    def _moved(self, ordered: Array) -> Array:
         """Of a term what is paid later than by whole quarters: an order in place of one that was there late begins, and
         ends, on the day of the year on which that did."""
         moved, n = numpy.zeros((len(ordered), *ordered.shape)), len(ordered)
@@ -130,19 +130,19 @@ class Buying:
                 moved[q, q + self._term : q + self._term + 1] += late * ends
         return moved
 
-    def machine_months(self, gap: Any, ordered: Any) -> Any:
+    def machine_months(self, gap: Array, ordered: Array) -> Array:
         """By the quarter at whose price they are paid, by quarter and case: months of machines. Without a term a
         quarter has its own price, and machines that are not there are not paid."""
         if self.term is not None:
             return MONTHS_IN_A_QUARTER * (self.paid[..., None] * ordered[:, None] + self._moved(ordered))
         return _at_own_price(self.there(gap))
 
-    def there(self, gap: Any) -> Any:
+    def there(self, gap: Array) -> Array:
         """Without a term: months of the machines while they are there."""
-        return MONTHS_IN_A_QUARTER * gap * (1 - numpy.array(self.missing))[:, None]
+        return numpy.asarray(MONTHS_IN_A_QUARTER * gap * (1 - numpy.array(self.missing))[:, None])
 
 
-def _at_own_price(machine_months: Any) -> Any:
+def _at_own_price(machine_months: Array) -> Array:
     """Months of machines by quarter and case, each at the price of its quarter: by the quarter at whose price first."""
     return numpy.eye(len(machine_months))[..., None] * machine_months[:, None]
 
@@ -218,17 +218,17 @@ def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
 
 @dataclass(frozen=True)
 class Bought:
-    """What is bought of a type: machines that are ordered, there (or to be there), paid by month at the price of each
+    """Purchases of a type: machines that are ordered, there (or to be there), paid by month at the price of each
     quarter's orders, short until an order is there; by quarter and case."""
 
-    ordered: Any
-    gap: Any
-    machine_months: Any  # quarters at whose price, quarters, cases
-    late: Any  # short of in the quarter's share that is missing
-    late_paid: Any  # of them those that a cover is paid for, on average over the hours
+    ordered: Array
+    gap: Array
+    machine_months: Array  # quarters at whose price, quarters, cases
+    late: Array  # short of in the quarter's share that is missing
+    late_paid: Array  # of them those that a cover is paid for, on average over the hours
 
 
-def bought(way: Buying, short: Any, kept_gap: Any) -> Bought:
+def bought(way: Buying, short: Array, kept_gap: Array) -> Bought:
     """Of a type; short, and what is bought without a term: by quarter and case."""
     wanted = way.wanted(short)
     ordered = way.ordered(wanted) if way.term is not None else numpy.zeros(wanted.shape)
@@ -237,7 +237,7 @@ def bought(way: Buying, short: Any, kept_gap: Any) -> Bought:
     return Bought(ordered, gap, way.machine_months(gap, ordered), late, late)
 
 
-def bought_by_hour(way: Buying, short: Any, gap: Any, weights: Any) -> Bought:
+def bought_by_hour(way: Buying, short: Array, gap: Array, weights: Array) -> Bought:
     """The same of a type that is rented for the hours in which something needs it: by quarter, case and hour, as most
     of an hour and as months of all. weights: of the hours."""
     is_late = (numpy.array(way.missing) > 0)[:, None]

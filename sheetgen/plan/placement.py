@@ -1,4 +1,4 @@
-"""Where a service of the plan runs in a quarter."""
+"""The place of a service in a quarter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAYS_IN_A_MONTH = HOURS_IN_A_MONTH / 24
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a service runs in a quarter, and what one replica there serves."""
+    """The machines of a service in a quarter, and the load that one replica there serves."""
 
     offer: int  # of its question, by position
     candidate: Candidate
@@ -44,7 +44,7 @@ class Placed:
         return self.candidate.instance
 
     def twice_usd(self, move_days: float) -> float:
-        """What its replicas cost in the days in which those of before run beside them, at today's price."""
+        """The cost of its replicas in the days in which those of before run beside them, at today's price."""
         return self.machines[BOUGHT] * self.instance_month_usd * move_days / DAYS_IN_A_MONTH
 
     def by_hour(self, over_peak: Any) -> tuple[Any, Any, Any]:
@@ -57,5 +57,5 @@ class Placed:
         return self._whole(machines), self._whole(safe), halves
 
     def _whole(self, machines: Any) -> Any:
-        """What so much of them takes in whole replicas."""
+        """The same in whole replicas."""
         return numpy.ceil(numpy.round(machines * self.replicas_per_instance, 9)) / self.replicas_per_instance

@@ -62,7 +62,7 @@ def read_plan(path: Path, catalog: Catalog, measured: Sequence[str] = ()) -> Pla
 
 
 def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
-    """What the files say that a plan names as measured, which is written out in their place."""
+    """The readings of the files that a plan names as measured, which are written out in their place."""
     every: list[Reading] = []
     services = at_path(data, "services")
     of_services = services if isinstance(services, list) else []
@@ -192,7 +192,7 @@ class _Reading:
         return checked(sound, Service, place)[0]
 
     def _found(self, place: Loc, find: Any, *names: Any) -> Any:
-        """What `find` gives, or nothing and a problem at `at`."""
+        """The result of `find`, or nothing and a problem at a place."""
         try:
             return find(*names)
         except SheetgenError as error:
@@ -362,7 +362,7 @@ def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
 def _across(
     head: Head | None, services: Mapping[int, Service], budget: Budget | None, data: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """What is wrong although every part by itself is right."""
+    """Faults of a plan of which every part by itself is right."""
     written = data.get("services")
     raw = [entry if isinstance(entry, dict) else {} for entry in written] if isinstance(written, list) else []
     ids = [_word(entry, "id") for entry in raw]
@@ -448,13 +448,13 @@ def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
 
 
 def _misspelled(data: Mapping[str, Any], *names: str) -> bool:
-    """Whether an unknown field is nearly one of these, which is told of it."""
+    """True where an unknown field is nearly one of these, which is told of it."""
     fields = {*Service.model_fields, *KEYS}
     return any(did_you_mean(str(key), names) for key in data if key not in fields)
 
 
 def _word(entry: Mapping[str, Any], key: str) -> str | None:
-    """What a service says under a key, where that is text."""
+    """The value of a service's key, where that is text."""
     text = entry.get(key)
     return text if isinstance(text, str) else None
 

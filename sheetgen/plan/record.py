@@ -121,6 +121,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
                     "instance": place.instance,
                     "instance_alone": answer.hardware.alone[s, q],
+                    "shares_with": [plan.services[i].id for i in answer.beside(s, q)],
                     "purchase": plan.class_of(place.instance),
                     "region": place.candidate.region,
                     "n_instances": plain(table["own_instances"][s, q, z]),
@@ -266,7 +267,7 @@ def _years(findings: Findings) -> Iterator[Record]:
 
 
 def _totals(findings: Findings) -> Record:
-    """What all services together cost and need, over joint draws; and what is to be signed."""
+    """The cost and the GPUs of all services together, over joint draws; and what is to be signed."""
     answer, draws = findings.answer, findings.draws
     whole = draws.spend_usd.sum(axis=1)
     return {
@@ -293,7 +294,7 @@ def _totals(findings: Findings) -> Record:
 
 
 def _since(whole: Findings) -> Record:
-    """What changed since the last plan: parts that sum to the difference in spend at p50."""
+    """The changes since the last plan: parts that sum to the difference in spend at p50."""
     last, bridge = whole.last, whole.bridge
     if last is None or bridge is None:
         return {"since": None, "bridge": []}

@@ -110,7 +110,7 @@ Milliseconds = Annotated[float | Literal["off"], PlainValidator(_milliseconds)]
 
 
 class Band(Entry):
-    """What something is expected to be: in one of ten cases at most p10, in nine of ten at most p90."""
+    """An expected amount: in one of ten cases at most p10, in nine of ten at most p90."""
 
     p10: float
     p50: float
@@ -217,7 +217,7 @@ class _OfADay(Entry):
 
     @property
     def read(self) -> dict[str, Any]:
-        """What the demand follows from, by key."""
+        """The amounts that the demand follows from, by key."""
         return {name: getattr(self, name) for name in self.form_of(dict(self))}
 
     @model_validator(mode="before")
@@ -315,7 +315,7 @@ class Demand(Entry):
 
     @property
     def at_once(self) -> bool:
-        """Whether requests at once were stated, not a rate from which they follow."""
+        """True where requests at once were stated, not a rate from which they follow."""
         return self.in_flight is not None or (self.users is not None and self.users.active_fraction is not None)
 
 
@@ -398,7 +398,7 @@ OF_ENGINE = ("gpu_memory_utilization", "block_size", "speed_factor", "ttft_facto
 
 
 class Places(Entry):
-    """What a service may be on: nothing named, as `recommend` has it."""
+    """The machines that a service may be on: nothing named, as `recommend` has it."""
 
     providers: Many[Line] = ()
     vendors: Many[Line] = ()
@@ -408,7 +408,7 @@ class Places(Entry):
 
 
 class Allowed(Places):
-    """What may be rented, and in which classes."""
+    """Machines that may be rented, and the classes."""
 
     purchase: Many[PurchaseId] = ()
     exclude: Many[PurchaseId] = ()

@@ -10,14 +10,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.decisions import served_until
 from sheetgen.plan.spending import reserve_usd
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import Z, buy, put_supply, work_out
+from sheetgen.plan.tables import Z
 from sheetgen.plan.worked_plan import OF_MONEY, OF_TYPE, Answer
 
 STEPS = 20  # of a service's demand
@@ -90,7 +90,7 @@ def served(answer: Answer) -> Iterator[Served]:
                 yield Served(s, q, limit.kind, instance, limit.until, float(shares[place, last]), more)
 
 
-def _ladder(n: int) -> Any:
+def _ladder(n: int) -> Array:
     """Shares of the demand by service, in their order, and step: the first rises to all of its own, then the second."""
     return numpy.clip((numpy.arange(n * STEPS + 1) - STEPS * numpy.arange(n)[:, None]) / STEPS, 0, 1)
 
@@ -113,22 +113,16 @@ def _limits(answer: Answer) -> Iterator[Limit]:
                 yield Limit(MACHINES, q, t, float(counts["needed"][t, q]) - late, until)
 
 
-def _asked_usd(answer: Answer, q: int, spend: Any) -> Any:
+def _asked_usd(answer: Answer, q: int, spend: Array) -> Array:
     """The spend of a quarter with its contingency."""
     committed, owned = (float(answer.money[name][q, 0]) for name in ("committed_usd", "owned_usd"))
-    return spend + reserve_usd(spend, committed, owned, answer.plan.prices.contingency_fraction)
+    return numpy.asarray(spend + reserve_usd(spend, committed, owned, answer.plan.prices.contingency_fraction))
 
 
-def _worked_out(answer: Answer, plan: Plan, order: list[int], shares: Any) -> tuple[Any, Any, Any]:
+def _worked_out(answer: Answer, plan: Plan, order: list[int], shares: Array) -> tuple[Array, Array, Array]:
     """By quarter the cost, and by type the machines that are rented and needed, with these shares of the services'
     demands. plan: that of the answer, or with another base."""
-    grid = answer.grid.again({}, case=shares.shape[1])
-    put_supply(grid, plan, answer.types)
-    live = grid.spread("share_live", ("service", "quarter"))[..., None] * shares[numpy.argsort(order)][:, None, :]
-    grid.put(("case",), {"z": numpy.full(shares.shape[1], Z[answer.plan.policy.plan_at])})
-    grid.put(("service", "quarter", "case"), {"share_live": live})
-    work_out(grid, "loads")
-    buy(grid, plan, answer.types)
-    work_out(grid, "money")
+    z = numpy.full(shares.shape[1], Z[answer.plan.policy.plan_at])
+    grid, _ = answer.at_demand(z, shares[numpy.argsort(order)], plan)
     gap, committed, needed = (grid.spread(name, OF_TYPE) for name in ("gap", "committed_instances", "needed_instances"))
     return grid.spread("spend_usd", OF_MONEY), gap + committed, needed

@@ -46,7 +46,7 @@ def alone(answer: Answer) -> Iterator[Alone]:
 
 
 def _starts_elsewhere(answer: Answer, s: int, q: int) -> bool:
-    """Whether what a service loses starts anew on spare machines that it shares with others."""
+    """True where what a service loses starts anew on spare machines that it shares with others."""
     return not (answer.plan.redundancy(s).hot_share or answer.services["is_alone"][s, q, answer.case])
 
 
@@ -68,7 +68,7 @@ def commands(answer: Answer) -> Iterator[tuple[str, str]]:
 
 
 def sheet_options(answer: Answer, alone_: Alone) -> dict[str, str]:
-    """What `build` is asked for the sizing sheet of a service, in the plan's currency and with its names."""
+    """The options of `build` for the sizing sheet of a service, in the plan's currency and with its names."""
     head, service = answer.plan.head, answer.plan.services[alone_.service]
     named = {
         "title": f"{service.id}, {answer.plan.quarters[alone_.quarter]}",

@@ -41,7 +41,7 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardw
 
 
 def _mean_usd(answer: Answer) -> float:
-    """What a plan and its moves cost, on average at p50 and at the quantile that is bought."""
+    """The cost of a plan and its moves, on average at p50 and at the quantile that is bought."""
     spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
     plan, months = answer.plan, answer.plan.months
     moves = sum(moving_usd(plan, place, months[q]) for (_, q), place in answer.hardware.placed.items() if place.moved)
@@ -67,7 +67,7 @@ def _bought(plan: Plan, grid: Grid, hardware: Hardware, timed: bool) -> Answer:
 
 
 def _base(plan: Plan, types: Sequence[Type], rented: Sequence[Rented]) -> Iterator[Base]:
-    """What a mix orders for a term, of every type that is bought in its class, at the quantile that is bought."""
+    """The orders of a mix for a term, of every type that is bought in its class, at the quantile that is bought."""
     for machine, hours in zip(types, rented, strict=True):
         if machine.candidate is not None and machine.buying.purchase == plan.policy.purchase:
             shares, months = hours.shares(CASE[plan.policy.plan_at]), class_months(plan, machine.candidate)

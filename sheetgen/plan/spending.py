@@ -1,4 +1,4 @@
-"""What a plan costs: prices as they are expected, what is bought and paid anyway, budgets, days and delays."""
+"""Money of a plan: prices as they are expected, what is bought and paid anyway, budgets, days and delays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def in_dollars(amount: Quantity, fx_rate: Quantity) -> Any:
 
 @formula("Price over today's", PERCENT)
 def price_factor(expected_change_per_year: Quantity, quarters_ahead: Quantity, quarters_in_a_year: Quantity) -> Any:
-    """What a price is expected to be, over today's.
+    """The price that is expected, over today's.
 
     Source: the change a year that is expected, compounded. Check: -20 % a year is 0.894 after two quarters.
     """
@@ -42,7 +42,7 @@ def price_factor(expected_change_per_year: Quantity, quarters_ahead: Quantity, q
 
 @formula("$ per machine and month", USD)
 def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quantity) -> Any:
-    """What one instance costs in a month of the quarter, less the discount, in US dollars.
+    """The cost of one instance in a month of the quarter, less the discount, in US dollars.
 
     Source: instance_month_usd, at the price expected.
     """
@@ -64,7 +64,7 @@ def there_instances(
 def mean_month_usd(
     bought_usd: Quantity, paid_usd: Quantity, there_instances: Quantity, months_in_a_quarter: Quantity
 ) -> Any:
-    """What one instance of a type costs in a month on average over all that are there: what is bought, and what the
+    """The cost of one instance of a type in a month on average over all that are there: what is bought, and what the
     owned and committed ones cost anyway (paid_usd); in US dollars.
 
     Source: definition.
@@ -83,7 +83,7 @@ def service_month_usd(own_instances: Quantity, mean_month_usd: Quantity) -> Any:
 
 @formula("Spend, $", USD)
 def spend_usd(bought_of_all_usd: Quantity, committed_usd: Quantity, owned_usd: Quantity, late_usd: Quantity) -> Any:
-    """What a quarter costs: what is bought, what covers late orders, commitments whether used or not, and what is
+    """The cost of a quarter: what is bought, what covers late orders, commitments whether used or not, and what is
     owned; in US dollars, without contingency.
 
     Source: definition.
@@ -105,7 +105,7 @@ def reserve_usd(
 
 @formula("Budget left, $", USD)
 def budget_left_usd(budget_usd: Quantity, spend_usd: Quantity, reserve_usd: Quantity) -> Any:
-    """What the budget of a quarter leaves after spend and contingency, in US dollars; below 0 where they are over it;
+    """The rest of a quarter's budget after spend and contingency, in US dollars; below 0 where they are over it;
     none without a budget.
 
     Source: definition.
@@ -115,7 +115,7 @@ def budget_left_usd(budget_usd: Quantity, spend_usd: Quantity, reserve_usd: Quan
 
 @formula("Budget", TEXT)
 def budget_verdict(budget_left_p50_usd: Quantity, budget_left_p90_usd: Quantity) -> Any:
-    """What the budget of a quarter says, contingency counted: within; over at p90 alone, or at p50 already.
+    """The verdict on the budget of a quarter, contingency counted: within; over at p90 alone, or at p50 already.
 
     Source: budget_left_usd.
     """
@@ -164,7 +164,7 @@ def arrives_day(as_of_day: Quantity, lead_days: Quantity, approval_days: Quantit
 def waiting_usd(
     cover_month_usd: Quantity, planned_month_usd: Quantity, n_instances: Quantity, months_in_a_quarter: Quantity
 ) -> Any:
-    """What a quarter's delay costs more: what covers it until then, over the price that is planned; in US dollars.
+    """The extra cost of a quarter's delay: what covers it until then, over the price that is planned; in US dollars.
 
     Source: definition; none where nothing that costs more covers it: then a delay costs service, not money.
     """
@@ -199,7 +199,7 @@ def cover_usd(
     covered_share: Quantity,
     months_in_a_quarter: Quantity,
 ) -> Any:
-    """What the machines cost that serve in place of late orders until those are there, in US dollars.
+    """The cost of the machines that serve in place of late orders until those are there, in US dollars.
 
     Source: definition; for the share of the quarter between the days on which either is there.
     """
@@ -210,7 +210,7 @@ def cover_usd(
 def committed_quarter_usd(
     count: Quantity, committed_month_usd: Quantity, months_in_a_quarter: Quantity, paid_share: Quantity
 ) -> Any:
-    """What a commitment costs in a quarter, used or not, in US dollars: for the share of its days that are paid.
+    """The cost of a commitment in a quarter, used or not, in US dollars: for the share of its days that are paid.
 
     Source: definition.
     """

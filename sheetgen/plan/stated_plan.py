@@ -79,14 +79,14 @@ class Plan:
 
     @property
     def measured(self) -> list[str]:
-        """What was measured of hardware that its services may take."""
+        """Measurements of hardware that its services may take."""
         of_questions = (question.measurements.deployments for question in self.questions.values())
         deployments = itertools.chain.from_iterable(of_questions)
         return list(dict.fromkeys(source for measured in deployments for source in measured.sources))
 
     @property
     def unused(self) -> list[Unusable]:
-        """What was measured and sets nothing for any service, each with a reason."""
+        """Measurements that set nothing for any service, each with a reason."""
         used = set(self.measured)
         of_questions = (question.measurements.unused for question in self.questions.values())
         every = (*itertools.chain.from_iterable(of_questions), *self.unread)
@@ -119,7 +119,7 @@ class Plan:
         return [math.inf if service.priority is None else service.priority for service in self.services]
 
     def redundancy(self, s: int) -> Redundancy:
-        """What of a service may be lost."""
+        """The loss that a service survives."""
         return self.services[s].redundancy or self.policy.redundancy
 
     @cached_property
@@ -186,7 +186,7 @@ class Plan:
         return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
 
     def question_in(self, service: Service, quarter: Quarter) -> Question:
-        """What a service asks in a quarter."""
+        """The question of a service in a quarter."""
         return self.question(self.key(service, served_in(service, quarter)))
 
     def key(self, service: Service, served: Served) -> Key:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.placement import Placed
 from sheetgen.plan.schema import Committed, Owned
 from sheetgen.plan.stated_plan import Plan
@@ -16,13 +16,13 @@ from sheetgen.plan.stated_plan import Plan
 
 @dataclass(frozen=True)
 class Supplied:
-    """What is there in each quarter: instances by type, and GPUs by kind."""
+    """Supply of each quarter: instances by type, and GPUs by kind."""
 
-    committed: Mapping[str, Any]
-    gpus: Mapping[str, Any]
+    committed: Mapping[str, Array]
+    gpus: Mapping[str, Array]
 
     def has(self, place: Placed, quarter: int) -> bool:
-        """Whether there is some of it in a quarter."""
+        """True where there is some of it in a quarter."""
         counts = self.committed.get(place.instance), self.gpus.get(place.candidate.gpu.id)
         return any(count is not None and count[quarter] > 0 for count in counts)
 
@@ -49,8 +49,8 @@ def live(plan: Plan, part: Committed | Owned) -> Iterator[tuple[bool, float]]:
 
 
 def supplied(plan: Plan) -> Supplied:
-    """What serves all of each quarter."""
-    committed, gpus = dict[str, Any](), dict[str, Any]()
+    """The supply that serves all of each quarter."""
+    committed, gpus = dict[str, Array](), dict[str, Array]()
     for part in plan.supply.committed:
         name = plan.machine(part.type)
         committed[name] = committed.get(name, 0) + numpy.array([part.count * on for on, _ in live(plan, part)], float)

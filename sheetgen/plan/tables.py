@@ -113,9 +113,9 @@ class Type:
 
 
 def _read(stated: Demand) -> dict[str, Any]:
-    """What the demand follows from, by field."""
-    of = stated.users or stated.requests or stated.tokens
-    return {"in_flight": stated.in_flight} if of is None else of.read
+    """The amounts that the demand follows from, by field."""
+    amount = stated.users or stated.requests or stated.tokens
+    return {"in_flight": stated.in_flight} if amount is None else amount.read
 
 
 def bands_of(stated: Demand) -> dict[str, Amounts]:
@@ -128,23 +128,23 @@ def numbers_of(stated: Demand) -> dict[str, float]:
     return {name: value for name, value in _read(stated).items() if isinstance(value, int | float)}
 
 
-def level(stated: Demand, known: Mapping[str, float], prompt: int, answer: int) -> float:
+def level(stated: Demand, quantities: Mapping[str, float], prompt: int, answer: int) -> float:
     """The demand at its p50, as requests per second at peak or at once, of requests with so many tokens. known: its
     bands' p50, its other numbers and the constants."""
-    if "in_flight" in known:
-        return known["in_flight"]
-    if "active_fraction" in known:
-        return known["people"] * known["active_fraction"]
-    if "peak_per_second" in known:
-        rate = known["peak_per_second"]
+    if "in_flight" in quantities:
+        return quantities["in_flight"]
+    if "active_fraction" in quantities:
+        return quantities["people"] * quantities["active_fraction"]
+    if "peak_per_second" in quantities:
+        rate = quantities["peak_per_second"]
     else:
-        if "dau" in known:
-            of_day = demand.requests_of_users.of(known)
-        elif "people" in known:
-            of_day = known["people"] * known["requests_per_user_per_day"]
+        if "dau" in quantities:
+            of_day = demand.requests_of_users.of(quantities)
+        elif "people" in quantities:
+            of_day = quantities["people"] * quantities["requests_per_user_per_day"]
         else:
-            of_day = known["per_day"] if "per_day" in known else demand.requests_of_month.of(known)
-        rate = rates.peak_requests_per_second.of({**known, "day_requests": of_day, "requests_per_second": 0})
+            of_day = quantities["per_day"] if "per_day" in quantities else demand.requests_of_month.of(quantities)
+        rate = rates.peak_requests_per_second.of({**quantities, "day_requests": of_day, "requests_per_second": 0})
     if stated.tokens is None:
         return rate
     counted = {"output": answer, "input": prompt, "all": prompt + answer}[stated.tokens.of]
@@ -175,13 +175,13 @@ def grown_in(growth: Growth | None, bands: Mapping[str, Band], quarter: Quarter,
     if growth is None:
         return 1.0, 0.0, 0.0
     if growth.per_quarter is not None:
-        of = bands["per_quarter"]
+        band = bands["per_quarter"]
         persists = float(growth.bands == "persist")
-        below, above = (demand.grown_spread(one, n, persists) for one in spreads([of], more=1))
-        return demand.grown(of.p50, n), below, above
+        below, above = (demand.grown_spread(spread, n, persists) for spread in spreads([band], more=1))
+        return demand.grown(band.p50, n), below, above
     if growth.series is not None:
-        of = bands[f"series_{min(n, len(growth.series) - 1)}"]
-        return of.p50, *spreads([of])
+        band = bands[f"series_{min(n, len(growth.series) - 1)}"]
+        return band.p50, *spreads([band])
     every = [bands[f"steps_{step}"] for step in growth.steps or () if step <= quarter]
     return math.prod((band.p50 for band in every), start=1.0), *spreads(every)
 
@@ -190,8 +190,8 @@ def stated_demand(service: Service, prompt: int, answer: int) -> tuple[float, li
     """The demand as stated at its p50, as requests per second at peak or at once, of requests with so many tokens; and
     its bands."""
     bands = bands_of(service.demand)
-    known = {name: band.p50 for name, band in bands.items()} | numbers_of(service.demand) | CONSTANTS
-    return float(level(service.demand, known, prompt, answer)), [*bands.values()]
+    quantities = {name: band.p50 for name, band in bands.items()} | numbers_of(service.demand) | CONSTANTS
+    return float(level(service.demand, quantities, prompt, answer)), [*bands.values()]
 
 
 def first_quarter(service: Service, plan: Plan) -> Quarter:
@@ -206,8 +206,8 @@ def request_of(plan: Plan, service: Service) -> tuple[int, int]:
     difference."""
     if service.demand.tokens is None:
         return 0, 0
-    of = plan.question(plan.key(service, (service.model or ())[0])).workloads[0]
-    return of.input_tokens, of.output_tokens
+    load = plan.question(plan.key(service, (service.model or ())[0])).workloads[0]
+    return load.input_tokens, load.output_tokens
 
 
 def share_live(service: Service, plan: Plan) -> Iterator[float]:
@@ -220,14 +220,16 @@ def share_live(service: Service, plan: Plan) -> Iterator[float]:
 
 
 def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
-    """What was written of the demand: by service, and by service and quarter."""
+    """Columns of the stated demand: by service, and by service and quarter."""
     stated, of_quarter = [], []
     for service in plan.services:
         at_p50, bands = stated_demand(service, *request_of(plan, service))
         stated.append((at_p50, *spreads(bands)))
-        first, known = first_quarter(service, plan), growth_bands(service.growth)
-        ahead = [max(0, one.since(first)) for one in plan.quarters]
-        every = (grown_in(service.growth, known, one, n) for one, n in zip(plan.quarters, ahead, strict=True))
+        first, of_growth = first_quarter(service, plan), growth_bands(service.growth)
+        ahead = [max(0, quarter.since(first)) for quarter in plan.quarters]
+        every = (
+            grown_in(service.growth, of_growth, *at_quarter) for at_quarter in zip(plan.quarters, ahead, strict=True)
+        )
         of_quarter.append([*zip(*every, strict=True), (*share_live(service, plan),)])
     at_p50, below, above = numpy.array(stated).T
     lost = [plan.redundancy(s) for s in range(len(plan.services))]
@@ -236,20 +238,20 @@ def demand_columns(plan: Plan) -> tuple[Columns, Columns]:
         "stated_demand": at_p50,
         "stated_spread_below": below,
         "stated_spread_above": above,
-        "is_rate": numpy.array([float(not one.demand.at_once) for one in plan.services]),
-        "counts_people": numpy.array([float(one.demand.users is not None) for one in plan.services]),
-        "survive": numpy.array([float(words.index(one.survive)) for one in lost]),
-        "zones": numpy.array([float(one.zones) for one in lost]),
-        "spare_replicas": numpy.array([float(one.replicas) for one in lost]),
-        "hot_share": numpy.array([one.hot_share for one in lost]),
-        "floor_replicas": numpy.array([float(one.floor_replicas or 1) for one in plan.services]),
+        "is_rate": numpy.array([float(not service.demand.at_once) for service in plan.services]),
+        "counts_people": numpy.array([float(service.demand.users is not None) for service in plan.services]),
+        "survive": numpy.array([float(words.index(redundancy.survive)) for redundancy in lost]),
+        "zones": numpy.array([float(redundancy.zones) for redundancy in lost]),
+        "spare_replicas": numpy.array([float(redundancy.replicas) for redundancy in lost]),
+        "hot_share": numpy.array([redundancy.hot_share for redundancy in lost]),
+        "floor_replicas": numpy.array([float(service.floor_replicas or 1) for service in plan.services]),
     }
     names = ("growth", "growth_spread_below", "growth_spread_above", "share_live")
     return of_service, dict(zip(names, numpy.array(of_quarter).transpose(1, 0, 2), strict=True))
 
 
 def settings(plan: Plan) -> Columns:
-    """What holds for the whole plan."""
+    """Quantities of the whole plan."""
     change = plan.prices.expected_change_per_year
     return CONSTANTS | {
         "extra_headroom_fraction": plan.policy.headroom_fraction,
@@ -263,14 +265,14 @@ def settings(plan: Plan) -> Columns:
 # Supply -----------------------------------------------------------------------------------------------------
 
 
-def commitment_month_usd(plan: Plan, one: Committed) -> float:
+def commitment_month_usd(plan: Plan, committed: Committed) -> float:
     """A month of one instance of a commitment: as stated, else the catalog's price less the discount; on demand where
     the class has none, which a check says."""
     paid = cost.paid_hours_per_month(plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, 1)
-    usd = one.usd_per_hour
+    usd = committed.usd_per_hour
     if usd is None:
-        row = plan.types[one.type]
-        price = row.price(one.purchase) or row.price(ON_DEMAND)
+        row = plan.types[committed.type]
+        price = row.price(committed.purchase) or row.price(ON_DEMAND)
         assert price is not None
         usd = float(cost.discounted_usd_per_hour(price.usd_per_hour, plan.prices.discount_fraction))
     return float(cost.instance_month_usd(usd, paid))
@@ -279,23 +281,25 @@ def commitment_month_usd(plan: Plan, one: Committed) -> float:
 def types_of(plan: Plan, hardware: Hardware) -> tuple[Type, ...]:
     """Every type of machine of the plan, in the order in which services come to them; those of commitments and of
     owned GPUs that no service uses are behind."""
-    found: dict[str, Type] = {}
+    types: dict[str, Type] = {}
 
-    def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, of: Candidate | None = None) -> None:
-        if name not in found:
-            found[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, of, plan.class_of(name)), of)
+    def add(name: str, gpu: str, gpu_count: int, month_usd: float = math.nan, served: Candidate | None = None) -> None:
+        if name not in types:
+            types[name] = Type(name, gpu, gpu_count, month_usd, buying(plan, served, plan.class_of(name)), served)
 
-    for at in sorted(hardware.placed):
-        one = hardware.placed[at]
-        add(one.instance, one.candidate.gpu.id, one.candidate.gpu_count, one.instance_month_usd, one.candidate)
-    for each in plan.supply.committed:
-        row = plan.types[each.type]
-        add(plan.machine(each.type), row.gpu, int(row.gpu_count))
+    for slot in sorted(hardware.placed):
+        place = hardware.placed[slot]
+        add(
+            place.instance, place.candidate.gpu.id, place.candidate.gpu_count, place.instance_month_usd, place.candidate
+        )
+    for part in plan.supply.committed:
+        row = plan.types[part.type]
+        add(plan.machine(part.type), row.gpu, int(row.gpu_count))
     for pool in plan.supply.owned:
         gpu = plan.gpus[pool.id].id
-        if all(each.gpu != gpu for each in found.values()):
+        if all(machine.gpu != gpu for machine in types.values()):
             add(f"owned {gpu}", gpu, min(GPUS_OF_A_MACHINE, pool.count))
-    return tuple(found.values())
+    return tuple(types.values())
 
 
 # The quantities ---------------------------------------------------------------------------------------------
@@ -319,7 +323,8 @@ def work_out(grid: Grid, *tables: str) -> None:
 
 
 def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Type]) -> None:
-    """What the chosen hardware gives, by service and quarter; where nothing is served it takes no machine."""
+    """Put in the columns of the chosen hardware, by service and quarter; where nothing is served it takes no
+    machine."""
     shape = len(plan.services), len(plan.quarters)
     columns = {
         name: numpy.full(shape, value)
@@ -333,15 +338,15 @@ def put_hardware(grid: Grid, plan: Plan, hardware: Hardware, types: Sequence[Typ
             ("is_alone", 1.0),
         )
     }
-    place = {one.instance: i for i, one in enumerate(types)}
-    sharing = Counter((q, one.instance) for (_, q), one in hardware.placed.items())
-    for at, one in hardware.placed.items():
+    place = {there.instance: i for i, there in enumerate(types)}
+    sharing = Counter((q, there.instance) for (_, q), there in hardware.placed.items())
+    for slot, there in hardware.placed.items():
         for name in ("paced_requests", "replicas_per_instance", "wait_z"):
-            columns[name][at] = getattr(one, name)
+            columns[name][slot] = getattr(there, name)
         for name in OF_RATE:
-            columns[name][at] = 0.0 if math.isnan(seconds := getattr(one, name)) else seconds
-        columns["type"][at] = place[one.instance]
-        columns["is_alone"][at] = float(sharing[at[1], one.instance] == 1)
+            columns[name][slot] = 0.0 if math.isnan(seconds := getattr(there, name)) else seconds
+        columns["type"][slot] = place[there.instance]
+        columns["is_alone"][slot] = float(sharing[slot[1], there.instance] == 1)
     grid.put(("service", "quarter"), columns)
 
 
@@ -351,47 +356,47 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
         name: numpy.zeros((len(plan.services), len(plan.quarters)))
         for name in ("ttft_seconds", "tpot_seconds", "output_tokens")
     }
-    for at, one in hardware.placed.items():
-        speed = hardware.speed[(*at, case)]
-        columns["ttft_seconds"][at], columns["tpot_seconds"][at] = speed.ttft_seconds, speed.tpot_seconds
-        columns["output_tokens"][at] = one.output_tokens
+    for slot, place in hardware.placed.items():
+        speed = hardware.speed[(*slot, case)]
+        columns["ttft_seconds"][slot], columns["tpot_seconds"][slot] = speed.ttft_seconds, speed.tpot_seconds
+        columns["output_tokens"][slot] = place.output_tokens
     grid.put(("service", "quarter"), columns)
     work_out(grid, "times")
 
 
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
-    """What is owned and committed, and what it costs whether used or not; the budget."""
+    """Put in what is owned and committed, its cost, used or not, and the budget."""
     n_quarters, months = len(plan.quarters), CONSTANTS["months_in_a_quarter"]
     committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
-    of_type = {one.instance: numpy.zeros(n_quarters) for one in types}  # of the quarters that they serve
-    of_gpus, supply = {one.gpu: numpy.zeros(n_quarters) for one in types}, supplied(plan)
-    for one in plan.supply.committed:
-        usd = commitment_month_usd(plan, one)
-        for q, (serves, share) in enumerate(live(plan, one)):
-            committed_usd[q] += (paid := spending.committed_quarter_usd(one.count, usd, months, share))
-            of_type[plan.machine(one.type)][q] += serves * paid
+    of_type = {machine.instance: numpy.zeros(n_quarters) for machine in types}  # of the quarters that they serve
+    of_gpus, supply = {machine.gpu: numpy.zeros(n_quarters) for machine in types}, supplied(plan)
+    for committed in plan.supply.committed:
+        usd = commitment_month_usd(plan, committed)
+        for q, (serves, share) in enumerate(live(plan, committed)):
+            committed_usd[q] += (paid := spending.committed_quarter_usd(committed.count, usd, months, share))
+            of_type[plan.machine(committed.type)][q] += serves * paid
     for pool in plan.supply.owned:
         for q, (serves, share) in enumerate(live(plan, pool)):
             owned_usd[q] += pool.cost_per_quarter * share
             of_gpus[plan.gpus[pool.id].id][q] += serves * pool.cost_per_quarter
-    a_gpu = [ratio(of_gpus[one.gpu], supply.gpus.get(one.gpu, numpy.zeros(n_quarters))) for one in types]
+    a_gpu = [ratio(of_gpus[machine.gpu], supply.gpus.get(machine.gpu, numpy.zeros(n_quarters))) for machine in types]
     paid_usd = {"committed_type_usd": [*of_type.values()], "owned_gpu_usd": a_gpu}
     grid.put(("type", "quarter"), {name: numpy.array(usd).reshape(-1, n_quarters) for name, usd in paid_usd.items()})
     base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
     for base in plan.base:
-        (t,) = (t for t, one in enumerate(types) if one.instance == base.instance)
+        (t,) = (t for t, machine in enumerate(types) if machine.instance == base.instance)
         base_usd[t, base.runs(n_quarters)] += base.count * base.month_usd * months
         base_counts[t, base.runs(n_quarters)] += base.count
     grid.put(("type", "quarter"), {"base_instances": base_counts, "base_usd": base_usd})
-    known, none = supply.committed, numpy.zeros(n_quarters)
-    committed = [known.get(one.instance, none) for one in types]
-    grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
+    there, none = supply.committed, numpy.zeros(n_quarters)
+    signed = [there.get(machine.instance, none) for machine in types]
+    grid.put(("type", "quarter"), {"committed_instances": numpy.array(signed).reshape(len(types), n_quarters)})
     grid.put(
         ("quarter",),
         {
             "committed_usd": committed_usd,
             "owned_usd": owned_usd,
-            "budget_usd": numpy.array([plan.budget.get(one, math.nan) for one in plan.quarters]),
+            "budget_usd": numpy.array([plan.budget.get(quarter, math.nan) for quarter in plan.quarters]),
             "quarters_ahead": numpy.arange(float(n_quarters)),
             "this_quarter": numpy.arange(float(n_quarters)),
         },
@@ -399,9 +404,9 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     covers = [
         [
             cover and (cover.month_usd, share - cover.missing)
-            for cover, share in zip(one.buying.covers, one.buying.missing, strict=True)
+            for cover, share in zip(machine.buying.covers, machine.buying.missing, strict=True)
         ]
-        for one in types
+        for machine in types
     ]
     of_covers = numpy.array([[cover or (0.0, 0.0) for cover in line] for line in covers]).reshape(
         len(types), n_quarters, 2
@@ -410,8 +415,8 @@ def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     grid.put(
         ("type",),
         {
-            "gpu_count": [float(one.gpu_count) for one in types],
-            "instance_month_usd": [0.0 if math.isnan(one.month_usd) else one.month_usd for one in types],
+            "gpu_count": [float(machine.gpu_count) for machine in types],
+            "instance_month_usd": [0.0 if math.isnan(machine.month_usd) else machine.month_usd for machine in types],
         },
     )
 
@@ -442,7 +447,7 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     axes, earlier = TABLES["pools"].axes, ("type", "earlier", "case")
     needed, kept = TABLES["pools"].quantities
     short, gap, *others = TABLES["gaps"].quantities
-    buyings = [one.buying for one in types]
+    buyings = [machine.buying for machine in types]
     grid.put(("earlier",), {"position": numpy.arange(float(pooled.shape[1]))})
     grid.evaluate((needed,), axes)
     up, weights = _by_hour(grid, plan, types)
@@ -451,28 +456,30 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     _owned(grid, plan, types)
     grid.evaluate((short,), axes)
     shorts = grid.spread("short_instances", axes)
-    wanted = [one.wanted(of_it) for one, of_it in zip(buyings, shorts, strict=True)]
+    wanted = [way.wanted(of_it) for way, of_it in zip(buyings, shorts, strict=True)]
     grid.put(earlier, {"short": numpy.array(wanted).reshape(pooled.shape)})
     grid.evaluate((gap,), axes, rows="earlier")
     gaps = grid.spread("gap", axes)
     owned, committed = (grid.spread(name, axes) for name in ("owned_instances", "committed_instances"))
     of_types, rented = [], []
-    for t, one in enumerate(buyings):
-        if one.term is not None or plan.week.is_flat:
-            of_types.append(bought(one, shorts[t], gaps[t]))
+    for t, way in enumerate(buyings):
+        if way.term is not None or plan.week.is_flat:
+            of_types.append(bought(way, shorts[t], gaps[t]))
             rented.append(Rented(of_types[t].gap[..., None], numpy.ones(1)))
             continue
         release = plan.policy.release_after_quarters
-        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, one.wanted)
-        of_types.append(bought_by_hour(one, missing, counts, weights))
+        missing, counts = missing_by_hour(up[t], owned[t], committed[t], release, way.wanted)
+        of_types.append(bought_by_hour(way, missing, counts, weights))
         rented.append(Rented(counts, weights))
     of_columns = {"gap": "gap", "ordered_instances": "ordered", "late_instances": "late_paid"}
     for name, column in of_columns.items():
-        grid.put(axes, {name: numpy.array([getattr(one, column) for one in of_types]).reshape(pooled.shape)})
+        grid.put(
+            axes, {name: numpy.array([getattr(bought_of, column) for bought_of in of_types]).reshape(pooled.shape)}
+        )
     grid.evaluate(others, axes)
-    grid.put(axes, {"late_instances": numpy.array([one.late for one in of_types]).reshape(pooled.shape)})
+    grid.put(axes, {"late_instances": numpy.array([bought_of.late for bought_of in of_types]).reshape(pooled.shape)})
     months = grid.spread("quarter_instance_month_usd", axes)
-    paid = numpy.array([one.machine_months for one in of_types]).reshape(
+    paid = numpy.array([bought_of.machine_months for bought_of in of_types]).reshape(
         len(types), *pooled.shape[1:2], *pooled.shape[1:]
     )
     grid.put(OF_PAID, {"machine_months": paid})
@@ -518,7 +525,7 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
 
 
 def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
-    """What the services of a type fill together, and what of it a loss must leave; gives the first of these."""
+    """Put in what the services of a type fill together, and what of it a loss must leave; gives the first of these."""
     is_of = grid.spread("type", ("service", "quarter")) == numpy.arange(len(types))[:, None, None]
     machines, safe, halves = (
         grid.spread(name, ("service", "quarter", "case")) for name in ("machines", "safe_machines", "half_machines")
@@ -527,7 +534,7 @@ def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
     replica = ratio(1.0, grid.spread("replicas_per_instance", ("service", "quarter")))
 
     def summed(filled: Any, counts: Any = 1) -> Any:
-        return numpy.array([(filled * (one * counts)[..., None]).sum(axis=0) for one in is_of]).reshape(shape)
+        return numpy.array([(filled * (mask * counts)[..., None]).sum(axis=0) for mask in is_of]).reshape(shape)
 
     def most(values: Any) -> Any:
         some = numpy.where(is_of & (safe > 0).any(axis=-1), values, 0).max(axis=1, initial=0)
@@ -574,10 +581,10 @@ def _owned(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     axes: Axes = ("type", "quarter", "case")
     kept, free = grid.spread("kept_instances", axes), dict[str, Any]()
     out = numpy.zeros(kept.shape)
-    known = supplied(plan).gpus
-    last = {one.gpu: t for t, one in enumerate(types)}
-    for t, one in enumerate(types):
-        left = free.get(one.gpu, known.get(one.gpu, numpy.zeros(kept.shape[1]))[:, None])
-        out[t] = needs.owned_instances(left, one.gpu_count, kept[t], float(last[one.gpu] == t))
-        free[one.gpu] = left - out[t] * one.gpu_count
+    gpus = supplied(plan).gpus
+    last = {machine.gpu: t for t, machine in enumerate(types)}
+    for t, machine in enumerate(types):
+        left = free.get(machine.gpu, gpus.get(machine.gpu, numpy.zeros(kept.shape[1]))[:, None])
+        out[t] = needs.owned_instances(left, machine.gpu_count, kept[t], float(last[machine.gpu] == t))
+        free[machine.gpu] = left - out[t] * machine.gpu_count
     grid.put(axes, {"owned_instances": out})

@@ -9,10 +9,10 @@ on as they are expected to; a term of which more than half lies there is not loo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.orders import QUARTERS_OF_TERM, buying, there_on
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.stated_plan import Base, Plan
@@ -24,24 +24,24 @@ def quarters_of_term(purchase: str, first: int, n_quarters: int) -> range:
     return range(first, first + term if 2 * (n_quarters - first) >= term else first)
 
 
-def in_plan(ahead: range, n_quarters: int) -> Any:
+def in_plan(ahead: range, n_quarters: int) -> Array:
     """The quarters of the plan whose demand those of a term have."""
     return numpy.minimum(ahead, n_quarters - 1)
 
 
-def quarters_usd(plan: Plan, month_usd: float, quarters: range) -> Any:
-    """What a machine costs in each of some quarters, on past the plan's end, where all hours are paid."""
+def quarters_usd(plan: Plan, month_usd: float, quarters: range) -> Array:
+    """The cost of a machine in each of some quarters, on past the plan's end, where all hours are paid."""
     return month_usd * numpy.array(plan.months_ahead(quarters))
 
 
-def worth_a_term(shares: Any, bought_usd: Any, term_usd: float) -> Any:
+def worth_a_term(shares: Array, bought_usd: Array, term_usd: float) -> Array:
     """By machine whether its term costs less than the hours in which it is needed. shares: by quarter of the term and
     machine, of those hours; bought_usd: by quarter what all its hours cost otherwise; term_usd: a quarter of the
     term."""
-    return (shares * bought_usd[:, None]).sum(axis=0) > term_usd * len(shares)
+    return numpy.asarray((shares * bought_usd[:, None]).sum(axis=0) > term_usd * len(shares))
 
 
-def wanted_for_terms(plan: Plan, purchase: str, shares: Any, bought_usd: Any, term_usd: Any) -> Any:
+def wanted_for_terms(plan: Plan, purchase: str, shares: Array, bought_usd: Array, term_usd: Array) -> Array:
     """By quarter the machines that are worth a term from then on, in its first quarter and over the whole of it; none
     before a quarter in which something that is ordered today is there from the first day on. bought_usd, term_usd: by
     quarter what one costs, the first on past the plan's end."""
@@ -54,8 +54,10 @@ def wanted_for_terms(plan: Plan, purchase: str, shares: Any, bought_usd: Any, te
     return wanted
 
 
-def base_of(plan: Plan, instance: str, shares: Any, month_usd: float, months: Mapping[str, float]) -> tuple[Base, ...]:
-    """What is ordered of a type for its base: in the class with a term in which the plan costs least, of those with the
+def base_of(
+    plan: Plan, instance: str, shares: Array, month_usd: float, months: Mapping[str, float]
+) -> tuple[Base, ...]:
+    """The orders of a type for its base: in the class with a term in which the plan costs least, of those with the
     same the shortest. shares: by quarter and machine, of the hours in which it is needed; month_usd: of one on demand;
     months: by class what a month of one costs."""
     n = len(shares)
@@ -75,8 +77,8 @@ def base_of(plan: Plan, instance: str, shares: Any, month_usd: float, months: Ma
     return min(ways, key=lambda way: round(_usd(way, shares, bought), 6))
 
 
-def _usd(base: tuple[Base, ...], shares: Any, bought_usd: Any) -> float:
-    """What a base and the hours above it cost in the plan."""
+def _usd(base: tuple[Base, ...], shares: Array, bought_usd: Array) -> float:
+    """The cost of a base and of the hours above it in the plan."""
     n_quarters = len(shares)
     counts, usd = numpy.zeros(n_quarters, int), 0.0
     for order in base:

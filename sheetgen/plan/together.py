@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy
 
 from sheetgen.plan import needs
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.orders import QUARTERS_OF_TERM, buying
 from sheetgen.plan.placement import At, Placed
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
@@ -33,7 +33,7 @@ SURVIVES = {"none": 0, "replica": REPLICA, "machine": MACHINE, "zone": ZONE}
 
 
 def moving_usd(plan: Plan, there: Placed, months: float) -> float:
-    """What a move to a place costs: as stated, or what its replicas do while those of before run beside them. months:
+    """The cost of a move to a place: as stated, or what its replicas do while those of before run beside them. months:
     what a month's price stands for until the next quarter."""
     stated = plan.policy.moving_cost_usd
     twice = there.twice_usd(plan.policy.move_days) * months / MONTHS_IN_A_QUARTER
@@ -47,8 +47,8 @@ def together(
     months: Sequence[float],
     by_hour: bool = False,
 ) -> tuple[Mapping[At, Placed], dict[At, float]]:
-    """Where services are, moved from `here` where the plan is cheaper for it; and what it would cost more without each
-    move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
+    """The places of services, moved from `here` where the plan is cheaper for it; and what it would cost more without
+    each move, NaN where it cannot do without. places: on each type of machine that can serve a service in a quarter the
     layout on which it fills least; months: by quarter what a month's price stands for until the next; by_hour: where
     what is bought is rented for the hours that need it."""
     supply = supplied(plan)
@@ -69,7 +69,7 @@ def together(
     return there, search.moves(best)
 
 
-def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Any, Any]:
+def loads_by_hour(plan: Plan, by_hour: bool) -> tuple[Array, Array]:
     """By service, quarter and block of hours the load over that of the peak, and by quarter and block its share of the
     hours; not by hour, the peak in all."""
     n_quarters = len(plan.quarters)
@@ -99,29 +99,29 @@ class _Filled:
     """A service's machines by quarter, on one type each."""
 
     # (Filled, what a lost replica, machine or zone must leave of it, what lies apart) x pair x quarters.
-    fills: Any
-    spares_of: Any  # (machines of its largest replica, its share of zones) x quarters
-    types: Any  # by position; -1 where it has none
-    enters_usd: Any  # what it costs to come there
+    fills: Array
+    spares_of: Array  # (machines of its largest replica, its share of zones) x quarters
+    types: Array  # by position; -1 where it has none
+    enters_usd: Array  # what it costs to come there
     n_types: int
 
     @property
-    def machines(self) -> Any:
-        """What it fills by type, too: with types before the quarters."""
+    def machines(self) -> Array:
+        """The machines that it fills by type, too: with types before the quarters."""
         return self._by_type(self.fills)
 
     @property
-    def spares(self) -> Any:
-        """What it spares by type, too."""
+    def spares(self) -> Array:
+        """The machines that it spares by type, too."""
         return self._by_type(self.spares_of)
 
-    def _by_type(self, values: Any) -> Any:
+    def _by_type(self, values: Array) -> Array:
         by_type = numpy.zeros((*values.shape[:-1], self.n_types, values.shape[-1]))
         quarters = numpy.flatnonzero(self.types >= 0)
         by_type[..., self.types[quarters], quarters] = values[..., quarters]
         return by_type
 
-    def but(self, other: _Filled, quarters: Any = True) -> _Filled:
+    def but(self, other: _Filled, quarters: Array | bool = True) -> _Filled:
         """These, and in the quarters of another, or some of them, those."""
         there = (other.types >= 0) & quarters
         parts = ("fills", "spares_of", "types", "enters_usd")
@@ -143,7 +143,7 @@ Ways = dict[int, _Filled]  # by service
 
 
 class _Search:
-    """What a plan costs by where its services are, and ways that are cheaper."""
+    """The cost of a plan by the places of its services, and cheaper places."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Search:
         }
 
     def total_usd(self, ways: Ways) -> float:
-        """What the plan costs, and what must be saved besides for services that are not at home."""
+        """The cost of the plan, and what must be saved besides for services that are not at home."""
         return float(self._usd(*_sum(ways.values()))) + sum(self._besides_usd(s, filled) for s, filled in ways.items())
 
     def improved(self, ways: Ways) -> Ways:
@@ -229,7 +229,7 @@ class _Search:
     def _best(self, some: Iterable[int], now: Ways) -> Iterator[tuple[int, float, _Filled]]:
         """By service where it makes the plan cheapest while the others stay, and what that saves."""
         machines, some = _total([*now.values()]), [*some]
-        tried, rests = list[tuple[int, _Filled]](), list[tuple[Any, Any]]()
+        tried, rests = list[tuple[int, _Filled]](), list[tuple[Array, Array]]()
         largest = _without_each(now, some)
         for s in some:
             rest = machines - now[s].machines, largest[s]
@@ -275,12 +275,12 @@ class _Search:
         yield from (ways for *_, ways in sorted(starts, key=lambda start: start[:2])[:n])
 
     def _besides_usd(self, s: int, there: _Filled) -> float:
-        """What a service's moves cost; and a near tie of what it fills at home, where it is on machines that it has not
-        there, and that are not there anyway."""
+        """The cost of a service's moves; and a near tie of what it fills at home, where it is on machines that it has
+        not there, and that are not there anyway."""
         return there.moves_usd + (0 if self.is_near[s][there.types].all() else self.near_usd[s])
 
     def _part_usd(self, way: _Filled) -> float:
-        """What a service fills, at its price."""
+        """The cost of the machines that a service fills."""
         filled = (way.fills[0] * self.weights).sum(axis=0)
         return float((filled * self.months) @ self.month_usd[way.types])
 
@@ -302,11 +302,11 @@ class _Search:
             enters[q] = moving_usd(self.plan, place, self.months[q])
         return _Filled(fills, spares, types, enters, len(self.place))
 
-    def _usd(self, machines: Any, spares: Any) -> Any:
-        """What must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and at the
-        quantile."""
+    def _usd(self, machines: Array, spares: Array) -> Array:
+        """The cost of what must be bought, of what is filled of each type and quarter: the mean of the hours at p50 and
+        at the quantile."""
         quarters = numpy.arange(len(self.months))
-        used = (machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2))
+        used = numpy.asarray((machines.reshape(-1, *self.committed.shape) > 0).any(axis=(0, 2)))
         place = numpy.cumsum(used) - 1
         # Sums of parts that are taken off again leave a trace that is no machine.
         filled = numpy.moveaxis(numpy.round(machines[..., used, :], 9), -4, 0)
@@ -326,44 +326,44 @@ class _Search:
             mine = self.bought_as[used] == purchase
             paid = term.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
             missing[..., mine, :] = numpy.moveaxis(paid, 0, -1)
-        return ((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used]
+        return numpy.asarray(((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used])
 
 
-def _by_earlier_quarter(counts: Any) -> Any:
+def _by_earlier_quarter(counts: Array) -> Array:
     """Counts by quarter, the last side, as rows that are read whole for each quarter: they are the first side then."""
     return numpy.moveaxis(counts, -1, 0)[..., None]
 
 
-def _spread(services: Sequence[_Filled], values: Any, into: Any, n_types: int) -> Any:
+def _spread(services: Sequence[_Filled], values: Array, into: numpy.ufunc, n_types: int) -> Array:
     """Values of services by quarter, their last side, put together by type: added or the largest of them, as `into`
     says."""
     types = numpy.array([filled.types for filled in services])
     which, quarters = numpy.nonzero(types >= 0)
     spread = numpy.zeros((*values.shape[1:-1], n_types, values.shape[-1]))
     parts = numpy.moveaxis(numpy.array(values)[which, ..., quarters], 0, -1)
-    into.at(spread, (..., types[which, quarters], quarters), parts)
+    into.at(spread, (..., types[which, quarters], quarters), parts)  # type: ignore[arg-type]
     return spread
 
 
-def _total(services: Sequence[_Filled]) -> Any:
-    """What services fill together, by type."""
+def _total(services: Sequence[_Filled]) -> Array:
+    """The machines that services fill together, by type."""
     return _spread(services, numpy.array([filled.fills for filled in services]), numpy.add, services[0].n_types)
 
 
-def _largest(services: Sequence[_Filled], like: _Filled) -> Any:
+def _largest(services: Sequence[_Filled], like: _Filled) -> Array:
     """The largest of what services spare, by type; of none as one like them has it."""
     if not services:
         return numpy.zeros_like(like.spares)
     return _spread(services, numpy.array([filled.spares_of for filled in services]), numpy.maximum, like.n_types)
 
 
-def _sum(services: Iterable[_Filled]) -> tuple[Any, Any]:
-    """What services fill together, and the largest of what they spare."""
+def _sum(services: Iterable[_Filled]) -> tuple[Array, Array]:
+    """The machines that services fill together, and the largest of what they spare."""
     every = [*services]
     return _total(every), _largest(every, every[0])
 
 
-def _without_each(ways: Ways, some: Iterable[int]) -> dict[int, Any]:
+def _without_each(ways: Ways, some: Iterable[int]) -> dict[int, Array]:
     """By some of the services the largest of what the others spare."""
     if len(few := [*some]) == 1:
         return {few[0]: _largest([filled for s, filled in ways.items() if s != few[0]], ways[few[0]])}

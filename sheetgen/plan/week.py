@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy
 
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.profile import DAYS, HOURS_OF_WEEK, MINUTES_OF_HOUR, SHARES, WORKING_DAYS, Profile
 from sheetgen.plan.schema import Demand, Requests, Service
+
+WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 4, 1
 
 
 def profile_of(service: Service) -> Profile | None:
@@ -53,9 +56,6 @@ def states_peak_hour(demand: Demand) -> bool:
     return any(amount is not None and "peak_hour_share" in amount.model_fields_set for amount in every)
 
 
-WEEKDAYS, BLOCKS_OF_DAY, BLOCKS_OF_WEEKEND = 5, 4, 1
-
-
 @dataclass(frozen=True)
 class Week:
     """The hours of a week in which the services of a plan have loads of their own.
@@ -64,8 +64,8 @@ class Week:
     quarter and hour of the week (or part of one, where clocks are apart by parts) which kind of hour it is.
     """
 
-    over_peak: Any
-    kinds: Any
+    over_peak: Array
+    kinds: Array
     minutes: int  # of an hour's part
 
     @cached_property
@@ -73,7 +73,7 @@ class Week:
         return bool(self.over_peak.shape[-1] == 1)
 
     @cached_property
-    def shares(self) -> Any:
+    def shares(self) -> Array:
         """By quarter and kind the share of the week's hours that are of it."""
         n = self.over_peak.shape[-1]
         return numpy.array([numpy.bincount(of_quarter, minlength=n) for of_quarter in self.kinds]) / self.n_parts
@@ -83,12 +83,12 @@ class Week:
         return int(self.kinds.shape[-1])
 
     @cached_property
-    def mean_over_peak(self) -> Any:
+    def mean_over_peak(self) -> Array:
         """By service and quarter the mean load over that of the peak."""
-        return (self.over_peak * self.shares).sum(axis=-1)
+        return numpy.asarray((self.over_peak * self.shares).sum(axis=-1))
 
     @cached_property
-    def in_blocks(self) -> tuple[Any, Any]:
+    def in_blocks(self) -> tuple[Array, Array]:
         """By service, quarter and block of hours the mean load over that of the peak, and by quarter the blocks' shares
         of the week: four of a working day of UTC, and the weekend. For searches; the kinds, where those are no
         more."""
@@ -102,7 +102,7 @@ class Week:
         hours = [self.over_peak[:, q][:, kinds] @ is_of.T for q, kinds in enumerate(self.kinds)]
         return numpy.stack(hours, axis=1), numpy.tile(sizes / self.n_parts, (len(self.kinds), 1))
 
-    def up(self, needed: Any, start_minutes: float) -> tuple[Any, Any]:
+    def up(self, needed: Array, start_minutes: float) -> tuple[Array, Array]:
         """Machines that are up in the hours of the week, where each is asked for so many minutes before it is needed;
         and the share of a week that each of these hours is. needed: by kind of hour, the last side, and by quarter, the
         second; what is given has the hours there."""

@@ -6,18 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy
 
 from sheetgen.formula import ratio
 from sheetgen.plan import needs
+from sheetgen.plan.arrays import Array
 from sheetgen.plan.hardware_by_quarter import Hardware
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.spending import NO_BUDGET, WITHIN, budget_verdict
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type
+from sheetgen.plan.tables import CONSTANTS, OF_PAID, Rented, Type, buy, put_supply, work_out
 from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
@@ -57,17 +57,17 @@ class Answer:
         return self.grid.table(*OF_MONEY)
 
     @cached_property
-    def signed_instances(self) -> Any:
+    def signed_instances(self) -> Array:
         """By type, quarter and case the machines of commitments that are signed: those of a mix's base are ordered."""
-        return self.supply["committed_instances"] - self.supply["base_instances"]
+        return numpy.asarray(self.supply["committed_instances"] - self.supply["base_instances"])
 
     @cached_property
-    def to_buy(self) -> Any:
+    def to_buy(self) -> Array:
         """By type, quarter and case the machines that are ordered: a mix's base, and what is missing beside it."""
-        return self.supply["gap"] + self.supply["base_instances"]
+        return numpy.asarray(self.supply["gap"] + self.supply["base_instances"])
 
     @cached_property
-    def supply_counts(self) -> dict[str, Any]:
+    def supply_counts(self) -> dict[str, Array]:
         """The machines of a type, quarter and case, by what they are."""
         names = {"needed": "needed_instances", "kept": "kept_instances", "idle": "idle", "spare": "spare_instances"}
         signed = {"owned": self.supply["owned_instances"], "committed": self.signed_instances}
@@ -82,24 +82,50 @@ class Answer:
         """The quarters in which a service runs, by position."""
         return [q for q in range(len(self.plan.quarters)) if (s, q) in self.hardware.placed]
 
+    def at_demand(
+        self, z: Array, live: Array | float = 1.0, plan: Plan | None = None, **columns: Array
+    ) -> tuple[Grid, list[Rented]]:
+        """The plan at other demand on its hardware, as cases of its own, and what is rented by the hour. z: of the
+        cases, or of service and case; live: by service and case, or case, what of the demand is there; plan: with
+        another base; columns: other quantities by case."""
+        n_services, n_cases = len(self.plan.services), numpy.shape(z)[-1]
+        grid = self.grid.again({}, case=n_cases)
+        if plan is not None:
+            put_supply(grid, plan, self.types)
+        shares = numpy.broadcast_to(live, (n_services, n_cases))[:, None]
+        whole = grid.spread("share_live", ("service", "quarter"))[..., None]
+        grid.put(("service", "case"), {"z": numpy.broadcast_to(z, (n_services, n_cases))})
+        grid.put(OF_SERVICE, {"share_live": whole * shares})
+        grid.put(("case",), columns)
+        work_out(grid, "loads")
+        rented = buy(grid, plan or self.plan, self.types)
+        work_out(grid, "money")
+        return grid, rented
+
+    def beside(self, s: int, q: int) -> list[int]:
+        """The other services on a service's type of machine in a quarter, by position."""
+        placed = self.hardware.placed
+        others = (i for i in range(len(self.plan.services)) if i != s and (i, q) in placed)
+        return [i for i in others if placed[i, q].instance == placed[s, q].instance]
+
     @property
     def asked_usd(self) -> tuple[float, float]:
-        """What is to be approved: the spend on the machines that are bought, and its contingency."""
+        """The amounts to be approved: the spend on the machines that are bought, and its contingency."""
         spend, reserve = (float(self.money[name][:, self.case].sum()) for name in ("spend_usd", "reserve_usd"))
         return spend, reserve
 
     @property
     def already_usd(self) -> float:
-        """What is owned or committed already, which is paid whatever is decided."""
+        """The cost of what is owned or committed already, which is paid whatever is decided."""
         return float(self.money["committed_usd"][:, 0].sum() + self.money["owned_usd"][:, 0].sum())
 
     @cached_property
-    def machine_months(self) -> list[Any]:
+    def machine_months(self) -> list[Array]:
         """By type the months of machines that are paid: by the quarter at whose price, quarter and case."""
         return [*self.grid.read("machine_months", OF_PAID)]
 
     @cached_property
-    def rented_shares(self) -> list[Any]:
+    def rented_shares(self) -> list[Array]:
         """By type, at the quantile that is bought: by quarter and machine, of the hours in which it is rented."""
         return [rented.shares(self.case) for rented in self.rented]
 
@@ -117,18 +143,18 @@ class Answer:
 
     @property
     def bound_after_usd(self) -> float:
-        """What of that is paid after the plan's end."""
+        """The part of that which is paid after the plan's end."""
         return sum(self.bound_usd) - self._term_spend_usd
 
     @property
     def _term_spend_usd(self) -> float:
-        """What orders of a term cost within the plan."""
+        """The cost of orders of a term within the plan."""
         has_term = [machine.buying.term is not None for machine in self.types]
         of_base = float(self.supply["base_usd"][..., self.case].sum())
         return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
 
     def left_usd(self, q: int) -> tuple[float, float]:
-        """What the budget of a quarter leaves at p50 and at p90."""
+        """The rest of a quarter's budget at p50 and at p90."""
         left = self.money["budget_left_usd"]
         return float(left[q, CASE["p50"]]), float(left[q, CASE["p90"]])
 
@@ -152,7 +178,7 @@ class Answer:
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
 
     def owned_month_usd(self, s: int, q: int, z: int) -> float:
-        """What of a service's month is of owned machines."""
+        """The part of a service's month that owned machines cost."""
         t = self.place[self.hardware.placed[s, q].instance]
         names = ("owned_gpu_usd", "gpu_count", "owned_instances", "there_instances")
         usd, gpus, owned, there = (float(self.supply[name][t, q, z]) for name in names)
@@ -160,7 +186,7 @@ class Answer:
         return part * owned * gpus * usd / MONTHS_IN_A_QUARTER
 
     @cached_property
-    def mean_shares(self) -> Any:
+    def mean_shares(self) -> Array:
         """By service and quarter its mean load over that of its peak: of a profile its hours', over the burst; else as
         its busiest hour says, and all of it where requests at once were stated."""
         means = numpy.array(self.plan.week.mean_over_peak)
@@ -176,7 +202,7 @@ class Answer:
         return means
 
     @cached_property
-    def in_use(self) -> tuple[Any, Any]:
+    def in_use(self) -> tuple[Array, Array]:
         """By type and quarter the share of the machines that are there that requests keep busy, on average and in
         the busiest hour of all its services: at p50 of the demand, on what is bought."""
         (mean, there_on_average), (peak, there) = self._busy
@@ -190,7 +216,7 @@ class Answer:
         return mean, peak
 
     @cached_property
-    def _busy(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    def _busy(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """By type and quarter the machines that requests keep busy, and those that are there: on average, and at the
         peak."""
         names = ("busy_replicas", "replicas_per_instance")
@@ -204,36 +230,36 @@ class Answer:
         return (mean, there + self.rented_on_average), (by_hour, there + gap)
 
     @cached_property
-    def rented_on_average(self) -> Any:
+    def rented_on_average(self) -> Array:
         """By type and quarter the machines that are rented, on average over the hours; at the quantile that is
         bought."""
         means = [rented.counts[:, self.case] @ rented.weights for rented in self.rented]
         return numpy.array(means).reshape(len(self.types), len(self.plan.quarters))
 
     @cached_property
-    def held_usd(self) -> Any:
+    def held_usd(self) -> Array:
         """By type and quarter what the machines that are bought, a mix's base too, would cost if all of the peak were
         held in all hours, at the price of the class that is bought; of a mix on demand."""
         gap, base, months = (
             self.supply[name][..., self.case] for name in ("gap", "base_instances", "quarter_instance_month_usd")
         )
-        return (gap + base) * months * MONTHS_IN_A_QUARTER
+        return numpy.asarray((gap + base) * months * MONTHS_IN_A_QUARTER)
 
     @cached_property
-    def saved_by_hour_usd(self) -> Any:
+    def saved_by_hour_usd(self) -> Array:
         """By type and quarter what the hours save of that: nothing where every peak is held, and bought in one way."""
         if self.plan.week.is_flat and not self.plan.base:
             return numpy.zeros(self.held_usd.shape)
-        return self.held_usd - self.supply["bought_usd"][..., self.case]
+        return numpy.asarray(self.held_usd - self.supply["bought_usd"][..., self.case])
 
     @cached_property
-    def of_owners(self) -> dict[str | None, Any]:
+    def of_owners(self) -> dict[str | None, Array]:
         """By owner what its services' machines cost, by quarter and quantile; of None what is shared: spare and idle
         machines, what covers late orders, and what is paid of quarters that it does not serve to their end. All of them
         sum to the spend."""
         usd = self.grid.spread("service_month_usd", OF_SERVICE) * CONSTANTS["months_in_a_quarter"]
         owners = [service.owner or self.plan.head.owner for service in self.plan.services]
-        usd_of: dict[str | None, Any] = {
+        usd_of: dict[str | None, Array] = {
             owner: usd[[name == owner for name in owners]].sum(axis=0) for owner in dict.fromkeys(owners)
         }
         shared = self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)
@@ -245,6 +271,6 @@ class Answer:
         return sorted(range(len(self.plan.services)), key=lambda s: -self.part_usd(s, self.case))
 
     def set_by(self, s: int, q: int, z: int) -> str:
-        """What set the replicas of a service."""
+        """The reason for the replicas of a service."""
         quantities = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
         return str(needs.set_by.of(quantities | {"sized_by": self.hardware.speed[s, q, z].sized_by}))

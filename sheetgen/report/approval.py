@@ -66,7 +66,7 @@ _SURE = template(
     open=is_text(q.higher),
     tested=q.is_tested == 1,
 )
-_LESS_ONLY = template("Less only {conditions}.")
+_LESS_ONLY = template("Elsewhere less only {conditions}.")
 _ALONE = template("If it fails, nothing is served.")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")

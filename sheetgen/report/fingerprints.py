@@ -191,7 +191,9 @@ def _fixes(
         if fix.setting and not _helps(fix, fix.setting, flag, question, numbers):
             continue
         value = fix.values.get(engine, fix.value)
-        if value and value.isdigit() and fix.setting and fix.direction == "lower":
+        if fix.setting == "max_model_len" and numbers and fix.direction == "lower":
+            value = f"{numbers['context_tokens']:.0f}"  # a shorter limit would refuse this load's own requests
+        elif value and value.isdigit() and fix.setting and fix.direction == "lower":
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
         is_of_gpus = fix.setting == "tensor_parallel_size"
         found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
@@ -214,12 +216,15 @@ def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
 
 
 def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any]) -> Iterator[Fix]:
-    """The cheapest candidate with more memory in all than the rented machine; nothing where there is none."""
+    """The cheapest candidate with more memory in all than the rented machine, and no cheaper, as what is cheaper was
+    passed over; nothing where there is none."""
     rented = question.instances[n["instance"]]
-    larger = [machine for machine in question.candidates if _memory(machine) > _memory(rented)]
+    least_usd = _month(question, rented)
+    priced = [(_month(question, machine), machine) for machine in question.candidates]
+    larger = [(usd, machine) for usd, machine in priced if usd >= least_usd and _memory(machine) > _memory(rented)]
     if not larger:
         return
-    usd, machine = min(((_month(question, machine), machine) for machine in larger), key=lambda priced: priced[0])
+    usd, machine = min(larger, key=lambda offer: offer[0])
     name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
     words = f"{machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
     yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
@@ -248,6 +253,8 @@ def _helps(
         return has_share and (fix.direction != "raise" or question.settings.gpu_memory_utilization < 1)
     if setting == "cuda_graphs":
         return question.engine.keeps_graphs
+    if setting == "max_model_len":
+        return not numbers or bool(numbers["context_tokens"] < numbers["max_context_tokens"])
     if setting in ("kv_cache_dtype", "weight_dtype"):
         asked = DTYPES.get(fix.value or "")
         models = [m for m in question.models if m.model.id == numbers.get("model", m.model.id)]

@@ -76,6 +76,32 @@ def test_one_flat_service_costs_what_recommend_says(
     assert all(one["p50_usd"] == pytest.approx(3 * answer["monthly_usd"], rel=1e-12) for one in found["money"])
 
 
+def test_a_flat_service_is_as_recommend_has_it_or_says_why() -> None:
+    """Eight services beside each other: each on the machine, replicas and layout of `recommend`, unless it goes to
+    other machines, which the plan names, or shares those with others, which it names too."""
+    loads: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"in_flight": 40}, {"concurrent_requests": 40}),
+        ({"requests": 8}, {"requests_per_second": 8}),
+        ({"users": 333}, {"users": 333}),
+        ({"requests": {"per_day": 20_000}}, {"requests_per_day": 20_000}),
+    ]
+    models = ("8b", "70b", "gpt-oss-120b", "gemma-3-27b", "qwen3-32b", "deepseek-v3", "gpt-oss-20b", "llama-3.1-405b")
+    asked = [(model, *loads[i % len(loads)]) for i, model in enumerate(models)]
+    found = solved([{"id": model, "demand": demand, "model": model} for model, demand, _ in asked], 1)
+    moved = together = 0
+    for row, (model, _, options) in zip(rows(found), asked, strict=True):
+        alone = recommend(model=model, **options, as_of=AS_OF)
+        assert row["instance_alone"] == alone["instance"]
+        if row["instance"] != alone["instance"]:
+            moved += 1
+        elif row["shares_with"]:
+            together += 1
+        else:
+            for name in ("n_replicas", "n_instances", "tensor_parallel_size", "monthly_usd", "tpot_seconds"):
+                assert row[name] == pytest.approx(alone[name], rel=1e-12), (model, name)
+    assert moved + together < len(models)
+
+
 BAND = {"p10": 40, "p50": 100, "p90": 300}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import email.policy
 import json
+import re
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -75,11 +76,32 @@ def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
 
 def test_a_plan_and_what_is_none(folder: Path) -> None:
     (folder / "sheet.json").write_text('{"inputs": {}, "cells": []}')
-    with pytest.raises(ScenarioError, match=r"sheet\.json: is no plan"):
+    with pytest.raises(ScenarioError, match=r"sheet\.json: as_of: "):
         read_record(folder / "sheet.json")
     (folder / "deep.json").write_text("[" * 100_000)
-    with pytest.raises(ScenarioError, match=r"deep\.json: is no plan"):
+    with pytest.raises(ScenarioError, match=r"deep\.json: is no JSON"):
         read_record(folder / "deep.json")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        (("inputs", "plan"), "text", "inputs.plan"),
+        (("inputs", "policy", "buy"), ["on-demand"], "inputs.policy.buy"),
+        (("as_of",), ["2026"], "as_of"),
+        (("money", 0, "p50_usd"), float("nan"), "money.0.p50_usd"),
+        (("prices", "azure/Standard_NC40ads_H100_v5"), "6.98", "prices"),
+        (("services", 0, "monthly_usd"), {}, "services.0.monthly_usd"),
+    ],
+)
+def test_a_wrong_value_in_a_plans_json_is_named(folder: Path, tmp_path: Path, place, value, named: str) -> None:  # type: ignore[no-untyped-def]
+    record = part = json.loads((folder / "old.json").read_text())
+    for key in place[:-1]:
+        part = part.setdefault(key, {}) if isinstance(part, dict) else part[key]
+    part[place[-1]] = value
+    (tmp_path / "wrong.json").write_text(json.dumps(record))
+    with pytest.raises(ScenarioError, match=re.escape(f"wrong.json: {named}")):
+        read_record(tmp_path / "wrong.json")
 
 
 @pytest.mark.long

@@ -116,6 +116,23 @@ def test_the_json_is_as_its_schema_says(found: dict[str, Any]) -> None:
         )
     )
     assert list(faults(json.loads(json.dumps(nothing)), SCHEMA)) == []
+    # Replicas that prompts set; three of five machines are there when the quarter begins.
+    kind = "azure/Standard_NC40ads_H100_v5"
+    prompts = {
+        "id": "a",
+        "demand": {"requests": 20},
+        "model": "8b",
+        "request": {"input_tokens": 8000, "output_tokens": 1},
+    }
+    supply = {
+        "allowed": {"instances": [kind]},
+        "committed": [{"id": "c", "type": kind, "count": 3, "until": "2027-12-31"}],
+        "lead_time_days": {"on-demand": 60},
+    }
+    head = {"start": "2027-Q1", "quarters": 1, "as_of": "2026-11-26"}
+    late = record_of(findings(solved_plan(plan({"plan": head, "supply": supply, "services": [prompts]}))))
+    assert {row["set_by"] for row in late["services"]} == {"prefill"} and late["served"][0]["limit"] == "machines"
+    assert list(faults(json.loads(json.dumps(late)), SCHEMA)) == []
 
 
 def test_the_schema_finds_faults(found: dict[str, Any]) -> None:

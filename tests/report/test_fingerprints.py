@@ -102,7 +102,11 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
     everywhere = answered("70b")
     rented = everywhere.question.instances[str(record_for(everywhere, ()).of_replica["instance"])]
     memory = {c.instance: c.gpu_count * c.gpu.memory.engine_bytes for c in everywhere.question.candidates}
-    larger = {c.instance: c for c in everywhere.question.candidates if memory[c.instance] > memory[rented.instance]}
+    larger = {
+        c.instance: c
+        for c in everywhere.question.candidates
+        if memory[c.instance] > memory[rented.instance] and c.usd_per_hour >= rented.usd_per_hour
+    }
     fixes = started("70b", {}, tensor_parallel_size=rented.gpu_count)["startup_weights_do_not_fit"].fixes
     offers = [fix.flag for fix in fixes if fix.direction == "rent"]
     assert bool(offers) == bool(larger) and len(offers) <= 1
@@ -228,3 +232,14 @@ def test_what_a_workbook_advises_names_no_machine_and_no_number_that_an_edit_cha
     assert weights.fixes[0].direction in ("rent", "raise") and weights.fixes[0].lasting == "give each replica more GPUs"
     assert all(not re.search(r"[$\d]", fix.lasting.replace("fp8", "")) for one in rented.values() for fix in one.fixes)
     assert all("is_of_gpus" not in fix for one in rented.values() for fix in one.record()["fixes"])
+
+
+def test_no_shorter_limit_than_the_loads_own_requests_is_advised() -> None:
+    def advised(**asked: str) -> dict[str, list[str | None]]:
+        return {
+            label: [fix.value for fix in deaths("70b", **asked)[label].fixes if "max-model-len" in fix.flag]
+            for label in ("long_completion", "startup_kv_pool_too_small")
+        }
+
+    assert set(map(tuple, advised().values())) == {("16384",)}
+    assert not any(advised(headline="long-doc:1").values())  # as long as the model's own limit
