@@ -1214,7 +1214,7 @@ function answerWords(record) {
         term: months ? FACTS.terms[purchase] : "",
         binds: dollars(months * record.monthly_usd),
         is_on_demand: Number(purchase === ON_DEMAND),
-      }) + (declined && ` ${declined}`),
+      }) + (declined && `. ${declined}`),
     quality: qualityWords(record),
     weights_of: weightsWords(record),
     longest: say("longest", {
@@ -1235,7 +1235,7 @@ function answerWords(record) {
     sure: say("fast_enough", { sure: sureWords(record.chance) }),
     measure: measureWords(record),
     margin: say("sure_of", {}),
-    wait: question.workload.output_tokens > 1 ? say("wait", waitValues(record)) : "",
+    wait: say(question.workload.output_tokens > 1 ? "wait" : "wait_alone", waitValues(record)),
     least_sure: say("least_sure", {
       limit: FACTS.of_limit[record.limit],
       is_full: Number(question.isRate && !["memory", "rate"].includes(record.limit)),
@@ -1268,9 +1268,11 @@ function answerWords(record) {
   };
 }
 
-// The memory of one GPU by its parts, in bytes: the mean of all, with what the engine may not take.
-function partsOfGpu({ memory, n_gpus }, { memory_bytes }) {
-  const [weights, kv, other, limit] = ["weights", "kv", "overhead", "limit"].map((part) => memory[`${part}_bytes`] / n_gpus);
+// The memory of one GPU by its parts, in bytes, with what the engine may not take: the weights as they are loaded, of a
+// replica with stages, whose GPUs differ, the mean of all.
+function partsOfGpu({ memory, n_gpus, pipeline_parallel_size: stages, chosenGrid }, { memory_bytes }) {
+  const [mean, kv, other, limit] = ["weights", "kv", "overhead", "limit"].map((part) => memory[`${part}_bytes`] / n_gpus),
+    weights = stages > 1 ? mean : readChosen(chosenGrid, "loaded_weights_bytes_per_gpu");
   return { weights, kv, other, free: Math.max(0, limit - weights - kv - other), outside: Math.max(0, memory_bytes - limit) };
 }
 

@@ -25,6 +25,7 @@ from sheetgen.answer.recording import HOURS_OF_A_MEASUREMENT
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS
 from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
+from sheetgen.answer.ways_to_pay import EUROPE
 from sheetgen.api import question_of
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
@@ -226,6 +227,7 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "areas": AREAS,
         "same_areas": SAME_AREAS,
         "default_area": DEFAULT_AREA,
+        "other_area": EUROPE,
         "absent_names": ABSENT_NAMES,
         "changed_by": CHANGED_BY,
         "tried_targets": _tried_targets(catalog),

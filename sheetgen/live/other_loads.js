@@ -125,12 +125,14 @@ function gridOfLoads({ question }) {
 const twice = (n) => 2 * n,
   half = (n) => Math.max(1, Math.round(n / 2));
 
-// The same question with twice or half of one thing, or all people at the same moment: what is other, by kind.
+// The same question with twice or half of one thing, all people at the same moment, or Europe's prices beside those of the
+// US: what is other, by kind.
 function otherQuestions({ question }) {
   const { workload, users } = question,
     name = loadName(question),
     amount = amountOf(question),
     prompt = workload.input_tokens,
+    elsewhere = question.region === FACTS.other_area ? "" : FACTS.other_area,
     halfOf = name === "requests_per_second" ? (n) => n / 2 : half;
   const lengths = (input_tokens, output_tokens = workload.output_tokens) => ({
     input_tokens,
@@ -146,6 +148,7 @@ function otherQuestions({ question }) {
     less_answer: half(workload.output_tokens) < workload.output_tokens ? lengths(prompt, half(workload.output_tokens)) : null,
     less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
     same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
+    in_area: elsewhere in MARKET.regions ? { region: elsewhere } : null,
   };
   return Object.entries(others).filter(([, changes]) => changes);
 }
@@ -183,6 +186,9 @@ function askedOtherwise(record, { kind, changes, question, message, ttft_seconds
     prompt: count(changes.input_tokens ?? 0),
     answer: count(changes.output_tokens ?? 0),
     people: count(changes.concurrent_requests ?? 0),
+    is_people: Number(name === "users"),
+    area: areaWords(changes.region ?? ""),
+    is_default: Number(changes.region === ""),
   });
   if (message) return [what, "", message, "", "", ""];
   const more = rental.monthly_usd - record.monthly_usd,

@@ -58,7 +58,7 @@ function evenWords(record) {
 }
 
 function* optionsOf(record, margin, isSure, measure) {
-  const higher = margin && !isSure && !FACTS.terms[record.purchase] ? dollars(margin.monthly_usd) : "";
+  const higher = margin && !isSure && !FACTS.terms[record.purchase] ? lessOf(margin.monthly_usd) : "";
   const sized = { ...record.chosen, chance: record.chance },
     isShort = record.limit === "memory" && record.chance < FACTS.levels.sure;
   yield optionOf(record, "Approve as sized", sized, { isShort, higher, isTested: isTestedAtFirst(record, measure) });
@@ -135,7 +135,7 @@ function* servedOf(record) {
 // $ a person, where there are people.
 function* usdPerPerson({ question, users, monthly_usd }) {
   const people = question.users || users;
-  if (people < 1) return;
+  if (!(people >= 1)) return; // or none
   const { prefix, rate } = FACTS.currency,
     each = (monthly_usd * rate) / people;
   yield prefix + fixed(each, each < 100 ? 2 : 0);
@@ -292,6 +292,7 @@ const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "c
   "verdict", "instance", "region", "gpu", "purchase", "price_as_of", "n_instances", "n_gpus", "tensor_parallel_size",
   "pipeline_parallel_size", "data_parallel_size", "n_replicas", "served_requests_at_once", "served_requests_per_second",
   "memory_holds", "hourly_usd", "monthly_usd", "annual_usd", "chance", "tpot_seconds", "ttft_seconds"];
+const OF_WAYS = ["commits_usd", "keeps", "gives_up"]; // the last two in words
 const OF_HOSTS = ["host", "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "price_source"];
 
 // What is rented instead, as a line of CSV has it: on which GPUs, and in which class, a term or the answer's own.
@@ -324,6 +325,8 @@ const ofHost = ({ name, precision, monthly_usd, read_on, source, ...price }) => 
   price_as_of: read_on,
   price_source: source,
 });
+
+const ofWay = (way, record) => ({ commits_usd: way.commits_usd, keeps: keepsWords(way, record), gives_up: wayWords(way, record).gives_up });
 
 // What is rented for another question, as a line of CSV has it, with what is other in it.
 function ofOther({ kind, question, link = "", ...rental }) {
@@ -362,7 +365,7 @@ function asCsv(record, ways, link, compared = [], others = []) {
     providers: question.providers.join(" "),
     link,
   };
-  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd", ...OF_HOSTS];
+  const names = ["way", ...Object.keys(asked), ...OF_CSV, "once_usd", ...OF_WAYS, ...OF_HOSTS];
   const lineOf = (way, values) => csvLine(names.map((name) => ({ ...values, ...asked, way })[name]));
   const load = { ...Object.fromEntries(OF_CSV.slice(0, 5).map((name) => [name, record[name]])) };
   const paidFor = (way, of) => lineOf(way, { ...load, ...of });
@@ -374,7 +377,7 @@ function asCsv(record, ways, link, compared = [], others = []) {
     run ? paidFor("measure_first", { verdict: "fits", instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
     ...ways
       .filter(({ kind }) => kind !== "hosted")
-      .map((way) => paidFor(way.kind, way.kind === "own" ? ofOwning(way, record) : ofRental(way, record))),
+      .map((way) => paidFor(way.kind, { ...(way.kind === "own" ? ofOwning(way, record) : ofRental(way, record)), ...ofWay(way, record) })),
     ...hostsTold(record).map((host) => paidFor("hosted", ofHost(host))),
     ...compared.filter((one) => one.record).map((one) => lineOf("compared", ofRecord(one.record))),
     ...others.filter((other) => !other.message).map((other) => csvLine(names.map((name) => ({ ...asked, ...ofOther(other) })[name]))),

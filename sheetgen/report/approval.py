@@ -112,8 +112,8 @@ _SPEED = template(
 )
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
-    "[several?One machine fails[counted?: {left} of {asked} still served|[short?: answers slow down]]|The machine "
-    "fails: nothing is served]; with a spare: {usd} a month[less?, below the margin].",
+    "[several?One machine fails: [counted?{left} of {asked} still served|[short?answers slow down|the others serve "
+    "all]]|The machine fails: nothing is served]; with a spare: {usd} a month[less?, below the margin].",
     several=q.n_instances > 1,
     less=q.is_less == 1,
     counted=q.counted == 1,

@@ -142,6 +142,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
     "wait": template("[peak?At the peak: first|First] word {wait}", wait=sentences.wait, peak=q.is_peak == 1),
+    "wait_alone": template(
+        "[peak?At the peak: answered|Answered] after {first} s[aimed? (target {first_target})].",
+        peak=q.is_peak == 1,
+        aimed=is_text(q.first_target),
+    ),
     "longest": template(
         "Requests of up to {context} tokens, prompt and answer; longer ones are refused.[more? The model reads up to "
         "{limit}.]",
@@ -175,13 +180,17 @@ SENTENCES: Mapping[str, Template | Formula] = {
         stepped=is_text(q.up_to),
         more=is_text(q.next),
     ),
-    "other_more_load": template("Twice the {unit} ({load})"),
+    "area": template("{area}[default?, any region]", default=q.is_default == 1),
+    "other_more_load": template(
+        "Twice the {unit} ({load})[people?, or twice the questions a day]", people=q.is_people == 1
+    ),
     "other_more_prompt": template("Twice the prompt ({prompt} tokens)"),
     "other_more_of_both": template("Twice the {unit} and the prompt"),
     "other_more_answer": template("Twice the answer ({answer} tokens)"),
     "other_less_answer": template("Half the answer ({answer} tokens)"),
     "other_less_load": template("Half the {unit} ({load})"),
     "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
+    "other_in_area": template("In [default?the ]{area}", default=q.is_default == 1),
     "other_same_moment": template("All {people} people at the same moment"),
     "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),
     "request_more": template("{what}: {month} a month."),
@@ -323,7 +332,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
-    "see_fields": template("Not valid: {fields}; why stands beside it."),
+    "see_fields": template("Not valid, and why stands beside it: {fields}."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),

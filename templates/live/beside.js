@@ -253,6 +253,8 @@ function comparedWith(texts) {
   return comparedIn(texts.compare).map((entry) => {
     const [model, weights = "recommended"] = entry.split(":");
     try {
+      const known = [...form.elements.weight_dtype.options].map(({ value }) => value);
+      if (!known.includes(weights)) refuse("wrong", { label: "Weights", value: `"${weights.slice(0, 60)}"`, kind: `one of ${known.join(", ")}` });
       return { entry, model, weights, record: answer({ ...questionOf(texts), model, weight_dtype: weights }) };
     } catch (error) {
       if (!(error instanceof QuestionError)) throw error;

@@ -83,7 +83,7 @@ function setUp() {
   );
   fill(
     form.elements.region,
-    Object.keys(MARKET.regions).filter((area) => !FACTS.same_areas[area]).map((area) => [area, area ? (FACTS.areas[area] ?? area) : "US (default)"]),
+    Object.keys(MARKET.regions).filter((area) => !FACTS.same_areas[area]).map((area) => [area, area ? say("area", { area: areaWords(area), is_default: Number(area === FACTS.default_area) }) : "US (default)"]),
   );
   for (const { id, name, input_tokens, output_tokens, asks } of FACTS.workloads) {
     const button = element("button", name, { type: "button", "data-workload": id });
@@ -283,7 +283,7 @@ function refused({ problems }) {
   $("message").textContent = [
     shown ? say("stale", {}) : "",
     ...problems.filter((one) => !ofFields.includes(one)).map(({ message }) => message),
-    ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join(", ") }) : "",
+    ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join("; ") }) : "",
   ].filter(Boolean).join(" ");
   for (const part of document.querySelectorAll(".answer, .beneath, .rest")) part.classList.toggle("stale", shown !== null);
   letTake(false);

@@ -72,7 +72,7 @@ FAULTS: Faults = (
     ("* judged.working_hours_per_month) / CONSTANTS", ") / CONSTANTS"),
     ("one.cents - other.cents", "other.cents - one.cents"),
     ('read("steady_bytes") * sizes.tensor_parallel_size', 'read("steady_bytes")'),
-    ("!taken.has(key) && way", "way"),
+    ("!taken.has(key) && isSaving", "isSaving"),
     ("lower.deploys && model.deploys && runs", "false"),
 )
 FEW_MODELS = tuple(dict.fromkeys(str(question["model"]) for question in FEW))

@@ -46,6 +46,7 @@ FEW: list[Question] = [
     {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1},
     WHOLE_EXPERTS,
     {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024},  # on hardware without runs
+    {"model": "8b", "concurrent_requests": 3, "input_tokens": 15_360, "output_tokens": 1, "ttft_ms": 0},  # of no people
 ]
 NAMES = ("70b", "deepseek-v3", "8b", "qwen3-coder-480b-a35b")
 
@@ -410,6 +411,10 @@ def test_a_line_of_csv_says_what_is_paid_for(tmp_path: Path) -> None:
     lines = {line["way"]: line for line in every}
     details = {way["kind"]: way["detail"] for way in in_python(question)["pay_less"]}
     term, own, hosted = (lines[kind] for kind in ("term", "own", "hosted"))  # of the hosts the last
+    commits = {way["kind"]: way["commits_usd"] for way in in_python(question)["pay_less"]}
+    assert float(own["commits_usd"]) == pytest.approx(commits["own"], rel=1e-9)
+    assert any(float(line["commits_usd"] or 0) == pytest.approx(commits["term"], rel=1e-9) for line in every)
+    assert all(line["keeps"] and line["gives_up"] for line in (term, own))
     hosts = [host["host"] for host in in_python(question)["hosted"]]
     terms = [line["purchase"] for line in every if line["way"] == "term"]
     assert details["term"] in terms and term["verdict"] == "fits"

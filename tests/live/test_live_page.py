@@ -168,6 +168,17 @@ def test_a_hostile_address_is_text(page: Browser, address: str, hash_: str) -> N
     assert page.problems == []
 
 
+def test_what_is_compared_by_an_address_is_a_model_and_weights_or_a_message(page: Browser, address: str) -> None:
+    wrong = ("8b:constructor", "8b:__proto__", "8b:bogus", "__proto__:bf16", "<img src=x>:fp8")
+    page.open(f"{address}#{urlencode({'model': '70b', 'compare': ','.join(wrong)})}")
+    _, *rows = page.evaluate("[...document.querySelectorAll('#compared tr')].map((row) => row.textContent)")
+    assert len(rows) == len(wrong)
+    assert all("Write one of recommended, published" in row for row in rows[:3])
+    assert all("No model is called" in row for row in rows[3:])
+    assert page.evaluate("document.querySelectorAll('main img').length") == 0
+    assert page.problems == []
+
+
 def test_a_hostile_catalog_is_text(page: Browser, tmp_path: Path) -> None:
     name = "</script><script>document.title='taken'</script><img src=x onerror=document.title='taken'><!--"
     known = facts(("70b",))
@@ -532,6 +543,23 @@ def test_print_gives_the_request(page: Browser, address: str) -> None:
     assert page.evaluate("document.getElementById('request').hidden")
 
 
+def test_an_answer_of_one_token_says_after_how_long_it_is_there(page: Browser, address: str) -> None:
+    question: Question = {
+        "model": "qwen3-embedding-8b",
+        "concurrent_requests": 10,
+        "input_tokens": 4096,
+        "output_tokens": 1,
+    }
+    page.open(f"{address}#{address_of(question)}")
+    [cell] = sheet_record(recommended(options_of(question), catalog())).cells
+    assert f"after {cell.answer.ttft_seconds:.1f} s" in page.evaluate(TEXT.format("wait"))
+
+
+def test_a_class_that_is_not_sold_is_said_behind_the_year(page: Browser, address: str) -> None:
+    page.open(f"{address}#model=8b&users=640&purchase=reserved-1yr&region=af")
+    assert "cancel any day. One-year commitment was requested" in page.evaluate(TEXT.format("year"))
+
+
 def test_every_field_has_a_label(page: Browser, address: str) -> None:
     page.open(f"{address}#model=8b")
     fields = "[...document.querySelectorAll('input:not([type=hidden]), select')]"
@@ -602,7 +630,7 @@ def test_all_that_is_wrong_is_said(page: Browser, address: str) -> None:
     assert "nonsense" in beside["model"] and '"-3"' in beside["users"]
     assert "a whole number from 1" in beside["output_tokens"]
     named = page.evaluate(TEXT.format("message"))
-    assert all(label in named for label in ("Model,", "People", "Answer, tokens"))
+    assert all(label in named for label in ("Model;", "People;", "Answer, tokens."))
     page.open(f"{address}#foo=bar&region=mars")
     message = page.evaluate(TEXT.format("message"))
     assert '"foo"' in message and '"mars"' in message
@@ -691,7 +719,7 @@ AUDIT = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
 
 @pytest.mark.skipif(not AXE.exists() and not REQUIRED, reason="no axe-core: ./run test installs it")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_axe_finds_nothing(page: Browser, address: str, width: int, scheme: str) -> None:
     page.look(width, scheme)
     page.open(f"{address}#{address_of(SHOWN[0])}&compare=8b:recommended")
