@@ -187,3 +187,9 @@ def test_a_figure_that_is_not_the_records_is_seen(monkeypatch: pytest.MonkeyPatc
     assert MAIL not in told
     for before, after in (told[output] for output in (REQUEST, MARKDOWN) if output in told):
         assert after.replace("surer; ", "") == before.replace("surer; ", "")  # a term beside it, which is compared
+
+
+def test_that_no_run_had_such_a_prompt_stands_beside_its_first_word() -> None:
+    differs = said_by(("input_tokens",), lambda tokens: 1000)
+    told = {name for name, texts in differs.items() if ["unmeasured length" in text for text in texts] == [True, False]}
+    assert told == {REQUEST, SHEET, MARKDOWN, TERMINAL}

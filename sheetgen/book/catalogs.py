@@ -141,6 +141,8 @@ GIVEN: dict[str, tuple[str, Display, int, str]] = {
      "With its share of the server. Blank: it follows from the rated power."),
     "is_it_power": ("Machine's own draw (1) or all-in (0)", PLAIN, 14,
      "A machine's own draw is multiplied by the PUE; an all-in figure has the cooling in it."),
+    "sold_together": ("GPUs sold together", PLAIN, 12,
+     "The fewest that one can buy: those of a board or a rack; cards are sold one by one."),
     "gpu_count": ("GPUs", PLAIN, 8,
      "Candidates has a column for each tensor-parallel size up to this count. For an instance with more GPUs fill "
      "a spare row."),
@@ -453,6 +455,7 @@ def _add_owning_columns(solved: Solution, table: Table) -> None:
     table.given("rated_watts", "Rated power, W", [o.rated_watts for o in owned], WHOLE, note="Watts of the GPU alone.")
     _give(table, "is_it_power", [o.is_it_power for o in owned])
     table.computed(cost.kw_per_gpu)
+    _give(table, "sold_together", [o.sold_together for o in owned])
     sources = [f"{o.capex_source or 'no price known'}; power: {o.kw_source}" for o in owned]
     table.given("owning_source", "Source of price and power", sources, TEXT, role="remark", width=160, linked=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sheetgen import units
+from sheetgen.answer.confidences import ABOUT, MOST_OF_ASKED
 from sheetgen.answer.sheet_facts import MILLISECONDS_PER_SECOND, NO_LIMIT_SECONDS, STRIDE, closed_loop, measured_columns
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import CLASSES, LABEL, NO_YES, NOTE, VALUE, InputsSheet
@@ -204,6 +205,15 @@ def _speed(page: InputsSheet) -> None:
         ("bytes_per_gigabit", "Bytes in a gigabit", GBPS, WHOLE, "bytes", "A definition."),
         ("milliseconds_per_second", "Milliseconds in a second", MILLISECONDS_PER_SECOND, WHOLE, "ms", ""),
         *((name, in_words(name), value, FACTOR, "", "A definition.") for name, value in DEFINITIONS.items()),
+        ("longest_prompt_tokens", "Longest measured prompt", known.longest_prompt_tokens, WHOLE, "tokens", ""),
+        (
+            "measure_first_above",
+            "Measure first above",
+            MOST_OF_ASKED * ABOUT,
+            FACTOR,
+            "",
+            "Times what an even chance costs: one measures before one rents.",
+        ),
         ("chance_step", "Chances are said to", CHANCE_STEP, FACTOR, "", "They are known no better."),
         ("closed_loop", "A request follows each answer", closed_loop(page.solved.question), PLAIN, "", "0: at a rate."),
         ("no_queue_seconds", "Waiting for memory", 0, PLAIN, "seconds", "Replicas are as many as hold all requests."),

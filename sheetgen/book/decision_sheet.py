@@ -60,7 +60,8 @@ from sheetgen.formula import Formula, is_number, is_text, where
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
-from sheetgen.report.page import Text
+from sheetgen.report.page import Text, capital
+from sheetgen.report.pay_less_words import TERMS, WAYS
 from sheetgen.report.wording import regions_of_prices
 from sheetgen.sizing import certainty, cost, parallelism, people, rates, targets
 from sheetgen.units import COMMITTED, FACTOR, PERCENT, PLAIN, PURCHASES, TEXT, TWO_DECIMALS, USD, WHOLE, Display
@@ -93,7 +94,16 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
 OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
-GIVES_UP_QUALITY = "quality: test"
+
+
+def _change(kind: str, **slots: Any) -> str:
+    """What a way to pay less changes, as the request says it."""
+    return capital(str(WAYS[kind].change.fill(**slots)))
+
+
+def _loses(kind: str, **slots: Any) -> str:
+    """What it gives up, in the same words."""
+    return str(WAYS[kind].loses.fill(**slots))
 
 
 def _or_none(target_ms: Any) -> Any:
@@ -363,7 +373,7 @@ class DecisionSheets:
             found[name] = sheet.link(row, HIDDEN, held, display, "off_page")
         named = {"in_flight": found.pop("concurrent_requests"), "enough_for": found.pop("users")}
         env: dict[str, Source] = {**inputs, **self.picked, **found, **named}
-        env["choices_state"] = inputs["choices_state"]
+        env |= {"choices_state": inputs["choices_state"], "input_tokens": self._in_force("input_tokens")}
         rent = {**env, "instance": found["type"]}
         sheet.compute(0, 0, sentences.decision_title, rent, role="title")
         sheet.heights |= {0: 28, FIRST_ROW: 24}
@@ -514,26 +524,26 @@ class DecisionSheets:
         )
         rent, term = sentences.cheapest_words, sentences.term_gives_up
         ways: list[tuple[str | Formula, Formula, Mapping[str, Source], str | Formula]] = [
-            ("An even chance to be fast enough", rent, self._beside(EVEN), "certainty"),
+            ("An even chance to be fast enough", rent, self._beside(EVEN), _loses("less_sure")),
             (
-                "Working hours only",
+                _change("hours"),
                 rent,
                 {**self.found, "instance": self.found["type"], "monthly_usd": working},
-                "nights, weekends",
+                _loses("hours"),
             ),
-            ("FP8 KV cache", rent, self._of_load(load_of(Context(KV_FP8))), GIVES_UP_QUALITY),
-            ("Weights in 4 bits", rent, self._of_load(load_of(Context(FOUR_BITS))), GIVES_UP_QUALITY),
+            (_change("kv_fp8"), rent, self._of_load(load_of(Context(KV_FP8))), _loses("kv_fp8")),
+            (_change("four_bits"), rent, self._of_load(load_of(Context(FOUR_BITS))), _loses("four_bits")),
             *(
-                (
-                    f"{PURCHASES[purchase].words.capitalize()} term",
-                    rent,
-                    {**way, "n_months": self._months(purchase)},
-                    term,
-                )
+                (_change("term", term=TERMS[purchase]), rent, {**way, "n_months": self._months(purchase)}, term)
                 for purchase, way in self.terms.items()
             ),
-            ("Owning the GPUs, at the base price", sentences.owned_words, self._owning(), "staff and space"),
-            (sentences.host_for, sentences.cheapest_host, self._hosted(), "data leaves"),
+            (
+                _change("own"),
+                sentences.owned_words,
+                {**self._owning(), "gives_up": constant(_loses("own"))},
+                sentences.own_gives_up,
+            ),
+            (sentences.host_for, sentences.cheapest_host, self._hosted(), _loses("hosted", unknown=False)),
         ]
         people = derived(lambda users: where(is_number(users), users, 0), self._in_force("users"))
         for at, (label, words, way, gives_up) in enumerate(ways, self.row + 1):
@@ -576,7 +586,7 @@ class DecisionSheets:
         """What owning the GPUs of the answer costs a month and to buy, at the base price of GPUs; in Decision data."""
         gpus, found = self.of.tables["gpus"], self.found
         env: dict[str, Source] = {"n_gpus": found["n_gpus"], "gpu_name": found["gpu_name"]}
-        for fact in ("kw_per_gpu", "is_it_power", "is_module_price", "capex_base_usd"):
+        for fact in ("kw_per_gpu", "is_it_power", "is_module_price", "sold_together", "capex_base_usd"):
             named = "capex_usd_per_gpu" if fact == "capex_base_usd" else fact
             held = entry(gpus.range(fact), found["gpu_row"], above_zero if named != fact else is_number)
             label = f"Of the GPU of the answer: {in_words(fact)}"

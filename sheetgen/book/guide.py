@@ -35,11 +35,11 @@ def build_guide(solved: Solution, page: Page, wiring: Wiring) -> Sheet:
     )
     sheet.texts(HEAD_ROWS, 0, [head for head, _ in heads])
     sheet.widths = {column: width for column, (_, width) in enumerate(heads)}
-    for row, one in enumerate(page.fingerprints, HEAD_ROWS + 1):
+    for row, one in enumerate(page.all_deaths, HEAD_ROWS + 1):
         first, *rest = (str(t) for t in (one.where, one.bill, one.looks_like, one.change, one.here))
         sheet.text(row, 0, first, "wrapped_bold")
         sheet.texts(row, 1, rest, "wrapped")
-    row = HEAD_ROWS + 2 + len(page.fingerprints)
+    row = HEAD_ROWS + 2 + len(page.all_deaths)
     sheet.texts(
         row,
         0,

@@ -302,7 +302,7 @@ def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
     gpus, found = block.wiring.tables["gpus"], dict[str, dict[str, Source]]()
     for end in ENDS:
         block.label(PARTS.format(WORDS[end]))
-        found[end] = env = {**facts, "n_gpus": block.of("n_gpus")}
+        found[end] = env = dict(facts)
         env["capex_usd_per_gpu"] = block.show(1, entry(gpus.range(f"capex_{end}_usd"), place, above_zero), USD)
         for column, one in enumerate(
             (
@@ -334,7 +334,6 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
     gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
     block.head(*POWER_HEADS)
-    block.compute(0, sentences.owned_words, {"n_gpus": block.of("n_gpus"), "gpu_name": block.of("gpu_name")})
     names = gpus.range("gpu")  # the row is none where nothing was recommended
     block.label("Found: row on GPUs", FOUND, "off_page")
     place = block.show(FOUND + 1, position_in(names, gpu, NO_VALUE), PLAIN, "off_page")
@@ -349,6 +348,11 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
             (SOURCE, "owning_source", is_text, TEXT),
         )
     }
+    together = entry(gpus.range("sold_together"), place, is_number)
+    found["sold_together"] = block.show(FOUND + 2, together, PLAIN, "off_page")
+    env = {"n_gpus": block.of("n_gpus"), "sold_together": found["sold_together"]}
+    found["n_owned_gpus"] = block.compute(FOUND + 3, cost.n_owned_gpus, env, role="off_page")
+    block.compute(0, sentences.owned_words, {**found, "gpu_name": block.of("gpu_name")})
     found["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, found)
     source = block.sheet.cells[block.row, SOURCE]
     source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT

@@ -238,6 +238,10 @@ class SizingSheet:
         sheet.compute(self.row, 0, sentences.people_in_numbers, of_first, role="remark")
         sheet.heights[self.row] = 13
         self.row += 1
+        beyond = {**inputs, "input_tokens": of_load["input_tokens"]}
+        sheet.compute(self.row, 0, sentences.word_beyond_runs, beyond, role="remark")
+        sheet.heights[self.row] = 13
+        self.row += 1
         for line in NOTES:
             sheet.text(self.row, 0, line, "remark")
             sheet.heights[self.row] = 13
@@ -372,7 +376,7 @@ class SizingSheet:
         sheet, wiring = self.sheet, self.wiring
         self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:
-            for column, text in ((0, death.where), (1, death.bill), (3, death.first_change), (5, death.looks_like)):
+            for column, text in ((0, death.where), (1, death.bill), (3, death.lasting_change), (5, death.looks_like)):
                 sheet.text(self.row, column, str(text), "remark")
             sheet.heights[self.row] = 13
             self.row += 1

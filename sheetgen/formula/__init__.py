@@ -17,6 +17,7 @@ from sheetgen.formula.operations import (
     greatest_of_places,
     greatest_where,
     grouped_text,
+    hundredths_text,
     is_blank,
     is_number,
     is_number_in_row,
@@ -46,7 +47,7 @@ from sheetgen.formula.operations import (
     whole_text,
 )
 from sheetgen.formula.quantity import Formula, formula
-from sheetgen.formula.tree import OPERATIONS, Expr, Later, Quantity, function, literal
+from sheetgen.formula.tree import OPERATIONS, Expr, Later, Quantity, Value, function, literal
 
 __all__ = [
     "OPERATIONS",
@@ -54,6 +55,7 @@ __all__ = [
     "Formula",
     "Later",
     "Quantity",
+    "Value",
     "at_most",
     "both",
     "count_steps",
@@ -67,6 +69,7 @@ __all__ = [
     "greatest_of_places",
     "greatest_where",
     "grouped_text",
+    "hundredths_text",
     "is_blank",
     "is_number",
     "is_number_in_row",

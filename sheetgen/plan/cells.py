@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from sheetgen.report.page import NONE, Cell, Column, Text
 from sheetgen.units import USD, Display
@@ -16,9 +15,9 @@ def number(head: str) -> Column:
     return Column(head, right=True)
 
 
-def cell(value: Any, display: Display) -> Cell:
+def cell(value: float | None, display: Display) -> Cell:
     return NONE if value is None or math.isnan(float(value)) else Cell(float(value), display)
 
 
-def usd(value: Any) -> Cell:
+def usd(value: float | None) -> Cell:
     return cell(value, USD)

@@ -20,7 +20,7 @@ from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
 from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
 from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
-from sheetgen.plan.served import BUDGET, STEPS, Served
+from sheetgen.plan.served import BUDGET, MACHINES, QUOTA, STEPS, Served
 from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
 from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
@@ -133,7 +133,7 @@ def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
             *_waiting(findings),
             Section("GPUs by quarter", picture=machines(answer)),
         ),
-        (*further, _supply(answer), _since(findings), *_moving(findings, in_order), *_forecast(findings, in_order)),
+        (*further, _supply(answer), _since(findings), *_reasons(findings, in_order)),
         (
             _section(services_table(answer)),
             _section(owners_table(answer)),
@@ -378,14 +378,16 @@ def _closing(findings: Findings) -> Iterator[Text]:
 
 
 def _waiting(findings: Findings) -> Iterator[Section]:
-    """The services that are cut where a budget or a quota is kept, budgets first."""
+    """The services that are cut where a budget or a quota is kept, or until an order is there; budgets first."""
     plan = findings.answer.plan
 
-    def limit(row: Served) -> tuple[int, str, str | None]:
-        return row.quarter, row.limit, row.instance
+    def limit(row: Served) -> tuple[int, str, str]:
+        machines = short_name(row.instance or "")
+        named = {BUDGET: "budget", MACHINES: f"{machines} there until {row.until}", QUOTA: f"quota of {machines}"}
+        return [*named].index(row.limit), str(plan.quarters[row.quarter]), named[row.limit]
 
     lines = list[Text]()
-    for (q, name, instance), rows in groupby(sorted(findings.served, key=lambda row: row.limit != BUDGET), limit):
+    for (_, quarter, subject), rows in groupby(sorted(findings.served, key=limit), limit):
         cut = [row for row in rows if row.share < 1 - A_BIT]
         parts: list[Text] = []
         for row in cut:
@@ -396,8 +398,7 @@ def _waiting(findings: Findings) -> Iterator[Section]:
                 parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
         if out := [plan.services[row.service].id for row in cut if not row.share]:
             parts.append(f"nothing of {first_named(out)}")
-        subject = "budget" if name == BUDGET else f"quota of {short_name(instance or '')}"
-        lines.append(words("{}, {}: serves {}.", str(plan.quarters[q]), subject, joined(", ", parts)))
+        lines.append(words("{}, {}: serves {}.", quarter, subject, joined(", ", parts)))
     if lines:
         n = len(lines) - MOST_CUT
         more = [f"{count(n, 'further limit')} in the JSON."] if n > 0 else []
@@ -455,13 +456,27 @@ def _changed(bridge: Bridge, most: int | None = None) -> Table:
     return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
 
 
-def _moving(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
-    """The demand at which a decision is another, and what moves the money."""
-    for drawn in (_break_even(findings, decisions), _swings(findings)):
+def _reasons(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+    """What was spent, the demand at which a decision is another, what moves the money, and later decisions; the first
+    rows of each."""
+    tables = (_spent(findings), _break_even(findings, decisions), _swings(findings), _forecast(findings, decisions))
+    for drawn in tables:
         if drawn.rows:
             more = len(drawn.rows) - MOST_LISTED
-            lines = [f"{count(more, 'further row')} in the workbook."] if more > 0 else []
+            lines = [f"{count(more, 'further row')} in the JSON."] if more > 0 else []
             yield _section(drawn._replace(rows=drawn.rows[:MOST_LISTED]), *lines)
+
+
+def _spent(findings: Findings) -> Table:
+    """The last plan at p50 against what was really spent, where that is given; what differs most first."""
+    parts = [
+        (part["quarter"], part["service"] or "shared, or not tagged", part["planned"], part["measured"])
+        for part in (findings.last.variance if findings.last else ())
+    ]
+    parts.sort(key=lambda part: -abs(part[3] - part[2]))
+    rows = [(*names, *map(usd, (planned, spent, spent - planned))) for *names, planned, spent in parts]
+    heads: Heads = ("Quarter", "Service", *map(number, ("Planned at p50", "Spent", "More")))
+    return table("What the last plan said, and what was spent", heads, rows)
 
 
 def _swings(findings: Findings) -> Table:
@@ -473,9 +488,7 @@ def _swings(findings: Findings) -> Table:
 
 def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
     """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
-    answer = findings.answer
-    at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
-    rows: Rows = []
+    answer, at_once, rows = findings.answer, findings.answer.services["at_once"], list[tuple[Text, ...]]()
     for decision in decisions:
         quarter = answer.plan.quarter_of(decision.needed_from)
         if decision.break_even is None or quarter is None:
@@ -484,45 +497,28 @@ def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
             sum(float(at_once[s, quarter, case]) for s in served(answer, decision))
             for case in (answer.case, CASE["p50"])
         )
-        rows.append(
-            (
-                decision.order_by.isoformat(),
-                _decided(decision),
-                str(answer.plan.quarters[quarter]),
-                cell(planned, WHOLE),
-                cell(middle / planned if planned else None, PERCENT),
-                cell(decision.break_even.fewer_below, PERCENT),
-                cell(decision.break_even.more_above, PERCENT),
-                *(
-                    cell(needed[answer.place[decision.instance], quarter, case], WHOLE)
-                    for case in (answer.case, CASE["p50"])
-                ),
-            )
+        shares = (
+            middle / planned if planned else None,
+            decision.break_even.fewer_below,
+            decision.break_even.more_above,
         )
-    counts = (
-        "Planned for, at once",
-        "At p50, of it",
-        "Fewer do, up to",
-        "More are needed, from",
-        f"All machines of the type, at {answer.plan.policy.plan_at}",
-        "at p50",
-    )
+        which = (decision.order_by.isoformat(), _decided(decision), str(answer.plan.quarters[quarter]))
+        rows.append((*which, cell(planned, WHOLE), *(cell(share, PERCENT) for share in shares)))
+    counts = ("Planned for, at once", "At p50, of it", "Fewer machines do, up to", "More are needed, from")
     title = "What would change our mind: demand, as a share of what is planned for"
     return table(title, ("By", "What", "In", *map(number, counts)), rows)
 
 
-def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Table:
     """The decisions of later plans, for the order of magnitude."""
-    later = [decision for decision in decisions if kind(findings.answer.plan, decision) != NOW]
+    answer = findings.answer
     rows = [
-        (decision.order_by.isoformat(), _decided(decision), _for_whom(findings.answer, decision), usd(decision.usd))
-        for decision in later[:MOST_LISTED]
+        (decision.order_by.isoformat(), _decided(decision), _for_whom(answer, decision), usd(decision.usd))
+        for decision in decisions
+        if kind(answer.plan, decision) != NOW
     ]
-    if rows:
-        n = len(later) - len(rows)
-        more = [f"{count(n, 'further decision')} in the workbook, with all remarks."] if n else []
-        heads: Heads = ("By", "Forecast", "For", number("In the plan"))
-        yield _section(table("Forecast: the next plan decides these anew", heads, rows), *more)
+    heads: Heads = ("By", "Forecast", "For", number("In the plan"))
+    return table("Forecast: the next plan decides these anew", heads, rows)
 
 
 # The tables that the workbook alone has

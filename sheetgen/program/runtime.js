@@ -81,6 +81,11 @@ function wholeDigits(x, powerOfTen) {
 const asShown = (x, text) => (typeof x === "string" ? x : x === x ? text(Number(x)) : "\u2013");
 const wholeText = (x) => asShown(x, (number) => wholeDigits(number, 0));
 const groupedText = (x) => wholeText(x).replace(/\B(?=(\d{3})+$)/g, ",");
+const hundredthsText = (x) => {
+  const parted = (digits) => digits.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, ",") + "." + digits.slice(-2);
+  const signed = (digits) => (digits.startsWith("-") ? "-" : "") + parted(digits.replace("-", "").padStart(3, "0"));
+  return asShown(x, (number) => signed(wholeDigits(number, 2)));
+};
 const percentText = (x) => asShown(x, (number) => wholeDigits(number, 2) + "%");
 const asText = (x) => (x !== x ? "-" : Number.isInteger(x) ? String(BigInt(x)) : String(x));
 const joinText = (...parts) => parts.map(asText).join("");

@@ -111,13 +111,15 @@ _WITHOUT_TARGET = template("without [first?the first token's target|targets] {mo
 _MORE = template("at {share} {month}, {chance}: {rent}.")
 MUCH_LESS = 1.5  # times what a load costs without a target: then the target sets its price
 _WAIT = template(
-    "[worded?First word|Answer] after {first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
+    f"[worded?First word|Answer]{sentences.BEYOND} after "
+    "{first} s[aimed? (target {first_target})][worded?, then {pace} tokens/s"
     "[paced? (target {pace_target})]][mean? on average][some?, with {needed} of the {held} replicas busy].",
     worded=q.output_tokens > 1,
     mean=q.is_mean == 1,
     some=q.is_some == 1,
     aimed=is_text(q.first_target),
     paced=is_text(q.pace_target),
+    beyond=sentences.is_beyond,
 )
 _HARDWARE = template(
     "{replicas}[spare? ({needed} {needed:is|are} enough)] of {gpus} "
@@ -404,6 +406,7 @@ def _serves(question: Question, cell: CellRecord, has_routing: bool) -> Iterator
     wait = _WAIT.fill(
         mean=has_routing and cell.is_rate,
         output_tokens=workload.output_tokens,
+        is_beyond=question.speed.is_beyond(cell.input_tokens),
         first=f"{answer.ttft_seconds:.1f}",
         first_target=f"{(first or 0) / 1000:.1f}",
         pace=f"{1 / answer.tpot_seconds:.0f}",

@@ -17,9 +17,22 @@ from sheetgen.answer.pay_less import MONTHS, committed_usd
 from sheetgen.formula import is_text, same_money
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.report import notes, sentences, wording
-from sheetgen.report.headline_table import hour_of, load_asked, way_row
+from sheetgen.report.headline_table import even_answer, hour_of, load_asked, way_row
 from sheetgen.report.host_words import priced_for
-from sheetgen.report.page import NONE, Card, Cell, Mover, Option, Request, Text, Total, WayRow, capital, words
+from sheetgen.report.page import (
+    NONE,
+    Card,
+    Cell,
+    Mover,
+    Option,
+    Request,
+    Text,
+    Total,
+    WayRow,
+    capital,
+    joined,
+    words,
+)
 from sheetgen.report.pay_less_words import TERMS, plain_words
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, full_money, money, plural, provider_of, rate_number, rent, seconds, sure
@@ -34,7 +47,7 @@ _WORK = template(
     measured=is_text(q.measure),
 )
 _WHAT = template("{models} for {work}")
-_RUN = template("Run {what}: {month} a month")
+_RUN = template("Run {what}: {month}[less? or perhaps {even}] a month", less=is_text(q.even))
 _SUBJECT = template("For approval: {month} a month to run {models}")
 _CHOOSE = template("Choose one of {what}; do not add their costs")
 _NOTHING = template("Nothing to approve yet: {what}, {verdict}")
@@ -48,23 +61,29 @@ _YEAR = template(
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough[open?, else {higher}].",
+    "{sure} to be [short?large and ]fast enough[open?, else up to {higher}].[tested? Measured on day one, too.]",
     short=q.is_short == 1,
     open=is_text(q.higher),
+    tested=q.is_tested == 1,
 )
+_LESS_ONLY = template("Less only {conditions}.")
 _ALONE = template("If it fails, nothing is served.")
 _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} is enough; if not, {month}[rises? or {higher}] a month|{month} a month is enough; if not, "
-    "[rises?{higher}|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper} is enough; if not, up to {month}[rises? or {higher}] a month|{month} a month is enough; "
+    "if not, [rises?up to {higher}|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,
 )
-_SPAN = template("{low} to {high}, not {now}[loosened?; more, slower]", loosened=q.loosened == 1)
-_PRICES = template("{less} less to {more} more")
+_SPAN = template(
+    "{low} to {high}[compared?, not {now}][loosened?; slower]",
+    compared=is_text(q.now),
+    loosened=q.loosened == 1,
+)
+_PRICES = template("−{less} to +{more}")
 _FINDING = template(
     "[moved?{name} [several?move|moves] the cost most: [open?nothing serves {end}|{usd} [saved?less|more] at {end}]|"
     "Neither load nor price moves the cost]",
@@ -87,21 +106,21 @@ _ENOUGH = template(
     "At least {users:grouped} {users:person|people} who ask {times} times daily: {per_hour} {requests} an hour at peak."
 )
 _SPEED = template(
-    "First word[beyond? (predicted, unmeasured length)] {wait}",
+    f"First word{sentences.BEYOND} {{wait}}",
     wait=sentences.wait,
-    beyond=q.is_beyond == 1,
+    beyond=sentences.is_beyond,
 )
 _PER_PERSON = template("{usd} a person a month.")
 _FAILS = template(
-    "[several?One machine fails[counted?: {left} of {asked} still served|[short?: too few are left, answers slow "
-    "down]]|The machine fails: nothing is served]; a spare: {usd} a month[less?, in all below the margin].",
+    "[several?One machine fails[counted?: {left} of {asked} still served|[short?: answers slow down]]|The machine "
+    "fails: nothing is served]; with a spare: {usd} a month[less?, below the margin].",
     several=q.n_instances > 1,
-    less=is_text(q.in_all),
+    less=q.is_less == 1,
     counted=q.counted == 1,
     short=q.is_short == 1,
 )
 _SURVIVED = template("A {lost} fails: its spare is in the price.")
-_AT_THE_SAME_MOMENT = template("All {users} ask at the same moment: {usd} a month would serve them in time.")
+_AT_THE_SAME_MOMENT = template("All {users} at the same moment: {usd} a month.")
 _QUALITY = template(
     "The compressed model may answer worse: uncompressed[served? {usd} more a month|, nothing serves it].",
     served=is_text(q.usd),
@@ -118,8 +137,8 @@ _BOUND = template("We stop early: up to {usd} stay due.")
 _EXCLUDED = "tax, storage, network, staff"
 _SPARE = template("a spare machine ({usd} a month)")
 _BASIS = template(
-    "Prices, {prices}: {lists}[committed?; terms from {terms}].[told? In Europe[sold? ({region}): {europe} "
-    "a month|: no such price].][exchanged? {exchange}.]",
+    "Prices, {prices}: {lists}[committed?; terms from {terms}].[told? In Europe[sold? ({region}): {europe}|"
+    ": no such price].][exchanged? {exchange}.]",
     committed=is_text(q.terms),
     told=q.is_told == 1,
     sold=is_text(q.region),
@@ -154,19 +173,21 @@ def _request(record: Record, question: Question, cards: Sequence[Card], asked: i
         return _nothing(what, cell.verdict)
     month = _approved(question, cell.answer.monthly_usd)
     movers = tuple(_movers(question, cell))
-    margin = _margin(cell)
+    margin, options = _margin(cell), tuple(_options(question, cell))
+    even = _even_month(question, cell)
     return Request(
         what=what,
-        sentence=_RUN.fill(what=what, month=month),
+        sentence=_RUN.fill(what=what, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
-        options=tuple(_options(question, cell)),
-        warnings=tuple(wording.measure_words(cell, question.settings.confidence))[:1],
+        options=options,
+        less_only=_less_only(question, cell),
+        warnings=() if even else tuple(wording.measure_words(cell, question.settings.confidence))[:1],
         sized=full_money(cell.answer.monthly_usd),
         margin=full_money(margin.monthly_usd) if margin else NONE,
         finding=_finding(cell, movers) if movers else NONE,
         movers=movers,
         together=_moved_together(cell) if movers else NONE,
-        ways=tuple(_way(question, cell, way) for way in _ways(cell)),
+        ways=tuple(_way(question, cell, way) for way in _ways(cell) if not _is_measured(cell, way)),
         serves=tuple(_serves(question, cell)),
         risks=tuple(_risks(question, cell)),
         excluded=_EXCLUDED,
@@ -208,7 +229,7 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
     options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True)]
     return Request(
         what=what,
-        sentence=_RUN.fill(what=what, month=month),
+        sentence=_RUN.fill(what=what, month=month, even=NONE, less=False),
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
         serves=tuple(words("{}: {} a month. {}", one.name, one.price, one.facts[-1]) for one in options),
@@ -279,19 +300,51 @@ def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
     return cell.answer.chance >= MARGIN or is_same
 
 
+def _is_measured(cell: CellRecord, way: PayLess) -> bool:
+    """Whether a way is what the box to measure first has: the month that may prove enough."""
+    decider = cell.measure.decider if cell.measure else None
+    is_one = decider is not None and same_money(decider.monthly_usd, way.monthly_usd)
+    return way.kind == "less_sure" and is_one and not way.commits_usd
+
+
+def _even_month(question: Question, cell: CellRecord) -> Text:
+    """What an even chance costs, where one should measure first and it costs less; NONE elsewhere."""
+    even = even_answer(cell)
+    is_less = even is not None and even.monthly_usd < cell.answer.monthly_usd
+    return _shown(question, even.monthly_usd) if even and is_less else NONE
+
+
+def _less_only(question: Question, cell: CellRecord) -> Text:
+    """Under which conditions others take less; NONE where nobody does."""
+    ways = ((way, plain_words(way, question, cell).only_if) for way in cell.pay_less)
+    conditions = [words("{}: {}", condition, full_money(way.monthly_usd)) for way, condition in ways if condition]
+    return _LESS_ONLY.fill(conditions=joined("; ", conditions)) if conditions else NONE
+
+
+def _is_tested(cell: CellRecord) -> bool:
+    """Whether the answer's own machines show on their first day that fewer of them are enough."""
+    even = cell.at_level(EVEN) if cell.measure and cell.measure.decider else None
+    return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
+
+
 def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
     """The boxes to tick: as sized, with a margin where that is more, measure first."""
     answer, margin, even = cell.answer, cell.at_level(MARGIN), cell.at_level(EVEN)
     is_bound = question.settings.purchase in TERMS
     surer = None if is_bound else _margin(cell)
-    yield _as_sized(question, cell, _shown(question, surer.monthly_usd) if surer else NONE)
+    yield _as_sized(
+        question,
+        cell,
+        higher=_shown(question, surer.monthly_usd) if surer else NONE,
+        is_tested=_is_tested(cell) and question.settings.purchase == ON_DEMAND,
+    )
     if margin is None:
         yield Option("Approve with a margin", "", NONE, "", (_NO_MARGIN.fill(sure=sure(MARGIN)),))
     elif not _is_sure(cell, margin):
         yearly = float(cost.annual_usd(margin.monthly_usd, cost.CONSTANTS["months_in_a_year"]))
         is_short, is_alone = margin.limit == wording.MEMORY, margin.n_instances == 1 < answer.n_instances
         name, reply = "Approve with a margin", "with margin"
-        yield _rental(question, margin, name, reply, is_short, yearly, is_alone=is_alone)
+        yield _rental(question, cell, margin, name, reply, is_short, yearly, is_alone=is_alone)
     if cell.measure is not None:
         run, cheaper = cell.measure.decider or cell.measure, cell.measure.decider
         facts = _TEST.fill(
@@ -311,20 +364,22 @@ def _options(question: Question, cell: CellRecord) -> Iterator[Option]:
         yield Option("Measure first", "measure", money(run.usd), "once", (facts,), rented, is_advised)
 
 
-def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE) -> Option:
+def _as_sized(question: Question, cell: CellRecord, higher: Text = NONE, is_tested: bool = False) -> Option:
     """The answer's box. higher: the month of what follows where it proves too slow."""
     is_short, year = wording.is_short(cell.answer), cell.units.annual_usd
-    return _rental(question, cell.answer, "Approve as sized", "approved", is_short, year, higher)
+    return _rental(question, cell, cell.answer, "Approve as sized", "approved", is_short, year, higher, is_tested)
 
 
 def _rental(
     question: Question,
+    cell: CellRecord,
     rental: AtConfidence | ChosenRecord,
     name: str,
     reply: str,
     is_short: bool,
     year_usd: float,
     higher: Text = NONE,
+    is_tested: bool = False,
     is_alone: bool = False,
 ) -> Option:
     """is_alone: whether one machine takes the place of several, and nothing says so elsewhere."""
@@ -341,9 +396,18 @@ def _rental(
         raised=bool(contingency),
     )
     alone = (_ALONE.fill(),) if is_alone else ()
-    certainty = _SURE.fill(sure=capital(str(sure(rental.chance))), short=is_short, higher=higher, open=bool(higher))
+    certainty = _SURE.fill(
+        sure=capital(str(sure(rental.chance))),
+        short=is_short,
+        higher=higher,
+        open=bool(higher),
+        tested=is_tested,
+    )
     price = _approved(question, usd)
-    return Option(name, reply, price, "a month", (year, *alone, certainty), _place(rental.n_instances, rental.instance))
+    is_same = rental is not cell.answer and rental.instance == cell.answer.instance
+    n_instances = rental.n_instances
+    rented = words("{} of the same", n_instances) if is_same else _place(n_instances, rental.instance)
+    return Option(name, reply, price, "a month", (year, *alone, certainty), rented)
 
 
 def _place(n_instances: int, instance: str) -> Cell:
@@ -363,14 +427,14 @@ def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved
     people = question.loads[cell.row].users
     if not people:
         name = f"{_requests(question, cell).capitalize()} a second"
-        return _moved(name, rate_number, (move.low, move.high, cell.requests_per_second), "{} a second")
+        return _moved(name, rate_number, (move.low, move.high), "{} a second")
     each = people / cell.requests_per_second
-    return _moved("People who ask", wording.whole, (each * move.low, each * move.high, people), "{} people")
+    return _moved("People who ask", wording.whole, (each * move.low, each * move.high), "{} people")
 
 
 def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
     name = f"{_requests(question, cell).capitalize()} at once"
-    return _moved(name, wording.whole, (move.low, move.high, cell.concurrent_requests or 0), "{} at once")
+    return _moved(name, wording.whole, (move.low, move.high), "{} at once")
 
 
 def _length_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -395,9 +459,11 @@ def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Mov
 def _moved(
     name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str, loosened: bool = False
 ) -> Moved:
-    """What moves by a number: from what to what, not what it is now; and whether its targets move with it."""
-    low, high, now = map(shown, amounts)
-    return name, _SPAN.fill(low, high, now, loosened=loosened), (words(pattern, low), words(pattern, high))
+    """What moves by a number: from what to what, and what it is now where the title does not say that; whether its
+    targets move with it."""
+    low, high, *now = map(shown, amounts)
+    span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", loosened=loosened)
+    return name, span, (words(pattern, low), words(pattern, high))
 
 
 _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
@@ -461,9 +527,11 @@ def _ways(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def _way(question: Question, cell: CellRecord, way: PayLess) -> WayRow:
-    row, (change, loses, needs) = way_row(question, cell, way), plain_words(way, question, cell)
-    is_as_sized = (way.instance, way.n_instances) == (cell.answer.instance, cell.answer.n_instances)
-    rented = "as sized" if is_as_sized else priced_for(question, cell) if way.kind == "hosted" else row.rent
+    row, (change, loses, needs, _) = way_row(question, cell, way), plain_words(way, question, cell)
+    rented: Text = priced_for(question, cell) if way.kind == "hosted" else row.rent
+    if way.instance == cell.answer.instance:
+        is_as_sized = way.n_instances == cell.answer.n_instances
+        rented = "as sized" if is_as_sized else words("{} of these", wording.whole(way.n_instances or 0))
     is_best = way in cell.pay_less
     return replace(row, change=change, rent=rented, loses=loses, needs=needs, is_best=is_best)
 
@@ -488,7 +556,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
             first_target=seconds((first or 0) / 1000),
             pace=wording.pace(1 / answer.tpot_seconds),
             pace_target=wording.pace(1000 / (pace or 1000)),
-            is_beyond=int(workload.input_tokens > question.speed.longest_prompt_tokens),
+            is_beyond=question.speed.is_beyond(cell.input_tokens),
             aimed=bool(first and aimed),
             paced=bool(pace and aimed),
         )
@@ -502,19 +570,16 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
     if question.settings.survive:
         yield _SURVIVED.fill(lost=wording.lost(question))
     else:
-        machines, spare = plural(answer.n_instances, "machine"), full_money(usd / answer.n_instances)
-        left, in_all = _served_without_one(cell), _with_spare(question, cell)
+        left, with_spare = _served_without_one(cell), usd / answer.n_instances * (answer.n_instances + 1)
         asked = cell.requests_per_second if cell.is_rate else cell.requests
         yield _FAILS.fill(
-            machines=machines,
-            usd=spare,
+            usd=full_money(with_spare),
             left=wording.whole(math.floor(left)),
             asked=wording.whole(cell.requests),
             several=answer.n_instances > 1,
             counted=not cell.is_rate and left < asked,
             short=left < asked,
-            in_all=in_all,
-            less=bool(in_all),
+            less=_is_below_margin(question, cell, with_spare),
         )
     if (every := cell.all_at_once) and every.monthly_usd > usd:
         yield _AT_THE_SAME_MOMENT.fill(
@@ -534,12 +599,10 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
         yield _RESERVE.fill(machines=plural(answer.n_instances, "machine"))
 
 
-def _with_spare(question: Question, cell: CellRecord) -> Text:
-    """What the answer costs with a spare machine, where that is less than what is surer; NONE elsewhere."""
-    answer, margin = cell.answer, _margin(cell)
-    usd = answer.monthly_usd / answer.n_instances * (answer.n_instances + 1)
-    is_offered = margin is not None and question.settings.purchase not in TERMS
-    return full_money(usd) if margin and is_offered and usd < margin.monthly_usd else NONE
+def _is_below_margin(question: Question, cell: CellRecord, usd: float) -> bool:
+    """Whether a month costs less than what is surer, where that is offered."""
+    margin = _margin(cell)
+    return margin is not None and question.settings.purchase not in TERMS and usd < margin.monthly_usd
 
 
 def _served_without_one(cell: CellRecord) -> float:

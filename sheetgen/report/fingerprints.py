@@ -41,6 +41,7 @@ class Fix:
     value: str | None
     reason: str
     cost: str
+    is_of_gpus: bool = False  # of each replica, on this machine or on a larger one
 
     @property
     def short(self) -> str:
@@ -59,6 +60,14 @@ class Fix:
         value = self.value if self.direction == "set" or (self.value or "").isdigit() else None
         to = "to" if value and self.direction != "set" else ""
         return " ".join(filter(None, (self.direction, guidance.bare(self.flag), to, value)))
+
+    @property
+    def lasting(self) -> str:
+        """The same without the numbers and machines of this sheet: what holds whatever is edited in a workbook."""
+        if self.is_of_gpus:
+            return "give each replica more GPUs"
+        value = self.value if self.direction == "set" else None
+        return " ".join(filter(None, (self.direction, guidance.bare(self.flag), value)))
 
 
 _FURTHER_REPLICA = Fix(
@@ -110,12 +119,15 @@ class Fingerprint:
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
         known = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
+        for fix in known["fixes"]:
+            del fix["is_of_gpus"]
         return {**known, "here": self.here, "change": self.change}
 
     def on_page(self, named: bool) -> FingerprintRow:
         """The row of the page; only the first one has the model `named`."""
         here = words("{}: {}", self.numbers["model_name"], self.said) if named and self.said else self.said
-        changes = (self.change or NONE, here, self.label, self.first_change)
+        lasting = self.fixes[0].lasting if self.fixes else ""
+        changes = (self.change or NONE, here, self.label, self.first_change, lasting)
         return FingerprintRow(self.where, self.bill, self.looks_like or NONE, *changes)
 
 
@@ -181,7 +193,8 @@ def _fixes(
         value = fix.values.get(engine, fix.value)
         if value and value.isdigit() and fix.setting and fix.direction == "lower":
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
-        found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost))
+        is_of_gpus = fix.setting == "tensor_parallel_size"
+        found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
     return tuple(found)
 
 
@@ -201,19 +214,15 @@ def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
 
 
 def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any]) -> Iterator[Fix]:
-    """The cheapest machine with more GPUs than the rented one has; nothing where none is on offer."""
+    """The cheapest candidate with more memory in all than the rented machine; nothing where there is none."""
     rented = question.instances[n["instance"]]
-    larger = [
-        (_month(question, one), one)
-        for one in question.instances.values()
-        if one.gpu_count > rented.gpu_count and _memory(one) > _memory(rented)
-    ]
+    larger = [machine for machine in question.candidates if _memory(machine) > _memory(rented)]
     if not larger:
         return
-    usd, machine = min(larger, key=lambda priced: priced[0])
+    usd, machine = min(((_month(question, machine), machine) for machine in larger), key=lambda priced: priced[0])
     name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
-    words = f"a machine of {machine.gpu_count} GPUs: {name}, {price} a month"
-    yield Fix(words, "rent", None, fix.reason, fix.cost)
+    words = f"{machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
+    yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
 
 
 def _memory(machine: Candidate) -> float:

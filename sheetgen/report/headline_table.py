@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from sheetgen.answer.answer_record import CellRecord, PayLess, Record
+from sheetgen.answer.answer_record import AtConfidence, CellRecord, PayLess, Record
 from sheetgen.catalog.hardware import Workload
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import Rate
@@ -78,11 +78,15 @@ def _at_margin(cell: CellRecord) -> Text:
     return THE_SAME if at_sure.monthly_usd == cell.answer.monthly_usd else wording.full_money(at_sure.monthly_usd)
 
 
+def even_answer(cell: CellRecord) -> AtConfidence | None:
+    """The answer at an even chance, where that stands beside the answer because one should measure first."""
+    is_told = {"impossible", "asked_dear", "one_each"}.intersection(cell.measure_first)
+    return cell.at_level(EVEN) if is_told else None
+
+
 def even_month(cell: CellRecord) -> Text:
-    """The month at an even chance, where that stands beside the answer because one should measure first."""
-    if not {"impossible", "asked_dear", "one_each"}.intersection(cell.measure_first):
-        return NONE
-    even = cell.at_level(EVEN)
+    """The month of it; NONE where it does not stand there."""
+    even = even_answer(cell)
     return NONE if even is None else wording.full_money(even.monthly_usd)
 
 
@@ -121,6 +125,8 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
         said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
+    if question.speed.is_beyond(cells[0].input_tokens):
+        said.append(sentences.word_beyond.fill())
     if unpriced := unpriced_to_own(question, cells):
         said.append(f"Owning: no price known for {unpriced}.")
     return tuple(said)

@@ -49,7 +49,7 @@ def beyond_measured(
         yield f"No rate of the links between GPUs of {gpu.name} is published: a slow one is assumed."
     if has_draft:
         yield "What a draft model gains and costs in time is not counted."
-    if sized["input_tokens"] > speed.longest_prompt_tokens:
+    if speed.is_beyond(sized["input_tokens"]):
         above = f"prompts above {speed.longest_prompt_tokens:,} tokens"
         yield f"Beyond what was measured: {above}; the time to the first token may be off by more."
     beyond = {

@@ -181,6 +181,11 @@ class WayRow:
         return "; ".join(filter(None, (self.loses, self.needs)))
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether somebody else takes less, on a condition."""
+        return self.kind in ("provider", "hosted")
+
+    @property
     def binds(self) -> bool:
         """Whether it commits to an amount."""
         return self.commits != "nothing"
@@ -290,7 +295,8 @@ class FingerprintRow:
     change: Text
     here: Text  # with this sheet's numbers; the first row names their model, and then what it says
     label: str = ""
-    first_change: str = ""  # "lower max_model_len"
+    first_change: str = ""  # "lower max_model_len to 2048"
+    lasting_change: str = ""  # "lower max_model_len": without the numbers of this sheet
 
     @property
     def said(self) -> Text:
@@ -360,6 +366,7 @@ class Request:
     sentence: Text  # "Run Llama 3.1 70B for 470 people's document questions: $30,572 a month"
     subject: Text = ""  # "For approval: $30,572 a month to run Llama 3.1 70B"; "" where one is to be chosen
     options: tuple[Option, ...] = ()
+    less_only: Text = NONE  # under which conditions others take less, beside the options
     warnings: tuple[Text, ...] = ()  # why one should measure first
     sized: Cell = NONE  # the rent of a month as sized, and with a margin: lines through the bars
     margin: Cell = NONE
@@ -537,9 +544,14 @@ class Page:
         return next((b for b in self.matrix if any(row.headline for row in b.rows)), self.matrix[0])
 
     @property
+    def all_deaths(self) -> tuple[FingerprintRow, ...]:
+        """How a deployment dies, with the numbers of the replica as it is started where that is known."""
+        return self.started_deaths or self.fingerprints
+
+    @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
         """What runs out most often, in the order in which a deployment meets it."""
-        by_label = {row.label: row for row in self.started_deaths or self.fingerprints}
+        by_label = {row.label: row for row in self.all_deaths}
         return tuple(by_label[label] for label in COMMON_DEATHS if label in by_label)
 
     @property

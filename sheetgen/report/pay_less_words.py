@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, NotAskedRecord, PayLess, Record
 from sheetgen.answer.pay_less import MONTHS
-from sheetgen.catalog.hardware import Gpu
 from sheetgen.formula import is_text
 from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF
+from sheetgen.report.sentences import MADE_BY_ONESELF, PAYS_OFF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, provider_of, sure
 from sheetgen.sizing import cost
@@ -26,7 +25,7 @@ TEST_QUALITY = "test the quality on your own questions"
 
 class Way(NamedTuple):
     """The words of one kind: what it is, what is given up, and what it is in short; then for who pays what it is, what
-    we give up, and what has to be done first."""
+    we give up, what has to be done first, and the condition under which somebody else takes less."""
 
     what: Template
     gives_up: Template
@@ -34,14 +33,17 @@ class Way(NamedTuple):
     change: Template
     loses: Template
     needs: Template = template("")
+    only_if: Template = template("")
 
 
 class PlainWords(NamedTuple):
-    """A way for who pays: what is changed, what we give up, and what has to be done first; "" where that is nothing."""
+    """A way for who pays: what is changed, what we give up, what has to be done first, and the condition under which
+    somebody else takes less; "" where that is nothing."""
 
     change: str
     loses: str
     needs: str
+    only_if: str
 
 
 _SOME_QUALITY = template("quality: test it first")
@@ -91,8 +93,7 @@ WAYS: dict[str, Way] = {
         template(f"{{term}} term{_DOUBTED}", doubted=is_text(q.sure)),
         template("{term} term"),
         template(
-            "[longer?{year} a year; ][elsewhere?{elsewhere}; ][surer?surer; ]"
-            "pays off in {pays_after_months:tenths} months",
+            f"[longer?{{year}} a year; ][elsewhere?{{elsewhere}}; ][surer?surer; ]{PAYS_OFF}",
             longer=is_text(q.year),
             elsewhere=is_text(q.elsewhere),
             surer=q.is_surer == 1,
@@ -114,16 +115,24 @@ WAYS: dict[str, Way] = {
         template("{other}"),
         template("[less_sure?certainty: {few}, not {many}]", less_sure=q.is_less_sure == 1),
         template(
-            "[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]][surer?; {own}]"
-            "[cheaper_still?; {further_provider}: {further_usd}]",
+            "[less_sure?|[is_vendor?its software to test|[is_gpu?GPUs not requested|a supplier to approve]]]"
+            "[surer?; {own}][cheaper_still?; {further_provider}: {further_usd}]",
+            less_sure=q.is_less_sure == 1,
             is_vendor=q.beyond == "vendor",
             is_gpu=q.beyond == "gpu",
             surer=q.is_surer == 1,
             cheaper_still=is_text(q.further),
         ),
+        template(
+            "if [is_vendor?our software runs on {other}|[is_gpu?we may use {other}|we may buy at {other_provider}]]"
+            "[less_sure?, {few} sure]",
+            is_vendor=q.beyond == "vendor",
+            is_gpu=q.beyond == "gpu",
+            less_sure=q.is_less_sure == 1,
+        ),
     ),
     "own": Way(
-        template("owning {owned_gpus}[part? ({board})]", part=is_text(q.board)),
+        template("owning {owned_gpus}"),
         template("{commits_usd} up front; staff, network and space are yours"),
         template("owned"),
         template("owning the machines"),
@@ -135,6 +144,7 @@ WAYS: dict[str, Way] = {
         template("hosted by {host}"),
         template("hosted by {host}"),
         template("data in house[unknown?; precision unknown]", unknown=q.is_unknown == 1),
+        only_if=template("if our data may go to {host}"),
     ),
 }
 OF_CHECKPOINTS = ("fp8_weights", "four_bits")  # whose words name a checkpoint
@@ -163,12 +173,6 @@ def other_words(other: NotAskedRecord) -> str:
     return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
-def board_of(gpu: Gpu) -> tuple[int, str]:
-    """The fewest GPUs that are sold together, and how many these are in words: a board has 8."""
-    board, sizes = gpu.sold_together
-    return (min(sizes), f"a {board} has {' or '.join(map(str, sizes))}") if sizes else (1, "")
-
-
 def is_below(chance: float, other: float) -> bool:
     """Whether a chance is below another by what is shown of both."""
     return chance < other and str(sure(chance)) != str(sure(other))
@@ -192,16 +196,15 @@ def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell,
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
     """A way for who pays, with how sure it is where it is less sure than the answer."""
     slots = _slots(way, question, cell)
-    *_, change, loses, needs = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
+    *_, change, loses, needs, only_if = (str(sentence.fill(**slots)) for sentence in WAYS[way.kind])
     if slots["is_less_sure"] and way.kind not in OF_CERTAINTY:
         loses = f"{loses}; {slots['own']}"
-    return PlainWords(change, loses, needs)
+    return PlainWords(change, loses, needs, only_if)
 
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
     n_gpus, _, gpu = way.detail.partition(" ")
     gpus = {one.id: one for one in question.gpus}
-    least_on_a_board, board = board_of(gpus[gpu]) if gpu in gpus else (1, "")
     amount, asked = amounts_of(question.settings), question.settings.confidence
     answer = cell.answer.chance
     own = answer if way.chance is None else way.chance
@@ -222,9 +225,9 @@ def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, obje
         "is_less_sure": int(is_below(own, answer)),
         "is_surer": int(is_below(answer, own) and is_told(own, way.monthly_usd, asked, cell)),
         "owned_gpus": f"{n_gpus}x {gpus[gpu].short_name if gpu in gpus else gpu}",
-        "board": board if way.kind == "own" and int(n_gpus) % least_on_a_board else "",
         "term": TERMS.get(way.detail, PURCHASES[way.detail].words if way.detail in PURCHASES else ""),
         "other": other_words(way.other) if way.other else "",
+        "other_provider": provider_of(way.other.instance) if way.other else "",
         "beyond": way.other.kind if way.other else "",
         "further": other_words(way.further) if way.further else "",
         "further_provider": provider_of(way.further.instance) if way.further else "",

@@ -41,13 +41,13 @@ load_words = template("{workload}, {concurrent_requests} at once").formula(
     "load_words", "Load in words", "A load in words: its workload, and the requests at once.", "the tiers on Inputs."
 )
 rate_or_load_words = template(
-    "{workload}, [stated?{tier} at once|{rate} requests/s]",
+    "{workload}, [stated?{tier} at once|{per_hour:grouped} requests an hour]",
     stated=is_number(q.tier),
-    rate=round_nearest(q.requests_per_second * q.milliseconds_per_second) / q.milliseconds_per_second,
+    per_hour=q.requests_per_second * q.seconds_in_an_hour,
 ).formula(
     "rate_or_load_words",
     "Load in words",
-    "A load in words: its workload, and the requests at once or per second.",
+    "A load in words: its workload, and the requests at once or in an hour.",
     "the tiers on Inputs.",
 )
 at_once = template("{requests} {requests:request|requests} at once")
@@ -138,6 +138,16 @@ fit_word = first_of(
     (Unless(is_number(q.n_instances)), NONE_FITS),
     otherwise=FITS,
 ).formula("fit_word", "Fit", "fits, none fits, or over limit.", "the choice on Workings.")
+# Beside the time to the first word of a prompt that is longer than any measured one.
+BEYOND, is_beyond = "[beyond? (predicted, unmeasured length)]", q.is_beyond == 1
+BEYOND_RUNS = where(is_number(q.input_tokens), where(q.input_tokens > q.longest_prompt_tokens, 1, 0), 0) == 1
+word_beyond = template("First word: predicted, unmeasured length.")
+word_beyond_runs = template(
+    "{words}",
+    when=BEYOND_RUNS,
+    otherwise="First word: predicted; prompts of this length were measured.",
+    words=word_beyond,
+).formula("word_beyond_runs", "Longer than any measured prompt")
 wait = template(
     "after {first} s[aimed? (target {first_target})], then {pace} tokens a second[paced? (target {pace_target})].",
     aimed=is_text(q.first_target),
@@ -177,7 +187,9 @@ gpus = template(GPUS)
 gpus_at = template(GPUS + ", {provider_name}", when=is_number(q.n_instances), otherwise=None).formula(
     "gpus_at", "GPUs to rent, and where"
 )
-owned_words = template(GPUS, when=is_number(q.n_gpus), otherwise=None).formula("owned_words", "GPUs to own")
+owned_words = template("{n_owned_gpus}× {gpu_name}", when=is_number(q.n_owned_gpus), otherwise=None).formula(
+    "owned_words", "GPUs to own"
+)
 hardware_words = template(
     GPUS + ", TP {tensor_parallel_size}[stages?, PP {pipeline_stages}][ranks?, DP {data_parallel_size}], "
     "{n_replicas} {n_replicas:replica|replicas}",
@@ -241,14 +253,14 @@ room_words = room.formula(
     "served_at_target, memory_holds.",
 )
 rate_served = template(
-    "[rate?{floored} requests/s|{served_at_target}]",
+    "[rate?{served_in_an_hour:grouped} requests an hour|{served_at_target}]",
     rate=q.requests_per_second > 0,
-    floored=round_down(q.served_at_target * q.milliseconds_per_second) / q.milliseconds_per_second,
+    served_in_an_hour=round_down(q.served_at_target * q.seconds_in_an_hour),
 )
 rate_or_room_words = room.saying(served=rate_served).formula(
     "rate_or_room_words",
     "Room in words",
-    "How much the recommended hardware serves within the targets, requests at once or per second, and what memory\n"
+    "How much the recommended hardware serves within the targets, requests at once or in an hour, and what memory\n"
     "alone would hold.",
     "served_at_target, memory_holds.",
 )
@@ -381,7 +393,12 @@ decision_title = template(
     answer=template("{instance}", when=answerable, otherwise="{choices_state}"),
 ).formula("decision_title", "The decision")
 SERVED = is_number(q.n_instances)
-a_year = template("a month; {annual_usd:usd} a year", when=SERVED, otherwise=None).formula("a_year", "A year")
+a_year = template(
+    "a month; {annual_usd:usd} a year; {hourly_usd:cents} an hour each",
+    when=SERVED,
+    otherwise=None,
+    hourly_usd=ratio(ratio(q.monthly_usd, q.n_instances), q.own_paid_hours_per_month),
+).formula("a_year", "A year")
 sure_of_answer = template(
     "{how_sure} sure to be fast enough[even?; nothing is {confidence:percent} sure: measure first]",
     when=SERVED,
@@ -397,9 +414,12 @@ at_sure = template(
     rent=rent_of_type,
 ).formula("at_sure", "At 90%")
 at_even = template(
-    "even chance: [served?{monthly_usd:usd} on {rent}|none]",
+    "[dear?measure first: {how_sure} sure costs|even chance:] [served?{monthly_usd:usd} on {rent}|none]",
     when=answerable,
     otherwise=None,
+    how_sure=how_sure,
+    dear=where(both(SERVED, is_number(q.base_usd)), where(q.base_usd > q.measure_first_above * q.monthly_usd, 1, 0), 0)
+    == 1,
     served=SERVED,
     rent=rent_of_type,
 ).formula("at_even", "At an even chance")
@@ -411,9 +431,10 @@ in_published = template(
     rent=rent_of_type,
 ).formula("in_published", "As published")
 first_word = template(
-    "first word in {ttft_seconds:tenths} s[aimed? (target {target:tenths} s)]",
+    f"first word{BEYOND} in {{ttft_seconds:tenths}} s[aimed? (target {{target:tenths}} s)]",
     when=SERVED,
     otherwise=None,
+    beyond=BEYOND_RUNS,
     aimed=is_number(q.ttft_ms),
     target=q.ttft_ms / q.milliseconds_per_second,
 ).formula("first_word", "First word")
@@ -426,11 +447,13 @@ pace_of_answer = template(
 ).formula("pace_of_answer", "Pace")
 asked_in_words = template(
     "[people?{users:grouped} {users:person asks|people ask} {requests_per_user_per_day} times a day: "
-    "{in_flight:tenths} at once at the peak|{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
+    "{in_flight:tenths} at once at the peak, {mean_in_flight:tenths} on average|"
+    "{concurrent_requests:grouped} at once: enough for {enough_for:grouped} "
     "{enough_for:person|people} who ask {requests_per_user_per_day} times a day]",
     when=both(answerable, SERVED),
     otherwise=None,
     people=_OF_PEOPLE,
+    mean_in_flight=ratio(q.in_flight, q.hours_in_a_day * q.peak_hour_share * q.burst_factor),
 ).formula("asked_in_words", "What is asked")
 at_once_label = template("[people?requests at once: not used|or requests at once]", people=_OF_PEOPLE).formula(
     "at_once_label", "Requests at once, or that people stand in their place"
@@ -443,6 +466,7 @@ def _steps_of(chance: Expr) -> Any:
 
 
 # What a way gives up, and how sure it is, where that is less than the answer.
+PAYS_OFF = "pays off in {pays_after_months:tenths} months"
 _HAS_CHANCES = both(is_number(q.way_usd), is_number(q.chance), is_number(q.base_chance))
 _IS_DOUBTED = where(_HAS_CHANCES, where(_steps_of(q.chance) < _steps_of(q.base_chance), 1, 0), 0) == 1
 _IS_OTHER = where(_HAS_CHANCES, where(_steps_of(q.chance) == _steps_of(q.base_chance), 0, 1), 0) == 1
@@ -450,13 +474,16 @@ way_gives_up = template("{gives_up}[doubted?; {how_sure} sure]", how_sure=how_su
     "way_gives_up", "What a way gives up"
 )
 term_gives_up = template(
-    "pays after {months:tenths} months[other?; {how_sure} sure]",
+    f"{PAYS_OFF}[other?; {{how_sure}} sure]",
     when=both(is_number(q.commits_usd), is_number(q.base_usd)),
     otherwise=None,
     how_sure=how_sure,
     other=_IS_OTHER,
-    months=ratio(q.commits_usd, q.base_usd),
+    pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
+own_gives_up = template("[priced?|no price known; ]{gives_up}", priced=is_number(q.monthly_usd)).formula(
+    "own_gives_up", "What owning gives up"
+)
 host_for = template(
     "The cheapest live host, [people?{users:grouped} people|{utilization:percent} of the hours]", people=q.users >= 1
 ).formula("host_for", "Whose requests a host is paid for")

@@ -16,6 +16,7 @@ from sheetgen.formula import (
     Expr,
     Formula,
     grouped_text,
+    hundredths_text,
     join_text,
     percent_text,
     replace_text,
@@ -25,7 +26,7 @@ from sheetgen.formula import (
 )
 from sheetgen.formula.tree import INPUT
 from sheetgen.report.page import NONE, Cell
-from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, WHOLE, Display
+from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, USD_CENTS, WHOLE, Display
 
 NO_VALUE = "-"  # what a workbook says where the page has NONE
 
@@ -56,9 +57,10 @@ KINDS = {
     "": Kind(),
     "whole": Kind(printed=whole_text),
     "tenths": Kind(printed=lambda value: round_nearest(value, 1), display=ONE_DECIMAL),
-    "hundredths": Kind(printed=lambda value: round_nearest(value, 2), display=TWO_DECIMALS),
+    "hundredths": Kind(printed=hundredths_text, display=TWO_DECIMALS),
     "grouped": Kind(printed=grouped_text),
     "usd": Kind(printed=lambda value: join_text("$", grouped_text(value)), display=USD),
+    "cents": Kind(printed=lambda value: join_text("$", hundredths_text(value)), display=USD_CENTS),
     "percent": Kind(printed=percent_text, display=PERCENT),
     "next": Kind(lambda value: value + 1),
     "type": Kind(short_type),

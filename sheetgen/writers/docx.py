@@ -1,5 +1,5 @@
-"""The plan as a Word document, from the same tables: headings, tables whose head is repeated on each page, the pictures
-with their alternative text; in the document's own styles, so that a company's template can be put over it."""
+"""The plan as a Word document, from the page's tables: headings, tables with their heads repeated on each page,
+pictures with alternative text; in the document's own styles, so that a company's template can be applied."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from docx.document import Document
 
 TEXT, SMALL = 9.0, 8.0  # points
-MARGIN, _FOOTER = 32.0, 14.0  # points; the footer's from the paper's edge
-_CELL, _BOLD = 3.0, 1.1  # points either side of a cell's text; how much wider bold is
-_HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: from the paper's edge, and the most that the logo takes
+MARGIN, _FOOTER = 32.0, 14.0  # points; the footer's distance from the paper's edge
+_CELL, _BOLD = 3.0, 1.1  # points at either side of a cell's text; width of bold text relative to plain
+_HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: distance from the paper's edge, and the largest logo
 _RULE = "B8C2CC"
-_TWIPS = 20  # a point, in Word's files
+_TWIPS = 20  # per point
 _SHORT = 12  # characters that stay on one line, as on the page
-FONT = "Arial"  # on every machine that has Word
-_PICTURE_FONT = "Inter"  # as the bundled file calls itself
-_POINTS, _ZOOM = 72, 3  # an inch; and pixels a point
-_DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: never the clock's, the bytes would differ
+FONT = "Arial"  # on every machine with Word
+_PICTURE_FONT = "Inter"  # the bundled file's own name
+_POINTS, _ZOOM = 72, 3  # points per inch; pixels per point
+_DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: a fixed day gives the same bytes
 _MISSING = "The docx needs python-docx and resvg-py. python -m pip install python-docx resvg-py"
 
 
 def write_plan_docx(page: PlanPage, options: Options) -> bytes:
-    """The plan as a Word document. Raises MissingLibraryError where python-docx or resvg-py is not installed."""
+    """The plan as a Word document. Raises MissingLibraryError if python-docx or resvg-py is not installed."""
     try:
         import docx
         import resvg_py  # noqa: F401
@@ -85,12 +85,12 @@ def _put_signature(document: Document, page: PlanPage) -> None:
 
 
 def _plain(text: Text) -> str:
-    """`text` as XML can hold it."""
+    """`text` without the characters that XML does not allow."""
     return visible(str(text))
 
 
 def _set_up(document: Document, page: PlanPage, options: Options) -> float:
-    """Paper, styles, footer and what the file says of itself; gives the width between the margins, in points."""
+    """Set paper, styles, footer and properties; return the width between the margins in points."""
     from docx.enum.style import WD_STYLE_TYPE
     from docx.oxml.ns import qn
     from docx.shared import Pt, RGBColor
@@ -144,7 +144,7 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
 
 
 def _put_brand(section: Any, brand: Brand) -> None:
-    """A brand at the head of every page."""
+    """Put the brand's name and logo into the header of every page."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Pt
 
@@ -209,8 +209,8 @@ def _put_table(document: Document, table: Table, width: float, font: Path, n_lat
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
 
-def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None:
-    """A picture as PNG; its title is the alternative text."""
+def _put_picture(document: Document, svg: str, width: float, font: Path) -> None:
+    """Append an SVG picture as PNG; its title is the alternative text."""
     import resvg_py
     from docx.shared import Pt
 
@@ -230,14 +230,14 @@ def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None
 
 
 def _describe(shape: Any, words: str) -> None:
-    """The alternative text of a picture, which stands where the text does."""
+    """Set the alternative text of a picture, and align it with the text."""
     shape._inline.docPr.set("descr", words)
     for side in ("distT", "distB", "distL", "distR"):
         shape._inline.set(side, "0")
 
 
 def _packed(document: Document) -> bytes:
-    """The file, its parts without the hour at which it was made."""
+    """The file with a fixed day for its parts, so that a plan gives the same bytes."""
     saved, out = io.BytesIO(), io.BytesIO()
     document.save(saved)
     with zipfile.ZipFile(saved) as made, zipfile.ZipFile(out, "w") as file:

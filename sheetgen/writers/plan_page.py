@@ -1,5 +1,5 @@
-"""The plan as a PDF (templates/plan.html.j2). Its first part has one page as long as the white between things can give
-way; the print never shrinks."""
+"""The plan as a PDF (templates/plan.html.j2). Its first part has one page as long as its white space can be reduced;
+the print never shrinks."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def draw_picture(
 
 
 def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
-    """The PDF's bytes, tagged as the sheet's. Raises PageError where something leaves its place, and
-    MissingLibraryError where Pango is not installed."""
+    """The PDF's bytes, tagged as the sheet's. Raises PageError if something leaves its place, and MissingLibraryError
+    if Pango is not installed."""
     with gc_paused():
         return lay_out(page, options.templates, options.brand).pdf(options.archive)
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from markupsafe import Markup
 
 from sheetgen.plan.charts import Machines, Waterfall
 from sheetgen.report.wording import short_money
@@ -27,7 +28,7 @@ _MARK = 14.0  # points: a mark of the key
 _PAIR = 18.0  # points between two entries of the key
 
 
-def machines_chart(shown: Machines, width: float, plot: float, font: Path, family: str) -> Any:
+def machines_chart(shown: Machines, width: float, plot: float, font: Path, family: str) -> Markup:
     """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there, a dotted one
     of what the budget pays for. `plot`: its height without key and figures."""
     inks = dict(zip((name for name, _ in shown.kinds), itertools.cycle(INKS), strict=False))
@@ -82,7 +83,7 @@ def machines_words(shown: Machines) -> str:
     return f"GPUs needed by quarter: {'; '.join(parts)}"
 
 
-def waterfall_chart(shown: Waterfall, width: float, font: Path, family: str) -> Any:
+def waterfall_chart(shown: Waterfall, width: float, font: Path, family: str) -> Markup:
     """From the last plan's spend, each part where the one before ended; the axis is the difference to the last plan."""
     rows = [*shown.parts, ("together", shown.usd - shown.last_usd)]
     ends = [0.0, *itertools.accumulate(usd for _, usd in shown.parts)]

@@ -123,7 +123,7 @@ def test_what_is_built_is_what_the_record_says(default_book: Path) -> None:
     published = cell.as_published
     assert published is not None and f"${published.monthly_usd:,.0f} on" in shown["D12"]
     rows = {value: int(place[1:]) for place, value in shown.items() if place[0] == "A"}
-    for purchase, label in zip(COMMITTED, ("1 yr term", "3 yr term"), strict=False):
+    for purchase, label in zip(COMMITTED, ("One-year term", "Three-year term"), strict=False):
         term = cell.by_purchase[purchase]
         if term is not None and term.monthly_usd < 0.98 * cell.answer.monthly_usd:
             assert shown[f"E{rows[label]}"] == pytest.approx(term.monthly_usd, rel=1e-9)
@@ -194,7 +194,7 @@ def test_people_are_answered_as_recommend_answers_them(book: Path, users: int, c
     assert load == pytest.approx(by_input["requests_per_second"], rel=1e-9)
     assert context == pytest.approx(by_input["context_tokens"], rel=1e-9)
     terms = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"E{r}")) for r in range(40, 80)}
-    for purchase, label in zip(COMMITTED, ("1 yr term", "3 yr term"), strict=True):
+    for purchase, label in zip(COMMITTED, ("One-year term", "Three-year term"), strict=True):
         term = cell["by_purchase"][purchase]
         if term is not None and term["monthly_usd"] < 0.98 * cell["monthly_usd"]:
             assert terms[label] == pytest.approx(term["monthly_usd"], rel=1e-9)
@@ -220,7 +220,7 @@ def test_a_commitment_says_how_sure_it_is_where_that_is_another_chance(book: Pat
     assert sure(term["chance"]) != sure(cell["chance"])
     found = values_after(book, {"in_decision_users": 460, "in_decision_context_tokens": 32_768})
     gives_up = {str(found.get(("Decision", f"A{r}"))): found.get(("Decision", f"G{r}")) for r in range(40, 80)}
-    assert str(gives_up["3 yr term"]).endswith(f"; {sure(term['chance'])}")
+    assert str(gives_up["Three-year term"]).endswith(f"; {sure(term['chance'])}")
 
 
 def test_levels_beside_the_answer_are_the_very_cheapest_as_in_the_record(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_way_that_is_less_sure_than_the_answer_says_how_sure(book: Path) -> No
     even = cell.at_level(0.5)
     assert even is not None and even.chance < cell.answer.chance
     assert str(sure(even.chance)) in str(gives_up["An even chance to be fast enough"])
-    assert "sure" not in str(gives_up["Working hours only"]), "it rents what the answer rents"
+    assert "sure" not in str(gives_up["Working hours alone"]), "it rents what the answer rents"
 
 
 def test_a_host_on_it_is_priced_for_its_people(book: Path) -> None:

@@ -293,6 +293,8 @@ def test_no_number_stands_in_a_formula_but_0_and_1_and_the_2_of_keys_and_values(
                 numbers.setdefault(token.value, []).append(f"{place} ={text}")
     assert set(numbers) <= CONSTANTS, {n: places[:2] for n, places in numbers.items() if n not in CONSTANTS}
     # The 2 counts keys and values of a head, is the least number of pipeline stages: MAX(2,ROUNDUP(...)), or the
-    # decimals of a small rate or of a chance in words.
-    others = [p for p in numbers["2"] if not re.search(r"(?<![\d.])2\*\$?\w|MAX\(2,ROUNDUP\(|ROUND\(.+,2\)", p)]
+    # decimals of a price or of a chance in words.
+    others = [
+        p for p in numbers["2"] if not re.search(r"(?<![\d.])2\*\$?\w|MAX\(2,ROUNDUP\(|(?:ROUND|FIXED)\(.+,2\)", p)
+    ]
     assert not others, others[:3]

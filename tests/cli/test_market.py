@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,6 @@ from sheetgen.catalog import Catalog
 from sheetgen.errors import ScenarioError
 from sheetgen.question.market import DEFAULT_PROVIDERS
 from sheetgen.question.sheet_question import ask
-from sheetgen.report.pay_less_words import board_of
 from sheetgen.report.wording import provider_of
 
 LOADS = [
@@ -325,25 +325,27 @@ def test_regions_are_listed_with_the_number_of_their_types(run) -> None:  # type
 
 
 BOARDS = {
-    "a100": (4, "a board has 4 or 8"), "h100": (4, "a board has 4 or 8"), "h200": (4, "a board has 4 or 8"),
-    "b200": (8, "a board has 8"), "mi300x": (8, "a board has 8"), "mi355x": (8, "a board has 8"),
-    "gb200": (72, "a rack has 72"),
-    "l40s": (1, ""), "a100-pcie": (1, ""), "h100-nvl": (1, ""), "gh200": (1, ""), "gaudi3": (1, ""),
+    "a100": 4, "h100": 4, "h200": 4, "b200": 8, "mi300x": 8, "mi355x": 8, "gb200": 72,
+    "l40s": 1, "a100-pcie": 1, "h100-nvl": 1, "gh200": 1, "gaudi3": 1,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("gpu", BOARDS)
-def test_what_is_sold_by_the_board_says_how_many_a_board_has(gpu: str) -> None:
+def test_what_is_sold_by_the_board_is_bought_by_it(gpu: str) -> None:
     """NVIDIA's HGX boards: of 4 or 8 up to H200, of 8 from B200; OAM modules come on base boards of 8."""
-    assert board_of(Catalog().gpu(gpu)) == BOARDS[gpu]
+    assert Catalog().gpu(gpu).sold_together == BOARDS[gpu]
 
 
-@pytest.mark.parametrize("options, is_part", [({"vendors": "amd"}, True), ({"gpus": "l40s"}, False)])
-def test_owning_a_part_of_a_board_says_so(options: dict[str, str], is_part: bool) -> None:
+@pytest.mark.parametrize("options, board", [({"vendors": "amd"}, 8), ({"gpus": "l40s"}, 1)])
+def test_owning_buys_whole_boards(options: dict[str, str], board: int) -> None:
     answer = sheetgen.recommend(model="gemma-3-27b", context="16k", concurrent_requests=64, **options)
-    [owned] = [way["what"] for way in answer["pay_less"] if way["kind"] == "own"]
-    gpus = int(re.fullmatch(r"owning (\d+)x [^(]*(?: \(.*\))?", owned)[1])  # type: ignore[index]
-    assert owned.endswith(" (a board has 8)") == is_part and bool(gpus % 8) >= is_part
+    owned = answer["owned"]
+    assert owned["n_gpus"] == math.ceil(answer["n_gpus"] / board) * board
+    assert (owned["n_gpus"] > answer["n_gpus"]) == (board > 1)
+    base = owned["base"]
+    assert base["owned_capex_usd"] == pytest.approx(owned["n_gpus"] * base["installed_usd_per_gpu"])
+    for way in answer["pay_less"]:
+        assert way["kind"] != "own" or f"owning {owned['n_gpus']}x " in way["what"]
 
 
 @pytest.mark.parametrize("model", ["deepseek-v2-lite", "llama-3.3-70b", "llama-3.1-8b"])

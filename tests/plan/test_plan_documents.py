@@ -279,6 +279,25 @@ def test_what_the_budget_pays_for_is_less_than_is_needed_where_it_is_exceeded() 
         assert (budget < p90) == (quarter in over)
 
 
+def test_what_was_spent_stands_beside_what_the_last_plan_said() -> None:
+    """By service, what differs most first."""
+    found = example()
+    assert found.last is not None
+    spent = (
+        {"quarter": "2027-Q1", "service": "agents", "planned": 100.0, "measured": 90.0},
+        {"quarter": "2027-Q1", "service": None, "planned": 100.0, "measured": 130.0},
+    )
+    drawn = plan_page(replace(found, last=replace(found.last, variance=spent)))
+    (section,) = [
+        one for one in drawn.reasons if one.table and "Spent" in [column.head for column in one.table.columns]
+    ]
+    assert section.table is not None
+    assert [[str(cell) for cell in row[2:]] for row in section.table.rows] == [
+        ["$100", "$130", "$30"],
+        ["$100", "$90", "-$10"],
+    ]
+
+
 def test_levers_close_a_budget_together_or_it_is_named_what_stays_over() -> None:
     """The set of levers, worked out as a plan of its own, holds every budget; a budget of almost nothing none holds."""
     closing = example().closing

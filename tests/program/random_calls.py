@@ -12,7 +12,7 @@ from sheetgen.formula import Formula
 from sheetgen.formula.tree import CONSTANT, INPUT
 
 ROW_LENGTH = 9
-ONE_BY_ONE = ("is_text", "is_blank", "join_text", "replace_text", "percent_text", "whole_text")
+ONE_BY_ONE = ("is_text", "is_blank", "join_text", "replace_text", "percent_text", "whole_text", "hundredths_text")
 NONE = {"not a number": True}  # NaN as JSON has it here: nothing else stands for it
 # What the numbers of a call are drawn from: few numbers, for those that are the same; whole ones; all kinds.
 PALETTES: tuple[Callable[[random.Random], float], ...] = (

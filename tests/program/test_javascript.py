@@ -27,6 +27,7 @@ OF_NUMBERS = {
     "where": 3, "number_where": 2, "number_or_none": 1, "smallest": 3, "largest": 3, "round_up": 1, "round_down": 1,
     "round_nearest": 1, "ratio": 3, "remainder": 2, "same_money": 2, "at_most": 2, "is_number": 1, "is_blank": 1,
     "join_text": 2, "percent_text": 1, "whole_text": 1, "grouped_text": 1, "both": 2, "either": 2,
+    "hundredths_text": 1,
 }  # fmt: skip
 OF_SIGNED = {
     "normal_share": 1,
@@ -35,9 +36,18 @@ OF_SIGNED = {
     "percent_text": 1,
     "whole_text": 1,
     "grouped_text": 1,
+    "hundredths_text": 1,
 }
 OF_SHARES = {"power": 2, "fading": 2, "natural_log": 1}
-OF_TEXTS = {"is_text": 1, "join_text": 2, "where": 3, "percent_text": 1, "whole_text": 1, "grouped_text": 1}
+OF_TEXTS = {
+    "is_text": 1,
+    "join_text": 2,
+    "where": 3,
+    "percent_text": 1,
+    "whole_text": 1,
+    "grouped_text": 1,
+    "hundredths_text": 1,
+}
 OF_ROWS = {
     "least_number": lambda f: (("row",), lambda row: f(row, otherwise=-1)),
     "least_where": lambda f: (("row", "other", "x"), lambda row, other, x: f(row, row >= x, other < x)),

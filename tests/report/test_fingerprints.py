@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from answers import record_for
@@ -99,12 +100,15 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
         fixes = started("70b", only, tensor_parallel_size=size_of)["startup_weights_do_not_fit"].fixes
         assert ("--tensor-parallel-size" in [fix.flag for fix in fixes]) == is_left
     everywhere = answered("70b")
-    instances, n = everywhere.question.instances, record_for(everywhere, ()).of_replica
-    rented = instances[str(n["instance"])]
-    larger = [one for one in instances.values() if one.gpu_count > rented.gpu_count]
+    rented = everywhere.question.instances[str(record_for(everywhere, ()).of_replica["instance"])]
+    memory = {c.instance: c.gpu_count * c.gpu.memory.engine_bytes for c in everywhere.question.candidates}
+    larger = {c.instance: c for c in everywhere.question.candidates if memory[c.instance] > memory[rented.instance]}
     fixes = started("70b", {}, tensor_parallel_size=rented.gpu_count)["startup_weights_do_not_fit"].fixes
     offers = [fix.flag for fix in fixes if fix.direction == "rent"]
     assert bool(offers) == bool(larger) and len(offers) <= 1
+    # At the price of the class asked for: a machine that is sold by the block or on spot alone is none.
+    cheapest = min(larger.values(), key=lambda machine: machine.usd_per_hour)
+    assert cheapest.purchase == rented.purchase and f"${cheapest.usd_per_hour * 730:,.0f} a month" in offers[0]
 
 
 def test_a_limit_of_requests_is_no_want_of_memory() -> None:
@@ -216,3 +220,11 @@ def test_stages_are_counted_on_the_fullest_one() -> None:
 )
 def test_a_fix_in_short(fix: Fix, words: str) -> None:
     assert fix.short == words
+
+
+def test_what_a_workbook_advises_names_no_machine_and_no_number_that_an_edit_changes() -> None:
+    rented = {death.label: death for death in started("70b", {"providers": "azure"}).values()}
+    weights = rented["startup_weights_do_not_fit"]
+    assert weights.fixes[0].direction in ("rent", "raise") and weights.fixes[0].lasting == "give each replica more GPUs"
+    assert all(not re.search(r"[$\d]", fix.lasting.replace("fp8", "")) for one in rented.values() for fix in one.fixes)
+    assert all("is_of_gpus" not in fix for one in rented.values() for fix in one.record()["fixes"])

@@ -154,3 +154,12 @@ def test_the_first_that_holds_is_said():
 def test_an_unknown_kind_of_slot_is_refused():
     with pytest.raises(KeyError, match="pounds"):
         template("{n:pounds}")
+
+
+def test_what_is_joined_to_a_text_is_written_in_its_decimals():
+    """Gnumeric joins 0.27, a number, as 0.27000000000000000001, and a rate as long: it is told by the hour."""
+    price = template("{usd:cents} an hour").formula("price", "Price")
+    assert price(0.27) == "$0.27 an hour" and "FIXED(" in price.text_of_names(price.inputs)
+    room = sentences.rate_or_room_words
+    values = dict.fromkeys(room.inputs, 1.0) | {"seconds_in_an_hour": 3600, "served_at_target": 0.30659}
+    assert room(*(values[name] for name in room.inputs)).startswith("serves 1,103 requests an hour")

@@ -20,6 +20,7 @@ FOR_ENGINEERS = re.compile(
 ASKED = {"ask": "llama-3.1-70b", "owner": "Ada Lovelace", "approver": "Grace Hopper", "valid_until": "2026-12-31"}
 LOADS = {
     "people": {"users": "640"},
+    "measure first": {"users": "200"},
     "at once": {},
     "a rate": {"requests_per_second": "4"},
     "euro": {"currency": "EUR", "fx_rate": "0.92"},
@@ -51,6 +52,7 @@ def test_it_is_one_page_of_few_words_for_who_pays(load: str, paper: str) -> None
         *page.request.serves,
         *page.request.risks,
         *page.request.warnings,
+        page.request.less_only,
         page.request.basis,
         f"Not in the price: {page.request.excluded}.",
     ]
