@@ -264,20 +264,26 @@ def measured(actuals: Actuals) -> Iterator[dict[str, Any]]:
         yield {"id": service, "quarter": str(quarter), "in_flight_peak": line.in_flight_peak, "replicas": line.replicas}
 
 
+def _compared(
+    plan: Mapping[str, Any], actuals: Actuals
+) -> Iterator[tuple[str, Mapping[str, Any], list[Actual], tuple[int, int]]]:
+    """Each quarter of a plan's JSON that was spent: its name, its money, the lines of it, and how many of its days they
+    cover."""
+    money = {row["quarter"]: row for row in plan["money"]}
+    for quarter in actuals.quarters:
+        if str(quarter) in money:
+            yield str(quarter), money[str(quarter)], actuals.of(quarter), actuals.days(quarter)
+
+
 def against(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """Each quarter of a plan's JSON that was spent, beside what the plan said of the same days; what is owned apart, as
     no cloud charges it."""
-    money = {row["quarter"]: row for row in plan["money"]}
-    for quarter in actuals.quarters:
-        of_plan = money.get(str(quarter))
-        if of_plan is None:
-            continue
-        days, of_days = actuals.days(quarter)
-        share, spent = days / of_days, _sums(actuals.of(quarter), "purchase")
-        owned, usd = spent.pop(OWNED, 0.0), math.fsum(usd for name, usd in spent.items() if name != OWNED)
+    for quarter, of_plan, lines, (days, of_days) in _compared(plan, actuals):
+        share, spent = days / of_days, _sums(lines, "purchase")
+        owned, usd = spent.pop(OWNED, 0.0), math.fsum(spent.values())
         low, middle, high = (share * (of_plan[f"{z}_usd"] - of_plan["owned_usd"]) for z in ("p10", "p50", "p90"))
         yield {
-            "quarter": str(quarter),
+            "quarter": quarter,
             "days": days,
             "of_days": of_days,
             "p50_usd": middle,
@@ -293,32 +299,30 @@ def against(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any
 
 def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """Each quarter of a plan's JSON that was spent, without owned machines: by service, class and machine what was
-    planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what
-    names none."""
-    money = {row["quarter"]: row for row in plan["money"]}
+    planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what names
+    none."""
     buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)
-    for quarter in actuals.quarters:
-        of_plan = money.get(str(quarter))
-        if of_plan is None:
-            continue
-        rows = [row for row in plan["services"] if row["quarter"] == str(quarter) and row["quantile"] == "p50"]
-        lines = [line for line in actuals.of(quarter) if line.purchase != OWNED]
+    for quarter, of_plan, lines, (days, of_days) in _compared(plan, actuals):
+        rows = [row for row in plan["services"] if row["quarter"] == quarter and row["quantile"] == "p50"]
         rented = of_plan["p50_usd"] - of_plan["owned_usd"]
         machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
-        lines = [replace(line, instance=machines.get(_machine(line.instance), line.instance)) for line in lines]
+        charged = [
+            replace(line, instance=machines.get(_machine(line.instance), line.instance))
+            for line in lines
+            if line.purchase != OWNED
+        ]
         planned = {
             "service": _parts(rows, "id", rented),
             "purchase": {COMMITTED: of_plan["committed_usd"], buy: rented - of_plan["committed_usd"]},
             "instance": _parts(rows, "instance", rented),
         }
-        days, of_days = actuals.days(quarter)
         for by, parts in planned.items():
-            spent = _sums(lines, by)
+            spent = _sums(charged, by)
             for name in sorted({*parts, *spent}):
                 usd, expected = spent.get(name, 0.0), parts.get(name, 0.0) * days / of_days
                 if usd or expected:
                     yield {
-                        "quarter": str(quarter),
+                        "quarter": quarter,
                         "by": by,
                         "name": name or None,
                         "planned_usd": expected,

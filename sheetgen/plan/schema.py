@@ -147,11 +147,18 @@ ChangeBand = Annotated[Changes, _Band]
 DayBand = Annotated[Days, _Band]
 
 
-def _exactly_one(entry: Entry, *names: str) -> None:
-    given = [name for name in names if getattr(entry, name) is not None]
-    if len(given) != 1:
-        those = " and ".join(given) if given else "none"
-        raise ValueError(f"must have exactly one of {', '.join(names)}, and has {those}")
+class _OneOf(Entry):
+    """A mapping that has exactly one of some keys."""
+
+    one_of: ClassVar[tuple[str, ...]]
+
+    @model_validator(mode="after")
+    def exactly_one(self) -> Self:
+        given = [name for name in self.one_of if getattr(self, name) is not None]
+        if len(given) != 1:
+            those = " and ".join(given) if given else "none"
+            raise ValueError(f"must have exactly one of {', '.join(self.one_of)}, and has {those}")
+        return self
 
 
 class Head(Entry):
@@ -201,7 +208,7 @@ class Policy(Entry):
 OF_DAY = ("peak_hour_share", "burst_factor")
 
 
-class _OfADay(Entry):
+class _OfADay(_OneOf):
     """An amount, in one of several forms, and how the requests of a day fall upon its busiest minutes."""
 
     # By the key that makes a form, the keys that are read beside it; the first of several that are given.
@@ -244,6 +251,7 @@ class _OfADay(Entry):
 
 
 class Users(_OfADay):
+    one_of = ("people", "dau")
     forms: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "active_fraction": ("people",),
         "people": (*OF_DAY, "requests_per_user_per_day"),
@@ -258,14 +266,14 @@ class Users(_OfADay):
     requests_per_session: AmountBand = Amounts(p10=1, p50=1, p90=1)
 
     @model_validator(mode="after")
-    def one_kind(self) -> Self:
-        _exactly_one(self, "people", "dau")
+    def of_people(self) -> Self:
         if self.active_fraction is not None and self.people is None:
             raise ValueError("active_fraction is of people, who are not given")
         return self
 
 
 class Requests(_OfADay):
+    one_of = ("peak_per_second", "per_day", "per_month")
     forms: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "peak_per_second": (),
         "per_day": OF_DAY,
@@ -276,11 +284,6 @@ class Requests(_OfADay):
     peak_per_second: AmountBand | None = None
     per_day: AmountBand | None = None
     per_month: AmountBand | None = None
-
-    @model_validator(mode="after")
-    def one_kind(self) -> Self:
-        _exactly_one(self, "peak_per_second", "per_day", "per_month")
-        return self
 
 
 class TokenRate(Requests):
@@ -302,16 +305,13 @@ def _or_band(name: str, example: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-class Demand(Entry):
+class Demand(_OneOf):
+    one_of = ("users", "requests", "tokens", "in_flight")
+
     users: Annotated[Users, _or_band("people", "{dau: 100000}")] | None = None
     requests: Annotated[Requests, _or_band("peak_per_second", "{per_day: 200000}")] | None = None
     tokens: Annotated[TokenRate, _shorthand(lambda _: None, OF_TOKENS)] | None = None
     in_flight: AmountBand | None = None
-
-    @model_validator(mode="after")
-    def one_kind(self) -> Self:
-        _exactly_one(self, "users", "requests", "tokens", "in_flight")
-        return self
 
     @property
     def at_once(self) -> bool:
@@ -319,15 +319,16 @@ class Demand(Entry):
         return self.in_flight is not None or (self.users is not None and self.users.active_fraction is not None)
 
 
-class Growth(Entry):
+class Growth(_OneOf):
+    one_of = ("per_quarter", "steps", "series")
+
     per_quarter: ChangeBand | None = None
     bands: Literal["renew", "persist"] = "renew"  # of per_quarter: each quarter anew, or one for all quarters
     steps: dict[InQuarter, AmountBand] | None = None
     series: Some[AmountBand] | None = None
 
     @model_validator(mode="after")
-    def one_kind(self) -> Self:
-        _exactly_one(self, "per_quarter", "steps", "series")
+    def of_per_quarter(self) -> Self:
         if "bands" in self.model_fields_set and self.per_quarter is None:
             raise ValueError("bands is of per_quarter, which is not given")
         return self
