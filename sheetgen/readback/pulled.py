@@ -420,6 +420,7 @@ def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
     hold, or, in a workbook that was not recalculated, what they were built with."""
     inputs, reference = found.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
+    parts = {workload.name: name_part(workload.id) for workload in before.question.workloads}
     names: set[str] = set()
     of_workloads = itertools.product(TARGETS, before.question.workloads)
     follow = [f"{option}_{name_part(workload.id)}" for option, workload in of_workloads]
@@ -427,7 +428,7 @@ def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
         cell = found.cells.get(f"in_{name}")
         if cell is None or not cell.is_formula:
             continue
-        held = target_that_follows(name, {**inputs, **assumed}), before.inputs[name]
+        held = target_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
         if any(_same(value, inputs[name]) for value in held):
             names.add(name)
     return frozenset(names)

@@ -119,6 +119,7 @@ class Snapshot:
 
 
 OF_DECISION = "decision_"
+OF_LENGTHS = f"{OF_DECISION}context_tokens", f"{OF_DECISION}answer_tokens"
 # Inputs that hold a formula until somebody types over it.
 FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_", f"in_{OF_DECISION}tpot_ms", f"in_{OF_DECISION}ttft_ms")
 OF_EACH_WORKLOAD = ("context", "output", *BY_WORKLOAD)
@@ -180,7 +181,7 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
             table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
             columns[table][column_of_table] = places[name]
         tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEY_COLUMNS.get(name) in of_it}
-        reading.follow(cells)
+        reading.follow(cells, reading.parts_of(places.get("list_workload"), record))
         if reading.problems:
             raise WorkbookError(*(f"{listed(spots)} {shown(why, 400)}" for why, spots in reading.problems.items()))
         inputs, results = (
@@ -269,12 +270,14 @@ def _is_unknown_target(name: str, value: Any, is_formula: bool) -> bool:
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
-def target_that_follows(name: str, inputs: Mapping[str, Any]) -> float:
+def target_that_follows(name: str, inputs: Mapping[str, Any], parts: Mapping[str, str]) -> float:
     """The target of an input's name that nobody states, such as tpot_ms_chat or decision_tpot_ms: what the lengths of
-    its workload, or those on Decision, give."""
+    its workload, or those on Decision, give. parts: of names of inputs, by the name of their workload."""
     if name.startswith(OF_DECISION):
         option, history = name.removeprefix(OF_DECISION), 0.0
-        context, answer = inputs[f"{OF_DECISION}context_tokens"], inputs[f"{OF_DECISION}answer_tokens"]
+        part = parts.get(inputs.get(f"{OF_DECISION}workload", ""))
+        lengths = (f"context_{part}", f"output_{part}") if part else OF_LENGTHS
+        context, answer = (inputs[length] for length in lengths)
         stated = inputs.get("prompt_asked")
         prompt = max(0, context - answer) if stated is None else min(stated, max(0, context - answer))
     else:
@@ -334,13 +337,18 @@ class _Reading:
         unit = unit if isinstance(unit, str) else ""
         return NamedCell(value, area.place(), label, unit, form, found.formula is not None)
 
-    def follow(self, cells: dict[str, NamedCell]) -> None:
+    def parts_of(self, area: Area | None, record: Carried) -> Mapping[str, str]:
+        """By the name of a workload what its inputs' names have."""
+        ids = (workload.id for workload in record.answer.inputs.workloads)
+        return {str(self._at(area, i).value): name_part(one) for i, one in enumerate(ids)} if area else {}
+
+    def follow(self, cells: dict[str, NamedCell], parts: Mapping[str, str]) -> None:
         """Give the targets whose formulas nobody calculated what they follow from: their workload's lengths."""
         inputs = {name.removeprefix("in_"): cell.value for name, cell in cells.items() if name.startswith("in_")}
         for name, cell in cells.items():
             if _is_unknown_target(name, cell.value, cell.is_formula):
                 try:
-                    value = target_that_follows(name.removeprefix("in_"), inputs)
+                    value = target_that_follows(name.removeprefix("in_"), inputs, parts)
                 except (KeyError, TypeError):  # a cell that it follows from is blank
                     why = f"holds a formula without a value. {OPEN_AND_SAVE}"
                     self.problems[why].append(f"{name} ({cell.place})")

@@ -575,6 +575,7 @@ def _no_target(ms: Expr) -> Unless:
 WRONG_TARGET = "the target must be a number of milliseconds, or blank"
 choices_state = first_of(
     (Unless(q.model_known == 1), "no such model: {model}"),
+    (Unless(q.workload_known == 1), "no such workload: {workload}"),
     (Unless(q.weight_dtype_known == 1), "no such precision of weights: {weight_dtype}"),
     (Unless(q.kv_cache_dtype_known == 1), "no such precision of the KV cache: {kv_cache_dtype}"),
     (Unless(q.purchase_known == 1), "no such purchase class: {purchase}"),
