@@ -13,6 +13,7 @@ for models in 8b,70b,405b 8b,49b,70b,100b,405b; do
     suffix=$([ "$n" = 3 ] || printf -- '-%s-models' "$n")
     "$root/run" build --models "$models" --as-of 2026-11-20 --out "$work" --quiet
     picture "$work/sizing-sheet.pdf" 1 "$root/docs/one-page$suffix.png"
+    [ "$n" != 3 ] || picture "$work/sizing-sheet.pdf" 2 "$root/docs/engineers.png"
     soffice "-env:UserInstallation=file://$work/profile" --headless --convert-to pdf --outdir "$work/office" \
         "$work/sizing-sheet.xlsx" >/dev/null
     picture "$work/office/sizing-sheet.pdf" 1 "$root/docs/workbook$suffix.png"

@@ -6,13 +6,14 @@ are first used, so that importing sheetgen costs nothing.
 
 from __future__ import annotations
 
+from sheetgen.version import VERSION as __version__
+
 TYPE_CHECKING = False  # typing's, which takes a while to load
 if TYPE_CHECKING:
     from typing import Any
 
     from sheetgen.api import recommend, size, size_frame
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "recommend", "size", "size_frame"]
 
 

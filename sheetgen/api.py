@@ -1,4 +1,4 @@
-"""What programs call: size one deployment, size a frame of them, recommend an instance."""
+"""The functions that programs call: size one deployment, size a frame of them, recommend an instance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import round_up
 from sheetgen.measured.measured_point import Reading
 from sheetgen.measured.read_measured import read_measured
-from sheetgen.program.grid import Grid, View
+from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW, evaluate_deployments, requests_at_rate
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, NAMES, NO_TEXT, NamedRows, Points, complete, is_blank, objects
@@ -33,13 +33,14 @@ from sheetgen.question.measurements import (
     refuse_factors,
     with_measured,
 )
+from sheetgen.question.parse import Options, Raw
 from sheetgen.sizing.rates import in_flight_at_peak
 from sheetgen.units import ENDS, ON_DEMAND
 
 if TYPE_CHECKING:
     import pandas
 
-    from sheetgen.answer.answer_record import Record
+    from sheetgen.answer.answer_record import Json, Record
     from sheetgen.answer.levers import EveryLever
     from sheetgen.answer.reverse import Reverse
     from sheetgen.answer.solution import Solution
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from sheetgen.report.page import Page
 
 Catalogs = str | Path | Sequence[str | Path] | Catalog
-ROWS_AT_ONCE = 65_536  # of a frame: columns of more rows do not fit in a processor's cache
+ROWS_AT_ONCE = 65_536  # rows of a frame at a time: longer columns do not fit in a processor's cache
 
 SHORT_SPELLINGS = {"context": "context_tokens"}
 PREDICTED = (
@@ -58,7 +59,8 @@ PREDICTED = (
 
 
 def _both_ends(*names: str) -> list[str]:
-    """Of the 80 % error band of what was predicted; `band_scope` and `speed_scope` say which runs it is from."""
+    """Both ends of the 80 % error band of each predicted quantity; `band_scope` and `speed_scope` say which runs it
+    comes from."""
     return [f"{name}_{end}" for name in names for end in ENDS]
 
 
@@ -106,7 +108,7 @@ _POWERS = 10.0 ** numpy.arange(-_MOST, _MOST + 1)
 RESOLVED = ("model_id", "sized_as", "gpu_id")  # what the names of a row stand for
 TEXTS = (*RESOLVED, "fits", "verdict", "bound_by", "error", "band_scope", "speed_scope", "queue")
 NAME_LISTS = ("model", "gpus", "providers", "vendors", "instances")  # options that may be a list of names
-WORDS = tuple(one.asked_as or one.name for one in INPUTS if one.words or not one.kind.is_number)
+WORDS = tuple(item.asked_as or item.name for item in INPUTS if item.words or not item.kind.is_number)
 ONE_LOAD = ("model", "context_tokens", "context", "users", "concurrent_requests", "input_tokens", "output_tokens")
 _FRACTIONS = ("max_concurrency", "chance", "ttft_seconds", "tpot_seconds", "output_tokens_per_second")
 FRACTIONS = (
@@ -130,8 +132,8 @@ class Sized:
 
     points: Points
     grid: Grid
-    inputs: dict[str, Any]
-    results: dict[str, Any]
+    inputs: Columns
+    results: Columns
     measured: Measurements = NOTHING_MEASURED
     follows: tuple[str, ...] = ()  # inputs that follow from a rate, in some row
 
@@ -142,21 +144,21 @@ class Sized:
 
 
 def size_columns(
-    given: Mapping[str, Any],
+    given: Mapping[str, Column],
     n_rows: int,
     catalog: Catalog,
     named: NamedRows | None = None,
     measured: Sequence[Reading] = (),
     longest: bool = True,
 ) -> Sized:
-    """Size `n_rows` deployments, given as columns by input name. A row that cannot be has its `error`.
+    """Size `n_rows` deployments, given as columns by input name. A row that cannot be sized has its `error`.
 
     `named` are the rows of a frame by their names, see `complete`. `measured`: points that set the times of the rows
     whose deployment they are of. longest: whether the longest context that fits is searched for.
     """
     points = complete(given, n_rows, catalog, named)
     measurements = _measurements(measured, given, points, catalog)
-    inputs, results = dict(points.inputs), dict[str, Any]()
+    inputs, results = dict(points.inputs), Columns()
     good = points.good if len(points.good) < n_rows else slice(None)
     grid, in_flight = _at_rates(points.grid, longest) if len(points.good) else (points.grid, None)
     if in_flight is not None:
@@ -167,7 +169,7 @@ def size_columns(
         judge(answered, points.distinct, points.axis)
         put_pace_words(answered)
         _put_names(answered, points)
-        for name in ("weight_dtype", "kv_cache_dtype"):  # "auto" has done its work: say what it stood for
+        for name in ("weight_dtype", "kv_cache_dtype"):  # show what "auto" stood for
             inputs[name] = numpy.array(inputs[name], object)
             inputs[name][good] = answered.spread(name, ROW)
     for name in (*RESOLVED, *RESULTS):
@@ -190,9 +192,9 @@ OF_PACE = (
 
 
 def _measurements(
-    measured: Sequence[Reading], given: Mapping[str, Any], points: Points, catalog: Catalog
+    measured: Sequence[Reading], given: Mapping[str, Column], points: Points, catalog: Catalog
 ) -> Measurements:
-    """What measured points set of rows, whose factors they put in."""
+    """The measurements of the rows, whose factors are put into the grid."""
     if not measured:
         return NOTHING_MEASURED
     refuse_factors(given, measured)
@@ -206,8 +208,8 @@ def _measurements(
 
 
 def _put_names(grid: Grid, points: Points) -> None:
-    """What the names of rows stand for, and which runs the bands of their memory are from."""
-    for name, of in (
+    """Put in the values that the names of rows stand for, and which runs the bands of their memory come from."""
+    for name, resolved_name in (
         ("model_id", attrgetter("model.id")),
         ("sized_as", attrgetter("model.sized_as")),
         ("gpu_id", attrgetter("gpu.id")),
@@ -216,13 +218,13 @@ def _put_names(grid: Grid, points: Points) -> None:
         ("scope_elsewhere", lambda names: names.engine.scope_elsewhere(names.gpu) if names.engine.bands else None),
         ("scope_here", lambda names: "calibrated" if names.engine.bands else None),
     ):
-        grid.put((points.axis,), {name: objects(names and of(names) for names in points.distinct)})
+        grid.put((points.axis,), {name: objects(names and resolved_name(names) for names in points.distinct)})
     scopes = ("is_calibrated", "scope_here", "scope_elsewhere")
     grid.combine("band_scope", numpy.where, scopes, ROW)
 
 
-def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
-    """Every quantity of deployments; and, where some have a rate alone, how many requests all have at once.
+def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Column | None]:
+    """Every quantity of deployments; and, where some have only a rate, how many requests all have at once.
 
     Memory and times are those of whole requests, the next ones above; where they queue without bound, as many as memory
     holds.
@@ -246,8 +248,8 @@ def _at_rates(facts: Grid, longest: bool) -> tuple[Grid, Any]:
     return grid, in_flight
 
 
-def _as_result(name: str, column: Any) -> Any:
-    """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts as they are."""
+def _as_result(name: str, column: Column) -> Column:
+    """Whole numbers rounded up, times and rates to 12 digits, other numbers and texts unchanged."""
     if name in TEXTS:
         return column
     if name not in FRACTIONS:
@@ -273,16 +275,17 @@ def size(*, catalogs: Catalogs = (), measured: Any = None, **inputs: Any) -> dic
 
 
 def _catalog(catalogs: Catalogs) -> Catalog:
-    """The shipped catalogs with one folder or several laid over them; those that are open already as they are."""
+    """The shipped catalogs with one folder or several laid over them; catalogs that are open already are returned
+    unchanged."""
     if isinstance(catalogs, Catalog):
         return catalogs
     folders = (catalogs,) if isinstance(catalogs, (str, Path)) else catalogs
-    if not isinstance(folders, Sequence) or not all(isinstance(one, (str, Path)) for one in folders):
+    if not isinstance(folders, Sequence) or not all(isinstance(folder, (str, Path)) for folder in folders):
         raise ScenarioError(f"catalogs is {shown(repr(catalogs))}. It must be a folder, or a list of folders.")
     return Catalog(*folders)
 
 
-def _check_types(given: Mapping[str, Any]) -> None:
+def _check_types(given: Options) -> None:
     """Refuse values of a type that no input has, and blanks where a value is meant."""
     problems = []
     for name, value in given.items():
@@ -300,9 +303,9 @@ def _check_types(given: Mapping[str, Any]) -> None:
         raise ScenarioError(*problems)
 
 
-def sized_point(inputs: Mapping[str, Any], catalog: Catalog) -> Sized:
-    """One deployment as `Sized`; raises what cannot be sized."""
-    named: dict[str, Any] = {}
+def sized_point(inputs: Options, catalog: Catalog) -> Sized:
+    """One deployment as `Sized`; raises where it cannot be sized."""
+    named: dict[str, Raw] = {}
     for name, value in inputs.items():
         long = SHORT_SPELLINGS.get(name, name)
         if name != "measured" and long not in DEFAULTS:
@@ -324,7 +327,7 @@ def record(sized: Sized, row: int = 0) -> dict[str, Any]:
     return {name: _plain(name, column[row]) for name, column in {**sized.inputs, **sized.results}.items()}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: Raw) -> Raw:
     if value is None or name in TEXTS or name in NAMES:
         return value
     if value != value:
@@ -351,7 +354,7 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
     given = {name: frame[short.get(name, name)].to_numpy() for name in DEFAULTS if short.get(name, name) in frame}
     catalog = _catalog(catalogs)
     points = read_measured(measured, catalog)
-    whole: dict[str, Any] = {}
+    whole: Columns = {}
     named: NamedRows = {}
     for start in range(0, max(1, len(frame)), ROWS_AT_ONCE):
         stop = min(len(frame), start + ROWS_AT_ONCE)
@@ -361,11 +364,11 @@ def size_frame(frame: pandas.DataFrame, *, catalogs: Catalogs = (), measured: An
             if not start:
                 whole[name] = numpy.empty(len(frame), object if name in NAMES or name in TEXTS else float)
             whole[name][start:stop] = column
-    columns: dict[Any, Any] = {
+    columns: dict[Any, Column] = {
         name: pandas.Series(column, index=frame.index, dtype=column.dtype, copy=False) for name, column in whole.items()
     }
-    known = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
-    return pandas.DataFrame({**known, **columns}, index=frame.index, copy=False)
+    values = {name: columns.pop(name) if name in columns else frame[name] for name in frame.columns}
+    return pandas.DataFrame({**values, **columns}, index=frame.index, copy=False)
 
 
 def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
@@ -392,10 +395,8 @@ def recommend(*, catalogs: Catalogs = (), **options: Any) -> dict[str, Any]:
 REVERSE = ("budget_usd", "have")
 
 
-def reversed_question(
-    options: Mapping[str, Any], catalog: Catalog, budget_usd: float | str | None, have: str | None
-) -> Reverse:
-    """What so many US dollars a month, or one's own machines, serve at most, and what the next step costs.
+def reversed_question(options: Options, catalog: Catalog, budget_usd: float | str | None, have: str | None) -> Reverse:
+    """The load that so many US dollars a month, or one's own machines, serve at most, and the cost of the next step.
 
     Raises ScenarioError where both are given, or a load, which is what they ask for.
     """
@@ -411,22 +412,22 @@ def reversed_question(
         dollars = parse.Kind(low=0.01, high=1e12, decimal=True)
         as_text = isinstance(budget_usd, str)
         usd = dollars.parse(budget_usd, "budget_usd") if as_text else dollars.read(budget_usd, "budget_usd")
-        found = within_budget(question, usd)
+        reversed_answer = within_budget(question, usd)
     else:
         if not isinstance(have, str):
             raise ScenarioError(f"have is {shown(repr(have))}. It must be text, such as h100:16.")
-        found = with_machines(question, have, catalog)
-    # With a budget the next step is all that serves one request more; beside machines of one's own what is rented for
-    # one request alone.
-    more = 1 if found.machines else found.served_at_target + 1
-    return found.with_step(recommended({**options, "concurrent_requests": more}, catalog))
+        reversed_answer = with_machines(question, have, catalog)
+    # With a budget, the next step is everything that serves one more request; beside one's own machines, what is
+    # rented for that request alone.
+    more = 1 if reversed_answer.machines else reversed_answer.served_at_target + 1
+    return reversed_answer.with_step(recommended({**options, "concurrent_requests": more}, catalog))
 
 
 def recommend_document(record: Record, question: Question) -> dict[str, Any]:
     """The answer of `recommend` as JSON has it: the keys of its one cell stand at the top as well."""
     from sheetgen.answer.answer_record import as_json
 
-    answer: dict[str, Any] = as_json(record)
+    answer: Json = as_json(record)
     answer["inputs"]["users"] = question.loads[0].users
     return {**answer, **answer["cells"][0]}
 
@@ -446,7 +447,7 @@ def sheet_record(solved: Solution, levers: EveryLever | None = None) -> Record:
 
 
 class Answer(NamedTuple):
-    """A sheet's question answered: the record, the question, and the workbook beside a page, which has formulas."""
+    """A sheet's question answered: the record, the question, and a function that makes the workbook beside a page."""
 
     record: Record
     question: Question
@@ -461,7 +462,7 @@ def answered(question: Question) -> Answer:
 
 
 def answer_of(solved: Solution) -> Answer:
-    """The same of a question that is solved."""
+    """The same for a question that is solved."""
     from sheetgen.answer.levers import levers_of_sheet
     from sheetgen.answer.ways_to_pay import with_europe
 
@@ -477,7 +478,7 @@ def answer_of(solved: Solution) -> Answer:
     return Answer(record, solved.question, book)
 
 
-def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
+def recommended(options: Options, catalog: Catalog) -> Solution:
     """The solved question of one load, as `recommend` asks it; on demand where the class that was requested is no
     answer."""
     from sheetgen.answer.declined_class import in_class_or_on_demand
@@ -489,7 +490,7 @@ def recommended(options: Mapping[str, Any], catalog: Catalog) -> Solution:
     return in_class_or_on_demand(solve(question_of(options, catalog, on_demand_where_unsold=True)), on_demand)
 
 
-def _context_of(asked: Mapping[str, Any]) -> Any:
+def _context_of(asked: Options) -> Raw:
     """The context where none is stated: prompt and answer together where both are, else the default."""
     lengths = [asked.get(name) for name in ("input_tokens", "output_tokens")]
     if any(length is None for length in lengths):
@@ -497,7 +498,7 @@ def _context_of(asked: Mapping[str, Any]) -> Any:
     return sum(0 if str(length).strip() == "0" else parse.tokens(length, "context") for length in lengths)
 
 
-def question_of(options: Mapping[str, Any], catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
+def question_of(options: Options, catalog: Catalog, on_demand_where_unsold: bool = False) -> Question:
     """The question of one load, as `recommend` asks it. on_demand_where_unsold: as `ask` has it."""
     from sheetgen.question.sheet_question import OPTIONS, ask
 

@@ -28,7 +28,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from xml.etree import ElementTree
 
 from pydantic import AfterValidator, BeforeValidator
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 LEAST_CONTRAST = 4.5
 WHITE = "#FFFFFF"
 PAGE = {"heading": "#17212B", "accent": "#24476F"}  # the PDF's own, where a brand names none
-TINT = "#F3F6F9"  # the ground of the answers, in one_page.css
+TINT = "#F3F6F9"  # the background of the answers, in one_page.css
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
-def _color(value: Any) -> str:
+def _color(value: object) -> str:
     if not isinstance(value, str) or not _COLOR.fullmatch(value):
         example = 'such as "#0B5FFF" (without quotes # begins a comment)'
         raise ValueError(f"is no colour: write # and six hex digits in quotes, {example}")
@@ -57,26 +57,27 @@ Color = Annotated[str | None, BeforeValidator(_color)]
 
 
 class Colors(Entry):
-    """A brand's colours, as #RRGGBB; None where the sheet's own stays."""
+    """A brand's colours as #RRGGBB; None where the sheet's own colour stays."""
 
     heading: Color = None  # the title, the sections' headings (white words on it in the workbook), the page's rules
     accent: Color = None  # the answers, and the links of the page
 
     def wrong(self) -> Iterator[tuple[str, str]]:
-        """Which colour cannot be read, and one sentence with its contrast and one that would do."""
+        """Each colour that cannot be read on the page, with a sentence that gives its contrast and a darker colour that
+        would do."""
         for name, color in self.model_dump(exclude_none=True).items():
             if contrast(color, TINT) < LEAST_CONTRAST:
                 yield name, _too_pale(name, color)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(color: str, other: str) -> float:
     """The contrast of two colours as WCAG defines it: 1 to 21."""
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    light, dark = sorted((_luminance(color), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
 def _too_pale(name: str, color: str) -> str:
-    """That `color` cannot be read on the page, and the first darker one of its hue that can be."""
+    """The sentence that `color` cannot be read on the page, with the first darker colour of its hue that can."""
     where, ground = ("white", WHITE) if contrast(color, WHITE) < LEAST_CONTRAST else (f"the tint {TINT}", TINT)
     hue, light, saturation = colorsys.rgb_to_hls(*(part / 255 for part in bytes.fromhex(color[1:])))
     darker = color
@@ -94,7 +95,7 @@ def _luminance(color: str) -> float:
 
 
 def page_colors(colors: Colors | None) -> dict[str, str]:
-    """The page's colours by name, those of a brand in place of its own."""
+    """The page's colours by name, with those of a brand in place of its own."""
     return PAGE | (colors.model_dump(exclude_none=True) if colors else {})
 
 
@@ -126,7 +127,7 @@ class Logo:
     height: int
 
     def within(self, most_width: float, most_height: float) -> tuple[float, float]:
-        """Width and height of the picture where it fills a box, its shape kept."""
+        """Width and height of the picture where it fills a box with its shape kept."""
         scale = min(most_width / self.width, most_height / self.height)
         return self.width * scale, self.height * scale
 
@@ -160,7 +161,7 @@ def logo_of(data: bytes) -> Logo:
 
 
 def check_shape(width: float, height: float) -> None:
-    """Refuse a shape that no box of the page suits."""
+    """Refuse a picture's shape that suits no box of the page."""
     if width > WIDEST * height or height > TALLEST * width:
         most = f"at most {WIDEST} times as wide as high, or {TALLEST} times as high as wide"
         raise ValueError(f"is {width:g} by {height:g}; a logo may be {most}. Cut it to the mark itself")
@@ -178,7 +179,7 @@ def _decoded(data: bytes) -> Image:
             width, height = opened.size
         except Image.DecompressionBombError as error:
             raise ValueError(f"has far more than {MAX_PIXELS:,} pixels. Save it smaller") from error
-        except Exception as error:  # a decoder meets hostile bytes with whatever comes up
+        except Exception as error:  # on hostile bytes a decoder raises anything
             raise ValueError("cannot be read as a picture. Export it again") from error
         if width * height > MAX_PIXELS:
             raise ValueError(f"has {width:,} x {height:,} pixels; {MAX_PIXELS:,} in all is the most. Save it smaller")
@@ -195,7 +196,7 @@ def _decoded(data: bytes) -> Image:
 
 
 def svg_to_png(data: bytes) -> bytes:
-    """The picture as PNG, as large as may be kept."""
+    """The picture as PNG, as large as allowed."""
     try:
         import resvg_py
     except ImportError as error:
@@ -214,7 +215,7 @@ def svg_to_png(data: bytes) -> bytes:
 
 
 def _checked(data: bytes) -> ElementTree.Element:
-    """The picture's tree, without what is not SVG; refuses what a logo may not hold."""
+    """The picture's tree without anything that is not SVG; refuses what a logo may not contain."""
     if len(data) > MAX_SVG_BYTES:
         raise ValueError(f"is an SVG larger than {MAX_SVG_BYTES:,} bytes. {_WAY_OUT}")
     try:
@@ -312,25 +313,25 @@ def read_brand(path: Path | str) -> Brand:
     logo = None
     if entry.logo is not None:
         try:
-            logo = read_logo(_within(path.parent, entry.logo))
+            logo = read_logo(_logo_path(path.parent, entry.logo))
         except ValueError as error:
             raise CatalogError(f"{document.at(('logo',))}: logo {shown(entry.logo)!r} {error}.") from error
     return Brand(entry.name, entry.footer or "", entry.colors, logo)
 
 
-def _line(most: int, what: str) -> AfterValidator:
+def _line(most: int, field: str) -> AfterValidator:
     def check(value: str) -> str:
         line = " ".join(value.split())
         length = len(line.encode("utf-16-le")) // 2 + 3 * line.count("&")  # as a print footer of Excel counts
         if length > most:
-            raise ValueError(f"takes {length} characters (an & counts as 4); {what} may take {most}. Shorten it")
+            raise ValueError(f"takes {length} characters (an & counts as 4); {field} may take {most}. Shorten it")
         return line
 
     return AfterValidator(check)
 
 
-def _beside(value: str) -> str:
-    """A path below the file's folder, by its words alone: nothing is touched before this holds."""
+def _path_below(value: str) -> str:
+    """A path below the file's folder, checked by its words alone: no file is touched before that."""
     if ":" in value:
         raise ValueError("is a web address or a drive. Save the picture beside the file, and name it")
     if "\\" in value or not value.strip():
@@ -341,8 +342,8 @@ def _beside(value: str) -> str:
     return value
 
 
-def _within(folder: Path, logo: str) -> Path:
-    """The logo's file. A brand is handed around: no link in it may bring another file of the reader's onto a page."""
+def _logo_path(folder: Path, logo: str) -> Path:
+    """The logo's file. A brand is handed around: no link in it may put another file of the reader's onto a page."""
     try:
         path = (folder / logo).resolve(strict=True)
     except (OSError, RuntimeError) as error:
@@ -353,10 +354,10 @@ def _within(folder: Path, logo: str) -> Path:
 
 
 class BrandFile(Entry):
-    """What stands in the file."""
+    """The content of a brand file."""
 
     name: Annotated[Label, _line(MAX_NAME, "a name")]
-    logo: Annotated[str, AfterValidator(_beside)] | None = None
+    logo: Annotated[str, AfterValidator(_path_below)] | None = None
     colors: Colors = Colors()
     footer: Annotated[Label, _line(MAX_FOOTER, "a footer")] | None = None
 

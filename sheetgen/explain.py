@@ -12,7 +12,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from types import ModuleType
+from typing import cast
 
 from sheetgen.answer.solution import Solution
 from sheetgen.api import Sized
@@ -20,6 +21,7 @@ from sheetgen.catalog.engines import CONSTANTS, Figure, Scope, SpeedConstants, S
 from sheetgen.errors import ScenarioError, did_you_mean, shown
 from sheetgen.formula import Formula
 from sheetgen.program.declared import by_name
+from sheetgen.program.grid import Column
 from sheetgen.program.quantities import BANDS_OF, OF_RUNNING, POINT, TOKENS, speed_ends
 from sheetgen.program.quantities import SPEED as SPEED_OF_A_POINT
 from sheetgen.program.row_program import DEPLOYMENT, ROW, evaluate_deployments
@@ -37,14 +39,15 @@ from sheetgen.question.deployment import (
 )
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
 from sheetgen.question.measurements import MeasuredDeployment
+from sheetgen.question.parse import Options, Raw
 from sheetgen.sizing import certainty, cost, draft, kv_cache, parallelism, rates, speed, verdicts, weights
 from sheetgen.units import AUTO, DTYPES, ENDS, GIB, PUBLISHED
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a number is from: a word, a sentence or place, what it follows from; that place's own source, and its
-    file."""
+    """The origin of a number: a word, a sentence or place, what it follows from; the source stated at that place, and
+    its file."""
 
     kind: str
     about: str
@@ -137,7 +140,8 @@ _PRECISION = {
     "kv_dtype_bytes": ("kv_cache_dtype", "bytes of an element"),
     "kv_scale_bytes": ("kv_cache_dtype", "bytes of a scale per token and head"),
 }
-_ENGINE = {one.column: one.source for one in CONSTANTS}  # the field of the engine's file that names its source
+# By column, the field of the engine's file that names its source.
+_ENGINE = {constant.column: constant.source for constant in CONSTANTS}
 _FITTED = ("activation_source", "cuda_graph_source")  # measured on some machines, assumed on others
 
 
@@ -146,7 +150,7 @@ class Origins:
     """The origins of one deployment's inputs."""
 
     names: Resolved
-    overrides: Mapping[str, Any]  # what the user gave, under the long names
+    overrides: Options  # what the user gave, under the long names
     reference: Reference
     scope: str = "other"  # which runs the bands of speed are from
     measured: MeasuredDeployment | None = None
@@ -167,12 +171,12 @@ class Origins:
                 return self._of_engine(f", {about}", engine.non_torch_source, "assumption", inputs)
             return Origin("computed", about, inputs)
         if name in _PRECISION:
-            option, what = _PRECISION[name]
+            option, precision = _PRECISION[name]
             dtype, kind = getattr(names, option), "given"
             why = f"{option} {dtype}"
             if str(self.overrides.get(option) or AUTO) in (AUTO, PUBLISHED):
                 kind, why = "default", f"{why}, the checkpoint's own"
-            return Origin(kind, f"{what} in {DTYPES[dtype].about} ({why})")
+            return Origin(kind, f"{precision} in {DTYPES[dtype].about} ({why})")
         if name in _ENGINE:
             kind = "assumption" if _ENGINE[name] in _FITTED else "catalog"
             return self._of_engine("", getattr(engine, _ENGINE[name]), kind)
@@ -199,7 +203,7 @@ class Origins:
         kind: str = "catalog",
         inputs: tuple[str, ...] = (),
     ) -> Origin:
-        """A number in a file of the catalogs: at `loc`, or in no one line."""
+        """A number in a file of the catalogs: at `loc`, or without a line."""
         document = self.reference.catalog.read_document(relative)
         place = document.where if loc is None else document.at(loc)
         return Origin(kind, place + words, inputs, source, document.where)
@@ -228,7 +232,7 @@ class Origins:
         return self._of_engine(", the engine's own", source, "default")
 
     def _measured(self, figure: str) -> Origin:
-        """The runs of this deployment that set the times of a figure; 0 where none was given."""
+        """The runs of this deployment that set a figure's times; 0 where none was given."""
         runs = [
             f"{1000 * measured:,.6g} ms measured over {1000 * getattr(run, f'predicted_{figure}_seconds'):,.6g} ms"
             f" predicted, {run.point.load_words} ({run.point.source})"
@@ -253,14 +257,14 @@ class Origins:
     def _checkpoint(self) -> Origin:
         model, dtype = self.names.model, self.names.weight_dtype
         file, size = f"models/{model.entry_id}.yaml", model.checkpoint_bytes(dtype)
-        for i, one in enumerate(model.checkpoints):
-            if size and one.weight_dtype == dtype and one.size_bytes == size:
-                words = f", {one.hf_id or one.format}"
-                return self._in_file(file, ("checkpoints", i, "size_bytes"), words, one.source)
+        for i, checkpoint in enumerate(model.checkpoints):
+            if size and checkpoint.weight_dtype == dtype and checkpoint.size_bytes == size:
+                words = f", {checkpoint.hf_id or checkpoint.format}"
+                return self._in_file(file, ("checkpoints", i, "size_bytes"), words, checkpoint.source)
         return self._in_file(file, ("checkpoints",), ", no checkpoint of this precision is known", "")
 
     def _of_speed_or_model(self, name: str) -> Origin:
-        """The origin of a catalog's number that speed reads; any other stands in the model's file."""
+        """The origin of a catalog's number that speed reads; any other number is in the model's file."""
         gpu, speed, model = self.names.gpu, self.names.speed, self.names.model
         if name in SpeedConstants.model_fields:
             return self._constant(name)
@@ -282,8 +286,8 @@ class Origins:
             engine = self.names.engine.engine
             end = name.rsplit("_", 1)[-1]
             band = speed.band(cast(Figure, figure), end, cast(Scope, self.scope), model_kind(model), engine, gpu)
-            of = band.gpu or " ".join(filter(None, (band.generation, band.engine, band.kind)))
-            words = f", 80 % of {band.n_rows:,} runs ({band.scope}, {of})"
+            band_of = band.gpu or " ".join(filter(None, (band.generation, band.engine, band.kind)))
+            words = f", 80 % of {band.n_rows:,} runs ({band.scope}, {band_of})"
             return self._in_file(SpeedFile.file_name, ("bands", speed.bands.index(band)), words, speed.bands_source)
         if "_share_of_" in name:  # of the layers on a stage
             name = "layers_in_order"
@@ -303,24 +307,24 @@ class Origins:
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _residual(self, name: str) -> Origin:
-        """What the cell of the engine leaves of a kind of model or a precision; 1 where nothing was measured."""
+        """The engine's factor for a kind of model or a precision; 1 where nothing was measured."""
         speed, engine, gpu = self.names.speed, self.names.engine, self.names.gpu
         cell = speed.cell(engine.engine, gpu)
-        figure, _, what = name.partition("_")
-        one = model_kind(self.names.model) if what == "of_kind" else self.names.weight_dtype
-        if cell is None or one not in getattr(cell, what):
-            return self._in_file(SpeedFile.file_name, ("cells",), f", 1: no runs of {one} here", speed.source)
-        words = f", {one}: pooled over runs of {cell.engine} on {cell.generation}"
-        loc = ("cells", speed.cells.index(cell), what, one, figure)
+        figure, _, kind_or_dtype = name.partition("_")
+        subject = model_kind(self.names.model) if kind_or_dtype == "of_kind" else self.names.weight_dtype
+        if cell is None or subject not in getattr(cell, kind_or_dtype):
+            return self._in_file(SpeedFile.file_name, ("cells",), f", 1: no runs of {subject} here", speed.source)
+        words = f", {subject}: pooled over runs of {cell.engine} on {cell.generation}"
+        loc = ("cells", speed.cells.index(cell), kind_or_dtype, subject, figure)
         return self._in_file(SpeedFile.file_name, loc, words, speed.source)
 
     def _peak(self, weight_dtype: str) -> Origin:
         """Which of the GPU's published peaks weights of this precision are multiplied at."""
         gpu = self.names.gpu
-        peaks, found = gpu.peak_dense_flops, gpu.peak_flops_for(weight_dtype)
+        peaks, flops = gpu.peak_dense_flops, gpu.peak_flops_for(weight_dtype)
         own = _PEAK_OF.get(weight_dtype)
         for peak, parts in (*([(own, 1)] if own else []), *_WIDER_PEAKS):
-            if found is not None and (getattr(peaks, peak) or 0) // parts == found:
+            if flops is not None and (getattr(peaks, peak) or 0) // parts == flops:
                 other = ": no other is published" if parts > 1 else ""
                 words = f", {_PARTS[parts]}the dense {peak} peak, for {weight_dtype} weights{other}"
                 return self.of_gpu(("peak_dense_flops", peak), words)
@@ -328,7 +332,7 @@ class Origins:
         return self.of_gpu(("peak_dense_flops",), f", no peak is published: {assumed}", "assumption")
 
 
-def _formulas_of(*modules: Any) -> list[Formula]:
+def _formulas_of(*modules: ModuleType) -> list[Formula]:
     return [f for module in modules for f in vars(module).values() if isinstance(f, Formula)]
 
 
@@ -364,7 +368,7 @@ GIVEN = ("n_params", "n_params_active", "gpu_memory_bytes")
 DESCRIBED = ("output_tokens_per_second_per_gpu", "speed_scope", "queue")
 TEXTS = ("speed_scope", "queue")
 _PACE_NAMES = frozenset(f.name for f in OF_RUNNING)
-# What has no end where requests arrive faster than they are served.
+# Results that are infinite where requests arrive faster than they are served.
 AT_AN_END = ("ttft_seconds", "ttft_seconds_low", "ttft_seconds_high", "bound_by")
 ENDLESS = " (Of the requests at once: with those that arrive their queue grows without bound, see `grows`.)"
 CIRCUMSTANCES = {
@@ -403,7 +407,7 @@ READ_AS = {
 }
 # The same quantities where the load is a rate.
 OF_A_RATE = {"load_requests": "places", "served_at_target": "served_requests_per_second"}
-# Where the other inputs of a choice are from that stand in no file.
+# Origins of the other inputs of a choice, which are in no file.
 OF_A_CHOICE = {
     **dict.fromkeys(("tensor_parallel_size", "data_parallel_size"), Origin("computed", "the chosen layout's")),
     "held_inside": Origin("computed", "1 where some candidate holds a replica inside one machine, else 0"),
@@ -422,17 +426,17 @@ OF_A_CHOICE = {
 }
 _PRICES = ("price_usd_per_hour", "listed_usd_per_hour")
 _OF_INSTANCE = ("gpu_count", "network_gbps", "nvlink_domain_gpus")
-_OF_A_SHEET = tuple(one.name for one in OF_SETTINGS if one not in OF_A_POINT)
+_OF_A_SHEET = tuple(setting.name for setting in OF_SETTINGS if setting not in OF_A_POINT)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search; `file` is
-    where a number stands that no formula gives."""
+    """One quantity of a derivation. `origin` is computed, given, default, catalog, assumption or search; `file` is the
+    file of a number that no formula gives."""
 
     name: str
     label: str
-    value: Any
+    value: Raw
     unit: str
     origin: str
     about: str = ""
@@ -444,7 +448,7 @@ class Step:
     file: str = ""
 
 
-def _given(name: str, value: Any, origin: Origin, inputs: Iterable[Step] = ()) -> Step:
+def _given(name: str, value: Raw, origin: Origin, inputs: Iterable[Step] = ()) -> Step:
     """A quantity that no formula gives."""
     label, unit = name.replace("_", " "), unit_of(name)
     return Step(name, label, value, unit, origin.kind, origin.about, "", "", "", origin.source, [*inputs], origin.file)
@@ -453,15 +457,15 @@ def _given(name: str, value: Any, origin: Origin, inputs: Iterable[Step] = ()) -
 def _computed(
     name: str,
     formula: Formula,
-    value: Any,
+    value: Raw,
     reads: Iterable[str],
     inputs: list[Step],
-    shown: Iterable[Any],
+    shown: Iterable[Raw],
     about: str = "",
     reading: str = "",
 ) -> Step:
-    """A quantity by its formula, whose text is that of its function, of the names that it reads and of the values that
-    are `shown` for them."""
+    """A quantity by its formula, whose text is shown with the function's names, with the names that it reads and with
+    the `shown` values."""
     names, values = spaced(formula.text_of_names(reads)), spaced(formula.text_of_values(shown))
     about = formula.summary + about
     return Step(
@@ -470,42 +474,42 @@ def _computed(
 
 
 class Derivation:
-    """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to what
-    the catalogs and the question gave."""
+    """All readings of one sized deployment. `step(name, reading="point")` is the derivation of a quantity, down to the
+    inputs from catalogs and question."""
 
-    def __init__(self, sized: Sized, overrides: Mapping[str, Any]) -> None:
-        known, undivided = sized.known, sized.points.grid.again({"tensor_parallel_size": 1})
+    def __init__(self, sized: Sized, overrides: Options) -> None:
+        known_quantities, undivided = sized.known, sized.points.grid.again({"tensor_parallel_size": 1})
         evaluate_deployments(undivided)
         again = {name: sized.grid.read_again(DEPLOYMENT.again(name), DEPLOYMENT) for name in CIRCUMSTANCES_AGAIN}
-        self.readings: dict[str, Mapping[str, Any]] = {
-            "point": known,
+        self.readings: dict[str, Mapping[str, Column]] = {
+            "point": known_quantities,
             "whole": undivided.table(*ROW),
             **{name: grid.table(*ROW) for name, grid in again.items()},
         }
         self.before_draft = sized.points.values
-        self.readings["undrafted"] = {**known, **{name: self.before_draft[name] for name in ADDED_BY_DRAFT}}
+        self.readings["undrafted"] = {**known_quantities, **{name: self.before_draft[name] for name in ADDED_BY_DRAFT}}
         self.texts = {name: sized.results[name][0] for name in TEXTS}
-        self.grows = bool(known["grows"][0] == 1)
+        self.grows = bool(known_quantities["grows"][0] == 1)
         names, scope = sized.points.names[0], self.texts["speed_scope"]
         self.origins = Origins(
             names, overrides, sized.points.reference, scope, next(iter(sized.measured.deployments), None)
         )
         self.step = functools.cache(self._step)
 
-    def value(self, name: str, reading: str = "point") -> Any:
-        known = self.readings[reading]
+    def value(self, name: str, reading: str = "point") -> Raw:
+        values = self.readings[reading]
         if name in self.texts:
             return self.texts[name]
-        source = known if name in known and name != "draft_layers" else self.before_draft
+        source = values if name in values and name != "draft_layers" else self.before_draft
         number = source[name]
         number = number.reshape(-1)[0] if hasattr(number, "reshape") else number
         return str(number) if isinstance(number, str) else _plain(number)
 
     def _step(self, name: str, reading: str = "point") -> Step:
         if again := READ_AGAIN.get(name):
-            of, circumstance = again
-            inner = self.step(of, circumstance)
-            about = f"{of}, {CIRCUMSTANCES[circumstance]}"
+            quantity, circumstance = again
+            inner = self.step(quantity, circumstance)
+            about = f"{quantity}, {CIRCUMSTANCES[circumstance]}"
             return Step(name, inner.label, inner.value, inner.unit, "computed", about, inputs=[inner])
         if name in WHOLE:
             reading = "whole"
@@ -526,9 +530,9 @@ class Derivation:
             return _given(name, self.value(name, reading), origin, [self.step(i, reading) for i in origin.inputs])
         reads = SPEED_BANDS.get(name, formula.inputs)
         inputs = [self._input(i, reading) for i in reads]
-        values = [one.value for one in inputs]
+        values = [step.value for step in inputs]
         value = self.value(name, reading) if name in self.readings[reading] else formula.function(*values)
-        if any(one != one for one in values):  # no band is known: none follows from it
+        if any(value != value for value in values):  # no band is known: none follows from it
             return _given(name, _number_or_none(value), Origin("computed", formula.summary), inputs)
         about = ENDLESS if self.grows and name in AT_AN_END else ""
         return _computed(name, formula, value, reads, inputs, values, about, CIRCUMSTANCES[reading])
@@ -536,7 +540,7 @@ class Derivation:
     def _input(self, name: str, reading: str) -> Step:
         if reading == "full" and name not in _PACE_NAMES:
             return self.step("full_house" if name == "running_requests" else name)
-        tokens = {one.name: one.label for one in TOKENS}
+        tokens = {formula.name: formula.label for formula in TOKENS}
         if reading == "longest" and name in tokens:
             return Step(name, tokens[name], self.value(name, reading), "tokens", "computed", "max_model_len")
         if reading == "filled" and name in tokens:
@@ -548,7 +552,7 @@ class ChoiceDerivation:
     """How a recommendation's numbers came about: replicas, instances and money of the chosen instance, of the one cell
     of `recommend`; `overrides` holds what the user gave."""
 
-    def __init__(self, solved: Solution, overrides: Mapping[str, Any]) -> None:
+    def __init__(self, solved: Solution, overrides: Options) -> None:
         question, offer = solved.question, solved.choices[0].offer
         if offer is None:
             raise ScenarioError(f"{solved.choices[0].verdict}: there is no recommendation to explain.")
@@ -570,10 +574,10 @@ class ChoiceDerivation:
         of_rate = OF_A_RATE if question.loads[0].requests_per_second else {}
         self.read_as, self.formulas = READ_AS | discounted | of_rate, CHOICE_FORMULAS
         if question.draft is not None:
-            of_draft = {one.name: one for formulas in BESIDE_DRAFT.values() for one in formulas}
+            of_draft = {formula.name: formula for formulas in BESIDE_DRAFT.values() for formula in formulas}
             self.formulas = CHOICE_FORMULAS | of_draft
             self.read_as = {name: read for name, read in self.read_as.items() if name not in of_draft}
-        self.values = {name: _number_or_none(one[0]) for name, one in solved.at(0, offer=offer).items()}
+        self.values = {name: _number_or_none(column[0]) for name, column in solved.at(0, offer=offer).items()}
         self.step = functools.cache(self._step)
 
     def _step(self, name: str) -> Step:
@@ -587,20 +591,21 @@ class ChoiceDerivation:
             value = self.values[name]
         else:
             value = _number_or_none(formula.function(*(math.nan if i.value is None else i.value for i in inputs)))
-        return _computed(name, formula, value, formula.inputs, inputs, [_as_shown(one.value) for one in inputs])
+        return _computed(name, formula, value, formula.inputs, inputs, [_as_shown(step.value) for step in inputs])
 
     def _origin(self, name: str) -> Origin:
-        one = self.candidate
+        candidate = self.candidate
         if name in (*_PRICES, *_OF_INSTANCE):
             rows = self.origins.reference.catalog.instances()
-            own = {row.region for row in rows if one.instance in (row.id, f"{row.id} x{one.gpu_count}")}
-            is_elsewhere = name in _PRICES and bool(own) and one.region not in own
-            file = f"catalogs/{'regions' if is_elsewhere else 'instances'}/{one.provider}.yaml"
-            more = f", in {one.region}" if is_elsewhere else ""
-            more += f", {one.purchase}, read {one.price_as_of or 'on no stated date'}" if name in _PRICES else ""
-            stated = {"network_gbps": one.network_gbps, "nvlink_domain_gpus": one.nvlink_domain_gpus}
+            own = {row.region for row in rows if candidate.instance in (row.id, f"{row.id} x{candidate.gpu_count}")}
+            is_elsewhere = name in _PRICES and bool(own) and candidate.region not in own
+            file = f"catalogs/{'regions' if is_elsewhere else 'instances'}/{candidate.provider}.yaml"
+            more = f", in {candidate.region}" if is_elsewhere else ""
+            if name in _PRICES:
+                more += f", {candidate.purchase}, read {candidate.price_as_of or 'on no stated date'}"
+            stated = {"network_gbps": candidate.network_gbps, "nvlink_domain_gpus": candidate.nvlink_domain_gpus}
             more += "" if stated.get(name, True) else ", none is stated"
-            return Origin("catalog", f"{file}, {one.instance}{more}", (), one.source, file)
+            return Origin("catalog", f"{file}, {candidate.instance}{more}", (), candidate.source, file)
         if name in ("runs_weights", "runs_kv"):
             return self.origins.of_gpu(("weights_run" if name == "runs_weights" else "kv_run",))
         if name in OF_A_CHOICE:
@@ -610,16 +615,16 @@ class ChoiceDerivation:
         return Origin("default", "the default of sheetgen") if name in _OF_A_SHEET else self.origins.of(name)
 
 
-def _plain(number: Any) -> float:
+def _plain(number: Column) -> float:
     """A whole number as int, any other as float."""
     return float(number) if not math.isfinite(number) or number != int(number) else int(number)
 
 
-def _number_or_none(number: Any) -> float | None:
+def _number_or_none(number: Column) -> float | None:
     return None if number != number else _plain(number)
 
 
-def _as_shown(value: Any) -> Any:
+def _as_shown(value: Raw) -> Raw:
     """A value as a spreadsheet shows it: 15 digits of a number, a dash for none."""
     if value is None:
         return "-"
@@ -629,15 +634,15 @@ def _as_shown(value: Any) -> Any:
 def find(name: str) -> str:
     """The quantity called `name`. Raises ScenarioError with the nearest one."""
     key = name.strip().lower().replace("-", "_")
-    known = (*QUANTITIES, *READ_AGAIN, *SEARCHED, *SPEED_BANDS, *GIVEN, *DESCRIBED, *CHOICE_QUANTITIES)
-    if key not in known:
-        near = did_you_mean(key, known)
+    quantity_names = (*QUANTITIES, *READ_AGAIN, *SEARCHED, *SPEED_BANDS, *GIVEN, *DESCRIBED, *CHOICE_QUANTITIES)
+    if key not in quantity_names:
+        near = did_you_mean(key, quantity_names)
         raise ScenarioError(f"quantity {shown(name)!r} is not known.{near} `sheetgen explain` lists all.")
     return key
 
 
 def elsewhere(name: str) -> frozenset[str]:
-    """What a derivation does not go into: under speed, how the memory's quantities came about."""
+    """The quantities into which a derivation does not go: under speed, those of memory."""
     of_speed = name in (*(f.name for f in SPEED), *SPEED_BANDS, *DESCRIBED)
     return frozenset((*(f.name for f in POINT), *READ_AGAIN)) if of_speed else frozenset()
 
@@ -650,7 +655,7 @@ _REQUESTS = ("max_concurrency", "running_capacity", "full_house")
 
 
 def unit_of(name: str) -> str:
-    """The unit that a quantity's name says."""
+    """The unit that a quantity's name states."""
     words = name.split("_")
     if "band" not in words and "per_second" in name:
         return f"{name.split('_per_second')[0].split('_')[-1]} per second"
@@ -662,20 +667,20 @@ def unit_of(name: str) -> str:
     return "requests" if name in _REQUESTS else "GPUs" if name == "min_gpus" else ""
 
 
-_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # no minus before a number
+_OPERATOR = re.compile(r'("[^"]*")|(,)|(<=|>=|<>|[+*/=<>]|(?<=[^(,+*/=<>-])-)')  # not a minus sign before a number
 
 
 def spaced(text: str) -> str:
-    """Formula text with room around its operators; what is quoted stays."""
-    return _OPERATOR.sub(lambda found: found[1] or (", " if found[2] else f" {found[3]} "), text)
+    """Formula text with spaces around its operators; quoted text stays."""
+    return _OPERATOR.sub(lambda match: match[1] or (", " if match[2] else f" {match[3]} "), text)
 
 
 def quantities() -> list[tuple[str, str, str]]:
     """Name, label and summary of everything that can be explained, in the order in which it comes about."""
     rows = [(f.name, f.label, f.summary) for f in QUANTITIES.values()]
     others = {name: about for name, (about, _) in SEARCHED.items()}
-    for of, _ in SPEED_BANDS.values():
-        others |= {f"{of}_{end}": f"The {end} end of the 80 % band of {of}." for end in ENDS}
+    for predicted, _ in SPEED_BANDS.values():
+        others |= {f"{predicted}_{end}": f"The {end} end of the 80 % band of {predicted}." for end in ENDS}
     for name in DESCRIBED:
         about = DERIVED[name][0]
         others[name] = f"{about[0].upper()}{about[1:]}."

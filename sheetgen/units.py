@@ -117,7 +117,7 @@ class Layout(NamedTuple):
 LAYOUTS = tuple(
     Layout(t, d) for d in TENSOR_PARALLEL_SIZES for t in TENSOR_PARALLEL_SIZES if t * d <= TENSOR_PARALLEL_SIZES[-1]
 )
-PLAIN_LAYOUTS = tuple(one for one in LAYOUTS if one.data_parallel_size == 1)
+PLAIN_LAYOUTS = tuple(layout for layout in LAYOUTS if layout.data_parallel_size == 1)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Purchase:
 
     @property
     def binds(self) -> bool:
-        """Whether money is bound before anybody knows that the load is served."""
+        """True where money is bound before anybody knows that the load is served."""
         return self.committed or self.prepaid
 
 
@@ -146,9 +146,9 @@ PURCHASES: dict[str, Purchase] = {  # in the order of every list
     "spot": Purchase("spot"),
     "capacity-block": Purchase("capacity block", prepaid=True, always_listed=False),
 }
-CHANCE_STEP = 0.05  # to which a chance is said: it is known no better
-EVEN, SURE = 0.5, 0.9  # confidences that stand beside the one asked for
-COMMITTED = tuple(name for name, one in PURCHASES.items() if one.committed)
+CHANCE_STEP = 0.05  # step to which a chance is printed, as it is known no better
+EVEN, SURE = 0.5, 0.9  # confidences shown beside the one asked for
+COMMITTED = tuple(name for name, purchase in PURCHASES.items() if purchase.committed)
 SPOT = "spot"
 ON_DEMAND = "on-demand"  # the class of list prices, used where none is named
 OWNING_TERMS: dict[str, tuple[float, float]] = {  # what a term may be, in owning.yaml and as an input
@@ -178,7 +178,7 @@ class Display:
     suffix: str = ""
     percent: bool = False
     thousands: bool = True
-    divisor: float = 1  # what the number is counted in; a spreadsheet's cell is divided already
+    divisor: float = 1  # the unit of the number; a spreadsheet's cell is divided already
 
     def text(self, value: object) -> str:
         """The text that a spreadsheet shows for `value` in this format; text stays as it is."""
@@ -199,7 +199,7 @@ class Display:
         return f"{sign}{self.prefix}{digits}{self.suffix}"
 
 
-_WIDE = Context(prec=400)  # digits: any float has its text
+_WIDE = Context(prec=400)  # digits, enough for every float
 WHOLE = Display("#,##0")
 PLAIN = Display("0", thousands=False)
 ONE_DECIMAL = Display("#,##0.0", 1)
@@ -237,7 +237,7 @@ def rate_text(rate: float) -> str:
     return text.rstrip("0").rstrip(".") if places else text
 
 
-FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2100, 1, 1)  # that workbooks count from
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2100, 1, 1)  # from which workbooks count
 
 
 def today() -> date:
@@ -249,11 +249,11 @@ def today() -> date:
     if not epoch:
         return datetime.now(UTC).date()
     try:
-        found = datetime.fromtimestamp(int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf, UTC).date()
+        day = datetime.fromtimestamp(int(epoch) if re.fullmatch("[0-9]+", epoch) else math.inf, UTC).date()
     except (ValueError, OverflowError, OSError):
-        found = date.max
-    if not FIRST_DAY <= found <= LAST_DAY:
+        day = date.max
+    if not FIRST_DAY <= day <= LAST_DAY:
         raise SheetgenError(
             f"SOURCE_DATE_EPOCH is {shown(epoch)!r}. It must be the seconds of a day from {FIRST_DAY} to {LAST_DAY}."
         )
-    return found
+    return day

@@ -41,8 +41,9 @@ class CandidateRecord:
 
 @dataclass(frozen=True)
 class PublishedRecord:
-    """What is rented where the weights are as published, and $ a month; nothing where nothing serves them. is_held:
-    whether some memory holds the load, so that it is the targets which nothing meets. chance: how sure that is."""
+    """Machines rented for the weights as published, and $ a month; None where nothing serves them. is_held: True where
+    some memory holds the load, so that only the targets are missed. chance: how sure the machines are to serve the
+    load."""
 
     weight_dtype: str
     instance: str | None
@@ -54,8 +55,8 @@ class PublishedRecord:
 
 @dataclass(frozen=True)
 class OtherWeights:
-    """What is rented in the recommended precision of weights, where another one was named and this one is cheaper, or
-    surer: at the confidence asked for where the one named is an even chance."""
+    """Machines rented in the recommended precision of weights, where another precision was named and this one is
+    cheaper, or surer: at the confidence asked for where the one named is only an even chance."""
 
     weight_dtype: str
     instance: str
@@ -66,27 +67,29 @@ class OtherWeights:
 
 @dataclass(frozen=True)
 class StartupLog:
-    """What the engine prints of its pool when a replica starts, for requests of the longest length that it takes."""
+    """Figures that the engine prints about its pool when a replica starts, for requests of the longest length that it
+    takes."""
 
     kv_pool_bytes_per_gpu: int
     kv_tokens: int
     max_concurrency: float
 
 
-OF_SEARCH = 0.01  # of a chance, within which the level of a rate is searched
+OF_SEARCH = 0.01  # step of a chance to which the level of a rate is searched
 RATE = "rate"
 
 
 def limit_of(chance_of: Mapping[str, float], chance: float) -> str:
-    """What an answer is least sure of: memory or a time; or, where each alone is surer than the answer, the rate that
-    replicas keep up with."""
+    """The least certain part of an answer: memory or a time; or, where each of these alone is surer than the answer,
+    the rate that replicas keep up with."""
     least = min(chance_of, key=lambda name: chance_of[name])
     return least if chance_of[least] <= chance + OF_SEARCH else RATE
 
 
 @dataclass(frozen=True)
 class RentalRecord:
-    """What is rented, and $ a month. chance: how sure it is, where a way to pay less says so."""
+    """Machines that are rented, and $ a month. chance: how sure they are to serve the load, where a way to pay less
+    states it."""
 
     instance: str
     n_instances: int
@@ -96,8 +99,8 @@ class RentalRecord:
 
 @dataclass(frozen=True)
 class AtConfidence:
-    """The very cheapest, of any hardware, that serves a load at a confidence; chance: how sure it is in fact; limit:
-    what makes it no surer, by `limit_of`."""
+    """The cheapest machines of any hardware that serve a load at a confidence; chance: how sure they actually are;
+    limit: the part that keeps them from being surer, from `limit_of`."""
 
     confidence: float
     instance: str
@@ -110,7 +113,7 @@ class AtConfidence:
 
 @dataclass(frozen=True)
 class AllAtOnceRecord:
-    """What is rented where all people of a load wait for an answer at the same moment."""
+    """Machines rented if all people of a load wait for an answer at the same moment."""
 
     concurrent_requests: int
     instance: str
@@ -120,7 +123,7 @@ class AllAtOnceRecord:
 
 @dataclass(frozen=True)
 class AskingRecord:
-    """What is rented where each person asks so often a day."""
+    """Machines rented if each person asks so often a day."""
 
     requests_per_user_per_day: float
     instance: str
@@ -130,7 +133,7 @@ class AskingRecord:
 
 @dataclass(frozen=True)
 class ReadAnewRecord:
-    """What is rented where each prompt is read whole, and what that gives."""
+    """Machines rented if each prompt is read in full, and what they serve."""
 
     instance: str
     n_instances: int
@@ -142,8 +145,8 @@ class ReadAnewRecord:
 
 @dataclass(frozen=True)
 class HistoryRecord:
-    """How long GPU memory keeps a person's history, which is less than until that person asks again; and the answer
-    where it is read anew, None where nothing serves that."""
+    """How long GPU memory keeps a person's history, which is shorter than the time until that person asks again; and
+    the answer where the history is read anew, None where nothing serves that."""
 
     kept_seconds: float
     asks_again_seconds: float
@@ -152,8 +155,8 @@ class HistoryRecord:
 
 @dataclass(frozen=True)
 class MemoryRecord:
-    """Bytes of all GPUs at work: what lies beside weights and KV cache, that cache on every rank that keeps it, and
-    what the engine may use."""
+    """Bytes on all GPUs at work: what lies beside weights and KV cache, the cache on every rank that keeps it, and what
+    the engine may use."""
 
     overhead_bytes: float
     kv_bytes: float
@@ -162,7 +165,7 @@ class MemoryRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenRecord:
-    """The recommendation of a cell, and what users get of it, with 80 % bands."""
+    """The recommendation of a cell and what users get from it, with 80 % bands."""
 
     instance: str
     region: str
@@ -199,7 +202,7 @@ class ChosenRecord:
     output_tokens_per_second_high: float
     replicas_held: int = field(metadata=UNPRINTED)  # how many fit on what is rented
     paced_requests: float = field(metadata=UNPRINTED)  # the most of a replica within the targets
-    # Of a rate, at once if every replica were as slow as a full one.
+    # For a rate, requests at once if every replica were as slow as a full one.
     offered_requests: float = field(metadata=UNPRINTED)
     memory: MemoryRecord = field(metadata=UNPRINTED)
 
@@ -209,19 +212,20 @@ class ChosenRecord:
 
     @property
     def sequences_of_rank(self) -> int:
-        """The most requests of a data-parallel rank within the targets: what a replica is started for."""
+        """The most requests of a data-parallel rank within the targets, with which a replica is started."""
         return int(self.paced_requests) // self.data_parallel_size
 
     @property
     def limit(self) -> str:
-        """What makes the answer no surer."""
+        """The part of the answer that keeps it from being surer."""
         return limit_of(self.chance_of, self.chance)
 
 
 @dataclass(frozen=True)
 class DeciderRecord:
-    """The measurement on which the month hangs: one replica of what would be rented if it proved as good as predicted,
-    on so many machines for a day; and the month if it does. limit: what has to prove it, memory or a time."""
+    """The measurement on which the month depends: one replica of what would be rented if it proved as good as
+    predicted, on so many machines for a day; and the month's cost if it does. limit: what has to be proved, memory or a
+    time."""
 
     instance: str
     n_instances: int
@@ -233,9 +237,10 @@ class DeciderRecord:
 
 @dataclass(frozen=True)
 class MeasureRecord:
-    """What a measurement of the answer takes and is worth: the machines of one replica for a day, the commands, and
-    the month's money that it decides. The commands are filled in by launch, on request. decider: where the month hangs
-    on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there is one.
+    """Cost and worth of measuring the answer: the machines of one replica for a day, the commands, and the month's
+    money that the measurement decides. The commands are filled in by launch, on request. decider: where the month
+    depends on cheaper hardware, the measurement of that. purchase: the class of the day's price, on demand where there
+    is one.
     """
 
     instance: str
@@ -251,8 +256,9 @@ class MeasureRecord:
 
 @dataclass(frozen=True)
 class NotAskedRecord:
-    """What nobody asked for and is clearly cheaper, or holds what nothing else does; kind: a vendor, a cloud that takes
-    part by default, another provider or a gpu that was not requested; chance: how sure it is; gpu_name: in short."""
+    """Machines that were not requested and are clearly cheaper, or hold a load that nothing else does; kind: a vendor,
+    a cloud that takes part by default, another provider or a GPU that was not requested; chance: how sure they are;
+    gpu_name: in short."""
 
     instance: str
     vendor: str
@@ -266,7 +272,7 @@ class NotAskedRecord:
 
 @dataclass(frozen=True)
 class HostedRecord:
-    """One host of the model: its price that is lowest for the load, and what it takes a month, in US dollars.
+    """One host of the model: its lowest price for the load, and what it charges a month, in US dollars.
 
     break_even: by purchase class that has an answer, its rent over what the host takes where the hardware is never
     idle, so the utilization above which renting is cheaper; above 1 the host is cheaper at any.
@@ -288,7 +294,7 @@ class HostedRecord:
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """A year, three years, a user, a million tokens; NaN where not known."""
+    """Cost of a year, three years, a user, a million tokens; NaN where not known."""
 
     annual_usd: float
     three_year_usd: float
@@ -300,7 +306,7 @@ class UnitCosts:
 
 @dataclass(frozen=True)
 class ClassCost:
-    """The recommended instances in one purchase class."""
+    """Cost of the recommended instances in one purchase class."""
 
     purchase: str
     hourly_usd: float
@@ -316,7 +322,8 @@ class ClassCost:
 
 @dataclass(frozen=True)
 class EuropeRecord:
-    """The answer's machines at their cheapest price in Europe, in the same class; None where they are not sold so."""
+    """The answer's machines at their cheapest price in Europe, in the same class; None where they are not sold there in
+    it."""
 
     region: str | None = None
     price_as_of: str | None = None
@@ -326,7 +333,7 @@ class EuropeRecord:
 
 @dataclass(frozen=True)
 class ProviderCost:
-    """The cheapest of one provider for a load; none where nothing of it holds the load."""
+    """The cheapest of one provider for a load; None where nothing of the provider holds the load."""
 
     provider: str
     instance: str | None = None
@@ -354,7 +361,7 @@ class OwnedRecord:
 
 
 class Sum(NamedTuple):
-    """An amount with its contingency: both in dollars, the total in the budget's currency."""
+    """An amount and the same with its contingency: both in dollars, and the total in the budget's currency."""
 
     usd: float
     contingency_usd: float
@@ -390,9 +397,9 @@ class RunnerUp:
 
 @dataclass(frozen=True)
 class PassedOver:
-    """What costs no more than the answer and is not chosen: by the first rule of near ties that it loses by, with what
-    it has of that and what the answer has. lost_by: gpus, machines, precision, ranks, served, tp, dp, or the order of
-    the list; has, answer_has: None where that is no number."""
+    """An instance that costs no more than the answer and is not chosen: the first rule of near ties by which it loses,
+    with its own figure and the answer's. lost_by: gpus, machines, precision, ranks, served, tp, dp, or the order of the
+    list; has, answer_has: None where that is no number."""
 
     instance: str
     n_instances: int
@@ -403,9 +410,9 @@ class PassedOver:
 
 
 class Reason(NamedTuple):
-    """Why an instance was not chosen. `amount` is $ a month of what is dearer, milliseconds of what is slow (of the
-    first token, or of each), GPU memory in bytes of what is short of it. passed_over: of what costs no more, whose
-    words are filled in by report."""
+    """The reason why an instance was not chosen. `amount` is $ a month for what is dearer, milliseconds for what is
+    slow (of the first token, or of each), bytes of GPU memory for what is short of it. passed_over: for what costs no
+    more, with words filled in by report."""
 
     kind: str  # of NEAR; "over" the model's limit, or what does "not_run"
     words: str
@@ -414,13 +421,13 @@ class Reason(NamedTuple):
 
     @property
     def distance(self) -> tuple[int, float]:
-        """What comes nearest to the answer first: by its price; else by the time it takes, or the memory it lacks."""
+        """Sort key, nearest to the answer first: by price, else by the time it takes, or the memory it lacks."""
         return (NEAR.index(self.kind), self.amount) if self.kind in NEAR else (len(NEAR), 0.0)
 
 
 @dataclass(frozen=True)
 class NotChosen:
-    """Why an instance is not the answer."""
+    """An instance that is not the answer, and the reason."""
 
     instance: str
     reason: str
@@ -429,7 +436,7 @@ class NotChosen:
 
 @dataclass(frozen=True)
 class LeverRecord:
-    """A change that has a price: what is rented with it, what that saves a month and costs beside money.
+    """A change that has a price: what is rented with it, what that saves a month, and what it costs besides money.
 
     saved_usd is None where nothing holds the load without the change, 0 where the months differ by the near tie alone.
     """
@@ -453,7 +460,7 @@ class LeverRecord:
 
     @property
     def now_fits(self) -> bool:
-        """Whether something holds the load only with the change."""
+        """True where something holds the load only with the change."""
         return self.saved_usd is None
 
 
@@ -479,7 +486,8 @@ class PayLess:
 
 @dataclass(frozen=True)
 class MoveRecord:
-    """An input that moves the month: two values of it, and the month at each; None where nothing holds the load then.
+    """An input that moves the month's cost: two values of it, and the month at each; None where nothing holds the load
+    then.
 
     input: requests_per_second, concurrent_requests, context_tokens, confidence, or price_factor of all list prices; of
     several together load_and_context, whose ends are factors of both, and everything.
@@ -494,7 +502,7 @@ class MoveRecord:
 
 @dataclass(frozen=True)
 class LongerContext:
-    """What the load costs at a longer context, where it is less: at the targets in force there, which are looser."""
+    """Cost of the load at a longer context where it is lower, because the targets in force there are looser."""
 
     context_tokens: int
     instance: str
@@ -506,7 +514,7 @@ class LongerContext:
 
 @dataclass(frozen=True)
 class MeasuredHardware:
-    """The cheapest on hardware that has runs of its own, where the answer has none."""
+    """The cheapest on hardware that has measured runs of its own, where the answer has none."""
 
     instance: str
     n_instances: int
@@ -516,7 +524,7 @@ class MeasuredHardware:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """How many instances took no part, and why."""
+    """The number of instances that took no part, and the reason."""
 
     reason: str
     count: int
@@ -594,28 +602,28 @@ class CellRecord:
 
     @property
     def is_rate(self) -> bool:
-        """Whether the load was stated as people or a rate, of which the requests at once follow."""
+        """True where the load was stated as people or a rate, from which the requests at once follow."""
         return self.tier is None
 
     @property
     def requests(self) -> int:
-        """Whole requests at once; 0 of a rate that nothing serves."""
+        """Whole requests at once; 0 for a rate that nothing serves."""
         return math.ceil(self.concurrent_requests or 0)
 
     def at_level(self, confidence: float) -> AtConfidence | None:
-        """The very cheapest at one of the confidences that the record has, where something holds the load then."""
+        """The cheapest at one of the confidences in the record; None where nothing holds the load there."""
         return next((level for level in self.by_confidence if level and level.confidence == confidence), None)
 
     @property
     def answer(self) -> ChosenRecord:
-        """The recommendation, of a load that something holds."""
+        """The recommendation; only for a load that something holds."""
         assert self.chosen is not None, "nothing holds this load"
         return self.chosen
 
 
 @dataclass(frozen=True)
 class CheckpointRecord:
-    """A quantized checkpoint that is known; kv_cache_dtype where its files state one, license where it is known."""
+    """A known quantized checkpoint; kv_cache_dtype where its files state one, license where it is known."""
 
     hf_id: str | None
     weight_dtype: str
@@ -626,8 +634,8 @@ class CheckpointRecord:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """A model, its sizes by precision, and the checkpoints of it. sized_as: of other weights than an entry's own, the
-    entry whose architecture they have.
+    """A model, its sizes by precision, and its checkpoints. sized_as: for weights other than an entry's own, the entry
+    whose architecture they have.
 
     kept_bytes_per_token, state_bytes_per_sequence: what it keeps of each request in the precision in use, with a
     draft's share: bytes of a token, and of what does not grow.
@@ -647,7 +655,7 @@ class ModelRecord:
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """Where a figure comes from."""
+    """The source of a figure."""
 
     kind: str
     id: str
@@ -678,17 +686,17 @@ class Record:
 
 @cache
 def printed(part: type) -> tuple[tuple[str, type | None], ...]:
-    """The names that are printed of a part of the record, each with the part whose keys stand in its place."""
+    """The names under which a part of the record is printed, each with the part whose keys replace it."""
     return tuple((key.name, key.metadata.get("flat")) for key in fields(part) if key.metadata.get("printed", True))
 
 
 @cache
 def keys_of(part: type) -> tuple[str, ...]:
-    """The keys of a part that has no flat one."""
+    """The printed keys of a part of the record that has no flat part."""
     return tuple(name for name, _ in printed(part))
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: object) -> Any:
     """A part of the record as plain values: lists for tuples, None for NaN."""
     if is_dataclass(value) and not isinstance(value, type):
         keys: Json = {}

@@ -1,17 +1,16 @@
-"""What an answer costs at other confidences, and where a measurement comes before the machines."""
+"""The cost of an answer at other confidences, and where a measurement comes before the machines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from sheetgen.answer.answer_record import AtConfidence, ChosenRecord, limit_of
 from sheetgen.answer.picks import Pick, pick, picks_of
 from sheetgen.answer.solution import Solution
-from sheetgen.program.grid import Grid
+from sheetgen.program.grid import Column, Grid
 from sheetgen.program.sheet_program import AGAIN, CHOSEN, OF_CHANCE
 from sheetgen.sizing.certainty import confidence_z
 from sheetgen.units import CHANCE_STEP, EVEN, SURE
@@ -19,15 +18,15 @@ from sheetgen.units import CHANCE_STEP, EVEN, SURE
 ABOUT_A_STEP = 1e-9
 AT_LEVEL = {EVEN: "at_even_chance", SURE: "at_sure_chance"}  # the tables read again
 # When one measures first: judgements, docs/speed.md.
-MOST_OF_SURE = 3.0  # times the month of an even chance, for 0.9
-MOST_OF_ASKED = 1.5  # times the same, for the confidence asked for
-ABOUT = 1 + 1e-9  # three times as many of the same machines are not more than three times as dear
-MOST_MACHINES = 8  # that have one request each
+MOST_OF_SURE = 3.0  # times an even chance's month, for 0.9
+MOST_OF_ASKED = 1.5  # times an even chance's month, for the confidence asked for
+ABOUT = 1 + 1e-9  # rounding: three times as many machines cost no more than three times as much
+MOST_MACHINES = 8  # with one request each, above which one measures first
 
 
 def in_force(grid: Grid, confidence: float) -> Grid:
-    """The grid of a sheet in which contexts that no hardware serves at the confidence asked for are answered at an
-    even chance, where that serves them."""
+    """The sheet's grid in which contexts that no hardware serves at the confidence asked for are answered at an even
+    chance, where hardware serves that."""
     if confidence <= EVEN or _served(grid).all():
         return grid
     even = grid.read_again(AGAIN.again(AT_LEVEL[EVEN]), AGAIN)
@@ -42,73 +41,76 @@ def in_force(grid: Grid, confidence: float) -> Grid:
 
 
 def at_confidence_asked(grid: Grid) -> Grid:
-    """The grid with every context at the confidence asked for, up to the choice."""
+    """The grid up to the choice, with every context at the confidence asked for."""
     return _at_z(grid, float(grid.spread("confidence_z", ())))
 
 
 def _at_z(grid: Grid, level_z: float) -> Grid:
-    """The grid with every context at so many standard deviations, up to the choice."""
+    """The grid up to the choice, with every context at this many standard deviations."""
     other = grid.again({})
     other.put(("pace",), {"level_z": numpy.full(grid.sizes["pace"], level_z)})
     return other.read_again(AGAIN.again("at_levels"), AGAIN)
 
 
-def _served(grid: Grid) -> Any:
-    """By load whether some offer serves it."""
+def _served(grid: Grid) -> Column:
+    """For each load, True where some offer serves it."""
     return (grid.spread("monthly_usd", ("load", "offer")) > 0).any(axis=1)
 
 
 def by_confidence(solved: Solution) -> list[tuple[AtConfidence | None, ...]]:
-    """By load the very cheapest at an even chance, at the confidence asked for and at 0.9, the least first; None where
-    nothing holds it."""
+    """By load, the cheapest at an even chance, at the confidence asked for and at 0.9, in increasing order; None where
+    nothing holds the load."""
     asked = solved.question.settings.confidence
     columns: list[list[AtConfidence | None]] = []
     for confidence in sorted({EVEN, asked, SURE}):
         grid = solved.grid
         if confidence == asked:
-            picks = [None if is_fallback(solved, row) else one.cheapest for row, one in enumerate(solved.choices)]
+            picks = [None if is_fallback(solved, row) else choice.cheapest for row, choice in enumerate(solved.choices)]
         else:
             grid = grid.read_again(AGAIN.again(AT_LEVEL[confidence]), AGAIN)
             picks = [pair and pair[1] for pair in picks_of(grid)]
-        columns.append(_at(solved, grid, confidence, picks))
+        columns.append(_levels(solved, grid, confidence, picks))
     return list(zip(*columns, strict=True))
 
 
 def less_sure(
     solved: Solution, confidences: Sequence[Sequence[AtConfidence | None]]
 ) -> tuple[AtConfidence | None, ...]:
-    """By load what is cheapest at the surest level below the confidence asked for at which the month is clearly less,
-    in the steps in which a chance is said; where it is at none, at an even chance. None where no more was asked for, or
-    nothing is served at what was.
+    """By load, the cheapest answer at the highest confidence below the one asked for that clearly lowers the month's
+    cost, in the steps in which chances are printed; if there is none, the answer at an even chance. None where no more
+    than an even chance was asked for, or nothing serves the load at the confidence asked for.
 
     confidences: as `by_confidence` has them.
     """
     question = solved.question
     asked, least = question.settings.confidence, question.reference.assumption("clear_saving_of_chance_fraction")
     steps = range(math.ceil(asked / CHANCE_STEP - ABOUT_A_STEP) - 1, round(EVEN / CHANCE_STEP), -1)
-    found = [next((at for at in of_load if at and at.confidence == EVEN < asked), None) for of_load in confidences]
-    found = [None if is_fallback(solved, row) else even for row, even in enumerate(found)]
+    answers = [
+        next((level for level in of_load if level and level.confidence == EVEN < asked), None)
+        for of_load in confidences
+    ]
+    answers = [None if is_fallback(solved, row) else even for row, even in enumerate(answers)]
 
-    def is_clear(row: int, at: AtConfidence | None) -> bool:
+    def is_clear(row: int, level_answer: AtConfidence | None) -> bool:
         usd = solved.choices[row].monthly_usd
-        return at is not None and usd is not None and at.monthly_usd <= (1 - least) * usd * ABOUT
+        return level_answer is not None and usd is not None and level_answer.monthly_usd <= (1 - least) * usd * ABOUT
 
-    open_rows = {row for row, even in enumerate(found) if is_clear(row, even)}
+    open_rows = {row for row, even in enumerate(answers) if is_clear(row, even)}
     for step in steps:
         if not open_rows:
             break
         level = round(step * CHANCE_STEP, 2)
         grid = _at_z(solved.grid, float(confidence_z(level)))
         picks = [pair and pair[1] if row in open_rows else None for row, pair in enumerate(pick(grid))]
-        for row, at in enumerate(_at(solved, grid, level, picks)):
-            if is_clear(row, at):
-                found[row] = at
+        for row, level_answer in enumerate(_levels(solved, grid, level, picks)):
+            if is_clear(row, level_answer):
+                answers[row] = level_answer
                 open_rows.discard(row)
-    return tuple(found)
+    return tuple(answers)
 
 
-def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:
-    """By load what is cheapest at a confidence, with how sure it is in fact."""
+def _levels(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | None]) -> list[AtConfidence | None]:
+    """By load, the cheapest at a confidence, with its actual chance."""
     loads = solved.question.loads
     held = {row: pick for row, pick in enumerate(picks) if pick is not None and not loads[row].over_limit}
     levels: list[AtConfidence | None] = [None] * len(loads)
@@ -125,25 +127,27 @@ def _at(solved: Solution, grid: Grid, confidence: float, picks: Sequence[Pick | 
 
 
 def is_fallback(solved: Solution, row: int) -> bool:
-    """Whether a load is answered at an even chance, as nothing serves it at the confidence asked for."""
+    """True where a load is answered at an even chance because nothing serves it at the confidence asked for."""
     return paces_at_even_chance(solved)[solved.question.pace(solved.question.loads[row])]
 
 
 def paces_at_even_chance(solved: Solution) -> list[bool]:
-    """By model and workload, whether nothing serves it at the confidence asked for, and an even chance does."""
+    """By model and workload, True where nothing serves it at the confidence asked for, but something does at an even
+    chance."""
     levels = solved.grid.spread("level_z", ("pace",)).tolist()
     return [solved.question.settings.confidence > EVEN and level == 0.0 for level in levels]
 
 
 def measure_first(
-    chosen: ChosenRecord | None, at: Sequence[AtConfidence | None], asked: float, is_even: bool
+    chosen: ChosenRecord | None, levels: Sequence[AtConfidence | None], asked: float, is_even: bool
 ) -> tuple[str, ...]:
-    """Why one should measure before renting: `impossible` at the confidence asked for, which answers at an even chance;
-    what it costs (`asked_dear`) or its machines with one request each (`one_each`); 0.9 that nothing holds
-    (`sure_impossible`) or that costs several times an even chance (`sure_dear`)."""
+    """Reasons to measure before renting: nothing serves the load at the confidence asked for (`impossible`, answered
+    at an even chance); its cost is several times an even chance's (`asked_dear`), or its machines have one request
+    each (`one_each`); nothing serves it at 0.9 (`sure_impossible`), or at several times an even chance's cost
+    (`sure_dear`)."""
     if chosen is None:
         return ()
-    usd = {one.confidence: one.monthly_usd for one in at if one}
+    usd = {level.confidence: level.monthly_usd for level in levels if level}
     even, sure = usd.get(EVEN, math.nan), usd.get(SURE)
     alone = chosen.n_instances > MOST_MACHINES and chosen.requests_per_replica <= 1
     reasons = {

@@ -1,4 +1,4 @@
-"""Whether the purchase class that was requested is an answer, or the load is answered on demand."""
+"""The purchase class that was requested: the answer in it, or a load answered on demand instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_class_or_on_demand(solved: Solution, on_demand: Callable[[], Question]) -
 
 
 def _reason_to_decline(solved: Solution, plain: Question) -> DeclinedReason | None:
-    """Why the answer in a class is none; None where it stands.
+    """The reason why the answer in a class is not taken; None where it stands.
 
     Money is not bound at an even chance where more was asked for. Else the class is no answer where on demand costs no
     more at the same confidence.

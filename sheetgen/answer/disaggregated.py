@@ -1,4 +1,5 @@
-"""Prefill and decode apart: two pools, each of hardware and layout of its own, and the KV cache on the fabric between.
+"""Prefill and decode apart: two pools, each with its own hardware and layout, and the KV cache on the fabric between
+them.
 
 The answer for one pool of replicas says how many requests a second there are; both pools are sized for that rate. Both
 are chosen as a pair by the rule of `choice`. A loss that is to be survived may strike either, so each has its spares,
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy
 
+from sheetgen.answer.answer_record import Json
 from sheetgen.answer.picks import pick
 from sheetgen.answer.solution import Solution
 from sheetgen.answer.solve import OF_CHOSEN
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import round_up
-from sheetgen.program.grid import Grid
+from sheetgen.program.grid import Column, Columns, Grid
 from sheetgen.program.sheet_program import AGAIN, CELL_KV, FURTHER_TOKENS
 from sheetgen.question.market import Candidate
 from sheetgen.sizing import parallelism, rates
@@ -30,7 +31,7 @@ NO_PROMPT_SECONDS = 1e-9  # of a replica that reads no prompts, which limit noth
 
 @dataclass(frozen=True)
 class Pool:
-    """One of the two pools; where both are on one type of instance they share machines: see `Apart.n_instances`."""
+    """One of the two pools; pools on the same type of instance share machines: see `Apart.n_instances`."""
 
     candidate: Candidate
     layout: Layout
@@ -42,7 +43,7 @@ class Pool:
     def n_gpus(self) -> int:
         return self.n_replicas * self.layout.n_gpus
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Json:
         return {
             "instance": self.candidate.instance,
             "gpu": self.candidate.gpu.id,
@@ -75,24 +76,24 @@ class Apart:
 
     @property
     def ttft_seconds(self) -> float:
-        """The prompt, and its cache on the way to the other pool."""
+        """Seconds to the first token: the prompt, and its cache on the way to the other pool."""
         return self.prefill.seconds + self.kv_transfer_seconds
 
 
-def pools_record(found: Apart | None) -> dict[str, Any]:
-    """Both pools as JSON has them, and the way between them; None where no pair meets the targets."""
-    if found is None:
+def pools_record(pools: Apart | None) -> Json:
+    """Both pools as JSON has them, and the fabric between them; None where no pair meets the targets."""
+    if pools is None:
         return dict.fromkeys(("prefill", "decode", "kv_transfer_bytes", "kv_transfer_seconds", "disaggregated"))
     return {
-        "prefill": found.prefill.record() | {"ttft_seconds": found.ttft_seconds},
-        "decode": found.decode.record() | {"tpot_seconds": found.decode.seconds},
-        "kv_transfer_bytes": round(found.kv_transfer_bytes),
-        "kv_transfer_seconds": found.kv_transfer_seconds,
+        "prefill": pools.prefill.record() | {"ttft_seconds": pools.ttft_seconds},
+        "decode": pools.decode.record() | {"tpot_seconds": pools.decode.seconds},
+        "kv_transfer_bytes": round(pools.kv_transfer_bytes),
+        "kv_transfer_seconds": pools.kv_transfer_seconds,
         "disaggregated": {
-            "requests_per_second": found.requests_per_second,
-            "served_at_target": found.served_at_target,
-            "n_instances": found.n_instances,
-            "monthly_usd": found.monthly_usd,
+            "requests_per_second": pools.requests_per_second,
+            "served_at_target": pools.served_at_target,
+            "n_instances": pools.n_instances,
+            "monthly_usd": pools.monthly_usd,
             "measured": False,
         },
     }
@@ -107,26 +108,26 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     if solved.workload_of(row).output_tokens < 2:
         raise ScenarioError("disaggregated: an answer of one token is its prompt alone. Give 2 output_tokens or more.")
     rate = requests_per_second(solved, row)
-    inside = _inside(solved, row)
+    inside = _inside_one_machine(solved, row)
     if not len(inside):
         return None
-    prompts, answers = _prefill(solved, row, inside, rate), _decode(solved, row, inside, rate)
+    prompts, answers = _prefill_pool(solved, row, inside, rate), _decode_pool(solved, row, inside, rate)
     limit = float(solved.grid.spread("ttft_limit_seconds", ("load",))[row])
     candidates = [solved.candidate(int(i)) for i in inside]
     first, second, regions, dearer = _pairs(candidates, prompts.turn_seconds <= limit, answers.places > 0)
     if not len(first):
         return None
     moved = kv_transfer_bytes(solved, row)
-    of = _of_offers(solved, row, inside)
+    columns = _of_offers(solved, row, inside)
     is_of_zone = solved.question.settings.survive == parallelism.ZONE
-    machines, shared = _machines(of, prompts, answers, first, second, shares=not is_of_zone)
-    slowest, sums = _fabric(solved, of, machines, first, second)
+    machines, shared = _machines(columns, prompts, answers, first, second, shares=not is_of_zone)
+    slowest, sums = _fabric(solved, columns, machines, first, second)
     with numpy.errstate(divide="ignore"):
         transfer = numpy.where(rate * moved < sums, moved / slowest / (1 - rate * moved / sums), numpy.inf)
     ttft = prompts.turn_seconds[first] + transfer
-    months = (of["instance_month_usd"][side] * times for side, times in zip((first, second), dearer, strict=True))
+    months = (columns["instance_month_usd"][side] * times for side, times in zip((first, second), dearer, strict=True))
     usd = sum(n * month for n, month in zip(machines, months, strict=True))
-    gpus = machines[0] * of["gpu_count"][first] + machines[1] * of["gpu_count"][second]
+    gpus = machines[0] * columns["gpu_count"][first] + machines[1] * columns["gpu_count"][second]
     monthly = numpy.where(ttft <= limit, usd, numpy.nan)
     pairs = solved.grid.along("offer", {}, len(first))
     pairs.put(
@@ -135,11 +136,11 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
             "monthly_usd": monthly,
             "instance_month_usd": usd / machines.sum(axis=0),
             "gpu_month_usd": usd / gpus,
-            "suitability": numpy.minimum(of["runs_weights"][first], of["runs_weights"][second]),
+            "suitability": numpy.minimum(columns["runs_weights"][first], columns["runs_weights"][second]),
             "ranked_requests": numpy.ones(len(first)),
-            "gpu_count": of["gpu_count"][second],
-            "tensor_parallel_size": of["tensor_parallel_size"][second],
-            "data_parallel_size": of["data_parallel_size"][second],
+            "gpu_count": columns["gpu_count"][second],
+            "tensor_parallel_size": columns["tensor_parallel_size"][second],
+            "data_parallel_size": columns["data_parallel_size"][second],
         },
     )
     pairs = pairs.along("chosen", {"load": [row]})
@@ -147,99 +148,113 @@ def disaggregated(solved: Solution, row: int) -> Apart | None:
     best = pick(pairs, loads="chosen")[0]
     if best is None:
         return None
-    at = best[0].offer
-    one, other = (
+    pair = best[0].offer
+    prefill, decode = (
         Pool(
-            candidates[i].in_region(regions[at]),
+            candidates[i].in_region(regions[pair]),
             solved.layout(int(inside[i])),
             int(sized.n_replicas[i]),
             int(sized.places[i]),
             float(sized.seconds[i]),
         )
-        for sized, i in ((prompts, first[at]), (answers, second[at]))
+        for sized, i in ((prompts, first[pair]), (answers, second[pair]))
     )
     spare = solved.question.settings.extra_headroom_fraction
-    by_fabric = sums[at] / moved * (1 - moved / slowest[at] / (limit - prompts.turn_seconds[first[at]])) / (1 + spare)
-    holds = of["replicas_per_instance"]
-    splits = [[float(n * holds[i]) for n, i in zip(machines[:, at], (first[at], second[at]), strict=True)]]
-    if shared[at]:  # what the last machine has left goes to either
-        free = int(machines[0][at]) * one.candidate.gpu_count - one.n_gpus - other.n_gpus
+    by_fabric = (
+        sums[pair] / moved * (1 - moved / slowest[pair] / (limit - prompts.turn_seconds[first[pair]])) / (1 + spare)
+    )
+    holds = columns["replicas_per_instance"]
+    splits = [[float(n * holds[i]) for n, i in zip(machines[:, pair], (first[pair], second[pair]), strict=True)]]
+    if shared[pair]:  # the rest of the last machine can go to either pool
+        free = int(machines[0][pair]) * prefill.candidate.gpu_count - prefill.n_gpus - decode.n_gpus
         splits = [
-            [one.n_replicas + more, other.n_replicas + (free - more * one.layout.n_gpus) // other.layout.n_gpus]
-            for more in range(free // one.layout.n_gpus + 1)
+            [
+                prefill.n_replicas + more,
+                decode.n_replicas + (free - more * prefill.layout.n_gpus) // decode.layout.n_gpus,
+            ]
+            for more in range(free // prefill.layout.n_gpus + 1)
         ]
     served = max(
-        min(_served(solved, of, prompts, int(first[at]), n), _served(solved, of, answers, int(second[at]), n_decode))
+        min(
+            _served(solved, columns, prompts, int(first[pair]), n),
+            _served(solved, columns, answers, int(second[pair]), n_decode),
+        )
         for n, n_decode in splits
     )
-    counts = Counter({one.candidate.instance: int(machines[0][at])})
-    counts[other.candidate.instance] += int(machines[1][at])
-    return Apart(rate, min(by_fabric, served), one, other, dict(counts), best[0].usd, moved, float(transfer[at]))
+    counts = Counter({prefill.candidate.instance: int(machines[0][pair])})
+    counts[decode.candidate.instance] += int(machines[1][pair])
+    return Apart(rate, min(by_fabric, served), prefill, decode, dict(counts), best[0].usd, moved, float(transfer[pair]))
 
 
-def _of_offers(solved: Solution, row: int, offers: Any) -> dict[str, Any]:
-    """What the pairs need to know of each offer."""
+def _of_offers(solved: Solution, row: int, offers: Column) -> Columns:
+    """The quantities of each offer that the search for pairs reads."""
     names = ("instance_month_usd", "gpu_count", "replicas_per_instance", "network_gbps", "runs_weights",
              "tensor_parallel_size", "data_parallel_size", "interconnect_bytes_per_second",
              "link_efficiency")  # fmt: skip
-    of = {name: solved.costs[name][row][offers] for name in names}
-    return of | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
+    columns = {name: solved.costs[name][row][offers] for name in names}
+    return columns | {"candidate": numpy.array([solved.offers[i].candidate for i in offers])}
 
 
-def _pairs(candidates: Sequence[Candidate], prefills: Any, decodes: Any) -> tuple[Any, Any, list[str], Any]:
-    """Pairs of candidates that can be the two pools, in one region of one provider: where both are at their cheapest,
-    else each that they have in common. With the regions, and what each of both costs there over its own price."""
-    places = [(one.provider, one.region) for one in candidates]
+def _pairs(
+    candidates: Sequence[Candidate], prefills: Column, decodes: Column
+) -> tuple[Column, Column, list[str], Column]:
+    """Pairs of candidates that can be the two pools in one region of one provider: the region where both are at their
+    cheapest, otherwise every region that they share. Returns the positions of both, the regions, and what both cost
+    there as a multiple of their own prices."""
+    places = [(candidate.provider, candidate.region) for candidate in candidates]
     place = numpy.array(list(map(places.index, places)), int)
-    own = numpy.array([one.usd_per_hour for one in candidates])
+    own = numpy.array([candidate.usd_per_hour for candidate in candidates])
     can = prefills[:, None] & decodes[None, :]
-    found = [(*numpy.nonzero((place[:, None] == place[None, :]) & can), own)]
-    regions = [places[i][1] for i in place[found[0][0]]]
-    others = {(one.provider, region) for one in candidates for region, _ in one.by_region}
+    groups = [(*numpy.nonzero((place[:, None] == place[None, :]) & can), own)]
+    regions = [places[i][1] for i in place[groups[0][0]]]
+    others = {(candidate.provider, region) for candidate in candidates for region, _ in candidate.by_region}
     for provider, region in sorted(others):
-        usd = numpy.array([one.usd_in(region) if one.provider == provider else numpy.nan for one in candidates])
+        usd = numpy.array([c.usd_in(region) if c.provider == provider else numpy.nan for c in candidates])
         sold = ~numpy.isnan(usd)
         pairs = numpy.nonzero(can & (place[:, None] != place[None, :]) & sold[:, None] & sold[None, :])
-        found.append((*pairs, usd))
+        groups.append((*pairs, usd))
         regions += [region] * len(pairs[0])
-    first, second = (numpy.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
-    dearer = [numpy.concatenate([(usd / own)[pairs[side]] for *pairs, usd in found]) for side in (0, 1)]
+    first, second = (numpy.concatenate([pairs[side] for pairs in groups]) for side in (0, 1))
+    dearer = [numpy.concatenate([(usd / own)[pairs[side]] for *pairs, usd in groups]) for side in (0, 1)]
     return first, second, regions, dearer
 
 
 def _machines(
-    of: dict[str, Any], prompts: _Sized, answers: _Sized, first: Any, second: Any, shares: bool
-) -> tuple[Any, Any]:
-    """Machines of both pools, 2 x pairs, and whether both share them: those count as prefill's then.
+    columns: Columns, prompts: _Sized, answers: _Sized, first: Column, second: Column, shares: bool
+) -> tuple[Column, Column]:
+    """Machines of both pools (2 x pairs), and whether the pools share them; shared machines are counted as prefill's.
 
     Sizes that are powers of two fill a machine whose GPUs are one without a gap. shares: whether pools on one type of
     instance may; not where a zone is to be survived, as the replicas of each pool then stand evenly over the zones.
     """
-    each = of["tensor_parallel_size"] * of["data_parallel_size"]
-    gpus, holds = of["gpu_count"], of["replicas_per_instance"]
+    replica_gpus = columns["tensor_parallel_size"] * columns["data_parallel_size"]
+    gpus, holds = columns["gpu_count"], columns["replicas_per_instance"]
     apart = numpy.stack(
         [
             round_up(prompts.n_replicas[first] / holds[first]),
             round_up(answers.n_replicas[second] / holds[second]),
         ]
     )
-    whole = prompts.n_replicas[first] * each[first] + answers.n_replicas[second] * each[second]
+    whole = prompts.n_replicas[first] * replica_gpus[first] + answers.n_replicas[second] * replica_gpus[second]
     together = numpy.stack([round_up(whole / gpus[first]), 0 * whole])
     fills = shares & (numpy.log2(gpus) % 1 == 0)
-    shared = (of["candidate"][first] == of["candidate"][second]) & fills[first]
+    shared = (columns["candidate"][first] == columns["candidate"][second]) & fills[first]
     return numpy.where(shared, together, apart), shared
 
 
-def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, second: Any) -> tuple[Any, Any]:
-    """By pair the bytes a second of one prompt's cache, and of all together on what is left after the loss.
+def _fabric(
+    solved: Solution, columns: Columns, machines: Column, first: Column, second: Column
+) -> tuple[Column, Column]:
+    """For each pair, bytes a second for one prompt's cache, and for all prompts together on the replicas left after the
+    loss.
 
     Inside one machine over one GPU's link, else over the network: a replica has its GPUs' share of its machine's, and
     the slower side counts. What others take of it makes one wait: bytes / rate / (1 - the use of all). Source: mean
     time of a processor-sharing queue.
     """
-    network = of["network_gbps"] * GBPS
-    replica = network * of["tensor_parallel_size"] * of["data_parallel_size"] / of["gpu_count"]
-    link = (of["interconnect_bytes_per_second"] * of["link_efficiency"])[first]
+    network = columns["network_gbps"] * GBPS
+    replica = network * columns["tensor_parallel_size"] * columns["data_parallel_size"] / columns["gpu_count"]
+    link = (columns["interconnect_bytes_per_second"] * columns["link_efficiency"])[first]
     settings = solved.question.settings
     left = machines
     if settings.survive >= parallelism.MACHINE:
@@ -250,16 +265,16 @@ def _fabric(solved: Solution, of: dict[str, Any], machines: Any, first: Any, sec
     return slowest, numpy.where(inside, link, numpy.minimum(left[0] * network[first], theirs * network[second]))
 
 
-def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_replicas: float) -> float:
+def _served(solved: Solution, columns: Columns, sized: _Sized, i: int, n_replicas: float) -> float:
     """The most requests a second that so many replicas of one pool serve, after the loss that is to be survived."""
-    each = float(of["replicas_per_instance"][i])
+    per_instance = float(columns["replicas_per_instance"][i])
     return float(
         rates.served_requests_per_second.of(
             {
                 **vars(solved.question.settings),
-                "wait_z": _z(solved),
-                "replicas_per_instance": each,
-                "n_instances": n_replicas / each,
+                "wait_z": _wait_z(solved),
+                "replicas_per_instance": per_instance,
+                "n_instances": n_replicas / per_instance,
                 "paced_requests": float(sized.places[i]),
                 "full_turn_seconds": float(sized.turn_seconds[i]),
                 "replica_prefill_seconds": NO_PROMPT_SECONDS,  # a place of the prompts' pool is one prompt's
@@ -268,32 +283,32 @@ def _served(solved: Solution, of: dict[str, Any], sized: _Sized, i: int, n_repli
     )
 
 
-def _z(solved: Solution) -> float:
+def _wait_z(solved: Solution) -> float:
     return float(solved.grid.read("wait_z", ()))
 
 
 def requests_per_second(solved: Solution, row: int) -> float:
-    """Requests a second of a load, the extra headroom too: as stated, or of those at once by Little's law."""
+    """Requests a second of a load, with the extra headroom: as stated, or from its requests at once by Little's law."""
     choice, grid = solved.choices[row], solved.grid
     if rate := solved.question.loads[row].requests_per_second:
         return rate * (1 + solved.question.settings.extra_headroom_fraction)
-    at = {name: float(grid.spread(name, ("load",))[row]) for name in ("load_requests", "output_tokens")}
+    numbers = {name: float(grid.spread(name, ("load",))[row]) for name in ("load_requests", "output_tokens")}
     if choice.offer is not None:
-        return choice.output_tokens_per_second / max(1.0, at["output_tokens"])
-    ttft, tpot = (float(grid.spread(f"{one}_limit_seconds", ("load",))[row]) for one in ("ttft", "tpot"))
-    return at["load_requests"] / (ttft + (at["output_tokens"] - 1) * tpot)
+        return choice.output_tokens_per_second / max(1.0, numbers["output_tokens"])
+    ttft, tpot = (float(grid.spread(f"{time}_limit_seconds", ("load",))[row]) for time in ("ttft", "tpot"))
+    return numbers["load_requests"] / (ttft + (numbers["output_tokens"] - 1) * tpot)
 
 
 def kv_transfer_bytes(solved: Solution, row: int) -> float:
-    """What one prompt leaves in the cache, in bytes, not divided over GPUs: what has to reach the other pool."""
+    """KV cache of one prompt, in bytes, not divided over GPUs: it has to reach the other pool."""
     whole = solved.grid.along("chosen", {"load": [row], "profile": [solved.undivided_profile(row)]})
     whole.put(OF_CHOSEN, {"charged_tokens": whole.spread("input_tokens", OF_CHOSEN)})
     whole.work_out(CELL_KV)
     return float(whole.spread("kv_bytes_per_sequence_steady", OF_CHOSEN)[0])
 
 
-def _inside(solved: Solution, row: int) -> Any:
-    """Offers that hold a request of the load inside one machine, whose network is known."""
+def _inside_one_machine(solved: Solution, row: int) -> Column:
+    """Positions of the offers that hold a request of the load inside one machine and whose network is known."""
     costs = solved.costs
     held = (costs["pipeline_stages"][row] == 1) & (costs["sequences"][row] >= 1) & (costs["network_gbps"][row] > 0)
     return numpy.flatnonzero(held & (costs["instance_month_usd"][row] > 0))
@@ -304,44 +319,44 @@ class _Sized:
     """By offer: predicted seconds (of a prompt, or of a token), requests at once of a replica, seconds that one has its
     place on a full one at the confidence, and replicas for the rate and the loss that is to be survived."""
 
-    seconds: Any
-    places: Any
-    turn_seconds: Any
-    n_replicas: Any
+    seconds: Column
+    places: Column
+    turn_seconds: Column
+    n_replicas: Column
 
 
-def _replicas(at: Grid, places: Any, each: Any) -> Any:
-    """Replicas of a pool that so many places take, so many on each, with those that may be lost."""
-    known = {name: at.spread(name, OF_CHOSEN) for name in ("replicas_per_instance", "survive", "zones")}
-    return parallelism.n_replicas.of(known | {"load_requests": places, "paced_requests": each})
+def _replicas(grid: Grid, places: Column, per_replica: Column) -> Column:
+    """Replicas of a pool for so many places, so many on each, with those that may be lost."""
+    quantities = {name: grid.spread(name, OF_CHOSEN) for name in ("replicas_per_instance", "survive", "zones")}
+    return parallelism.n_replicas.of(quantities | {"load_requests": places, "paced_requests": per_replica})
 
 
-def _prefill(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
-    """A replica that prefills takes one prompt at a time; nobody's decoding is in its way."""
-    at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
-    at = at.read_again(AGAIN.again("prompts_alone"), AGAIN)
-    one, seconds = numpy.ones(len(offers)), at.spread("service_ttft_seconds", OF_CHOSEN)
-    sure = seconds * at.spread("ttft_level_factor", OF_CHOSEN)
-    alone = at.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
-    n_places = rates.places.of({"offered_requests": rate * sure, "wait_z": _z(solved)})
-    return _Sized(seconds, one, numpy.where(alone, sure, numpy.inf), _replicas(at, n_places, one))
+def _prefill_pool(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
+    """The prefill pool: a replica takes one prompt at a time, with no decoding in its way."""
+    grid = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
+    grid = grid.read_again(AGAIN.again("prompts_alone"), AGAIN)
+    prompts, seconds = numpy.ones(len(offers)), grid.spread("service_ttft_seconds", OF_CHOSEN)
+    sure = seconds * grid.spread("ttft_level_factor", OF_CHOSEN)
+    alone = grid.spread("data_parallel_size", OF_CHOSEN) == 1  # other ranks would only wait for a prompt's steps
+    n_places = rates.places.of({"offered_requests": rate * sure, "wait_z": _wait_z(solved)})
+    return _Sized(seconds, prompts, numpy.where(alone, sure, numpy.inf), _replicas(grid, n_places, prompts))
 
 
-def _decode(solved: Solution, row: int, offers: Any, rate: float) -> _Sized:
-    """A replica that decodes has no prompts among its steps."""
-    at = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
-    at = at.read_again(AGAIN.again("answers_alone"), AGAIN)
-    places = at.spread("paced_requests", OF_CHOSEN)
-    answer = at.spread("output_tokens", OF_CHOSEN) - 1
-    each = numpy.maximum(1, places)
-    full = answer * _token_seconds(at, each) * at.spread("tpot_level_factor", OF_CHOSEN)
-    n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _z(solved)})
-    serving = parallelism.needed_replicas(n_places, each)
-    busy = numpy.minimum(each, numpy.maximum(1, round_up(rate * full / serving)))  # at once, on the fullest one
-    return _Sized(_token_seconds(at, busy), places, full, _replicas(at, n_places, each))
+def _decode_pool(solved: Solution, row: int, offers: Column, rate: float) -> _Sized:
+    """The decode pool: a replica has no prompts among its steps."""
+    grid = solved.grid.along("chosen", {"load": [row] * len(offers), "offer": offers})
+    grid = grid.read_again(AGAIN.again("answers_alone"), AGAIN)
+    places = grid.spread("paced_requests", OF_CHOSEN)
+    answer = grid.spread("output_tokens", OF_CHOSEN) - 1
+    at_once = numpy.maximum(1, places)
+    full = answer * _token_seconds(grid, at_once) * grid.spread("tpot_level_factor", OF_CHOSEN)
+    n_places = rates.places.of({"offered_requests": rate * full, "wait_z": _wait_z(solved)})
+    serving = parallelism.needed_replicas(n_places, at_once)
+    busy = numpy.minimum(at_once, numpy.maximum(1, round_up(rate * full / serving)))  # at once, on the fullest one
+    return _Sized(_token_seconds(grid, busy), places, full, _replicas(grid, n_places, at_once))
 
 
-def _token_seconds(at: Grid, requests: Any) -> Any:
-    at.put(OF_CHOSEN, {"running_requests": requests})
-    at.work_out(FURTHER_TOKENS)
-    return at.spread("tpot_seconds", OF_CHOSEN)
+def _token_seconds(grid: Grid, requests: Column) -> Column:
+    grid.put(OF_CHOSEN, {"running_requests": requests})
+    grid.work_out(FURTHER_TOKENS)
+    return grid.spread("tpot_seconds", OF_CHOSEN)

@@ -1,4 +1,4 @@
-"""A person's history that GPU memory loses before the next question: what the load takes where it is read anew."""
+"""A person's history that GPU memory loses before the next question: the answer when it has to be read anew."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sheetgen.sizing import people
 
 
 def lost_histories(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, HistoryRecord]:
-    """By load of people who ask again only after GPU memory lost their history how long it is kept, and the answer to
-    the same question with no history, at the default targets of that."""
+    """By load of people who ask again only after GPU memory has dropped their history: how long it is kept, and the
+    answer to the same question without history, at the default targets for that."""
     question = solved.question
     lost: dict[int, tuple[float, float]] = {}
     for row, answer in chosen.items():

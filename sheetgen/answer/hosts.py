@@ -1,4 +1,4 @@
-"""A load's tokens at hosts of the same model, beside renting the hardware for them."""
+"""A load's tokens at hosts of the same model, beside renting hardware for them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SHOWN_HOSTS = 3
 
 
 def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
-    """The three cheapest live hosts for a load; none where there is none of the model, or nothing holds the load: how
-    many tokens it has in a month follows from its people."""
+    """The three cheapest live hosts for a load; none where the model has no hosts, or nothing holds the load, as the
+    number of tokens in a month follows from its people."""
     question, tokens = solved.question, hosted_tokens(solved, row)
     best = by_host(
         question.live_hosts(solved.model_of(row).model),
@@ -30,7 +30,7 @@ def hosts_of(solved: Solution, row: int) -> tuple[HostedRecord, ...]:
 
 
 def hosted(price: HostedPrice, read_on: str, usd: float, break_even: Mapping[str, float]) -> HostedRecord:
-    """The record of a host that takes so many dollars a month at a price that was read on a day."""
+    """The record of a host that charges so many dollars a month, at a price that was read on a day."""
     return HostedRecord(
         price.host,
         price.name,
@@ -54,26 +54,26 @@ def by_host(
     input_tokens: float,
     cached_fraction: float = 0.0,
 ) -> list[tuple[float, HostedPrice]]:
-    """What each host that accepts the prompt takes for a month's tokens, in US dollars, by its price that is lowest for
-    them; the cheapest host first, to the cent."""
+    """By host that accepts the prompt, its charge for a month's tokens in US dollars at its lowest price for them; the
+    cheapest host first, compared in whole cents."""
     best: dict[str, tuple[float, float, HostedPrice]] = {}
-    for one in prices:
+    for host_price in prices:
         usd = float(
             cost.hosted_monthly_usd(
                 million_input_tokens,
                 million_output_tokens,
                 input_tokens,
                 cached_fraction,
-                one.input_usd_per_million,
-                _number(one.cached_usd_per_million),
-                one.output_usd_per_million,
-                _number(one.max_input_tokens),
+                host_price.input_usd_per_million,
+                _number(host_price.cached_usd_per_million),
+                host_price.output_usd_per_million,
+                _number(host_price.max_input_tokens),
             )
         )
         cents = float(cost.hosted_monthly_cents(usd, cost.CONSTANTS["cents_in_a_dollar"]))
-        if not math.isnan(usd) and (one.host not in best or cents < best[one.host][0]):
-            best[one.host] = cents, usd, one
-    return [(usd, one) for _, usd, one in sorted(best.values(), key=lambda found: (found[0], found[2].host))]
+        if not math.isnan(usd) and (host_price.host not in best or cents < best[host_price.host][0]):
+            best[host_price.host] = cents, usd, host_price
+    return [(usd, price) for _, usd, price in sorted(best.values(), key=lambda entry: (entry[0], entry[2].host))]
 
 
 def _number(value: float | None) -> float:
@@ -81,14 +81,14 @@ def _number(value: float | None) -> float:
 
 
 def _break_even(solved: Solution, row: int, usd: float) -> dict[str, float]:
-    known = {
+    quantities = {
         **unit_costs(solved, row),
         **hosted_tokens(solved, row),
         "utilization": solved.question.settings.utilization,
         "hosted_monthly_usd": usd,
     }
     return {
-        purchase: float(cost.hosted_break_even_utilization.of({**known, "monthly_usd": rental.monthly_usd}))
-        for purchase, of in solved.by_purchase.items()
-        if (rental := of[row])
+        purchase: float(cost.hosted_break_even_utilization.of({**quantities, "monthly_usd": rental.monthly_usd}))
+        for purchase, rentals in solved.by_purchase.items()
+        if (rental := rentals[row])
     }

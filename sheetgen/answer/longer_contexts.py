@@ -1,4 +1,4 @@
-"""Where the default targets, which grow with the context, make a longer context cheaper than the one asked for."""
+"""Longer contexts that cost less than the one asked for, as the default targets grow with the context."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cheaper_longer(solved: Solution, rows: Iterable[int]) -> dict[int, LongerCon
 
 
 def _grows(solved: Solution, row: int) -> bool:
-    """Whether a load is served within targets of which one follows from the context."""
+    """True where a load is served within targets of which at least one follows from the context."""
     question, workload = solved.question, solved.workload_of(row)
     is_default = any(workload.id not in question.stated[option] for option in TARGETS)
     is_served = solved.choices[row].offer is not None and not is_fallback(solved, row)
@@ -51,7 +51,7 @@ def _grows(solved: Solution, row: int) -> bool:
 
 
 def _longer(question: Question, row: int) -> Iterator[Workload]:
-    """The workload of a load at longer contexts that its model takes, at their own targets."""
+    """The load's workload at longer contexts that its model accepts, with their own targets."""
     workload, longest = question.workload_of(row), question.model_of(row).model.max_context_tokens or 0
     steps = range(1, STEPS_OF_A_DOUBLING * DOUBLINGS + 1)
     contexts = (int(workload.context_tokens * 2 ** (step / STEPS_OF_A_DOUBLING)) for step in steps)
@@ -64,7 +64,7 @@ def _at_context(load: Load, place: int, shape: Workload) -> Load:
 
 
 def _costs_less(pair: tuple[Pick, Pick], choice: Choice) -> bool:
-    """Whether both the choice and the very cheapest cost less: a near tie may tip the choice alone."""
+    """True where both the choice and the cheapest cost less: a near tie alone may tip the choice."""
     best, least = pair
     assert choice.cheapest is not None
     months = (best.usd, choice.monthly_usd), (least.usd, choice.cheapest.usd)

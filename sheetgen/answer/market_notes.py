@@ -1,4 +1,4 @@
-"""What the market says beside an answer: what was not asked for and is clearly cheaper, what needs a reservation."""
+"""Notes on the market beside an answer: cheaper machines nobody asked for, and machines that need a reservation."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from sheetgen.sizing import speed
 
 
 def needs_reservation(solved: Solution, row: int) -> bool:
-    """Whether a load's answer is of more machines than one may expect to find free."""
+    """True where a load's answer takes more machines than one may expect to find free."""
     most = solved.question.reference.assumption("reservation_above_instances")
     return solved.choices[row].n_instances > most
 
 
 def fewer_machines(solved: Solution) -> list[RentalRecord | None]:
-    """By load, where its answer is of very many machines, the cheapest on at most a share of them."""
+    """By load whose answer takes very many machines, the cheapest on at most a share of them."""
     question = solved.question
     many, share = (question.reference.assumption(name) for name in ("many_instances", "few_of_many_fraction"))
     counts = numpy.array([choice.n_instances or 0 for choice in solved.choices])
-    found: list[RentalRecord | None] = [None] * len(counts)
+    fewest: list[RentalRecord | None] = [None] * len(counts)
     if (counts > many).any():
         n_instances = solved.costs["n_instances"]
         few = (n_instances > 0) & (n_instances <= share * counts[:, None])
         for row, picked in enumerate(pick(solved.grid, few)):
             if counts[row] > many and picked is not None:
                 best = picked[1]
-                found[row] = RentalRecord(solved.candidate(best.offer).instance, best.n_instances, best.usd)
-    return found
+                fewest[row] = RentalRecord(solved.candidate(best.offer).instance, best.n_instances, best.usd)
+    return fewest
 
 
 def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
@@ -44,16 +44,16 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     holds; chosen as the answer is, across machines only where the answer may be, and of very many machines only where
     the answer is or fewer save nothing."""
     question = solved.question
-    found: list[list[NotAskedRecord]] = [[] for _ in question.loads]
-    candidates = tuple(one for group in question.beyond for one in group)
+    records: list[list[NotAskedRecord]] = [[] for _ in question.loads]
+    candidates = tuple(candidate for group in question.beyond for candidate in group)
     if not candidates:
-        return tuple(map(tuple, found))
-    gpus = {one.gpu.id: one.gpu for one in candidates}
+        return tuple(map(tuple, records))
+    gpus = {candidate.gpu.id: candidate.gpu for candidate in candidates}
     others = tables(replace(question, candidates=candidates, gpus=tuple(gpus.values())))
     may_span = solved.loads["held_inside"][:, None] == 0
     allowed = may_span | (others.costs["pipeline_stages"] == 1)
-    group = numpy.repeat(range(len(question.beyond)), [len(one) for one in question.beyond])
-    group = group[[one.candidate for one in others.offers]]
+    group = numpy.repeat(range(len(question.beyond)), [len(offered) for offered in question.beyond])
+    group = group[[offer.candidate for offer in others.offers]]
     clearly = 1 - question.reference.assumption("clearly_cheaper_fraction")
     many = question.reference.assumption("many_instances")
     most = numpy.array([max(many, choice.n_instances or 0) for choice in solved.choices])
@@ -78,7 +78,7 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
     sureness = zip(were_measured(others, rows, offers), chances_of(others, rows, offers), strict=True)
     for (row, kind, best), (measured, chance) in zip(cheaper, sureness, strict=True):
         machine = others.candidate(best.offer)
-        found[row].append(
+        records[row].append(
             NotAskedRecord(
                 machine.instance,
                 machine.gpu.vendor,
@@ -90,7 +90,7 @@ def not_asked(solved: Solution) -> tuple[tuple[NotAskedRecord, ...], ...]:
                 machine.gpu.short_name,
             )
         )
-    return tuple(map(tuple, found))
+    return tuple(map(tuple, records))
 
 
 def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> dict[int, MeasuredHardware]:
@@ -112,7 +112,7 @@ def measured_hardware(solved: Solution, chosen: Mapping[int, ChosenRecord]) -> d
 
 
 def _is_of_answer(solved: Solution, row: int, picked: Pick) -> bool:
-    """Whether a load would rent the machines of its answer, if in another layout."""
+    """True where a load would rent the machines of its answer, even if in another layout."""
     choice = solved.choices[row]
     assert choice.offer is not None
     machines = solved.offers[choice.offer].candidate, choice.n_instances

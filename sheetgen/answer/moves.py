@@ -1,5 +1,6 @@
-"""What moves the month of a headline: half and twice its people, half and twice its context, speed, and list prices;
-people and context together, and all of them together."""
+"""Effects of other inputs on a headline's month: half and twice its people, half and twice its context, speed, and list
+prices; people and context together, and all of them together.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ PRICE_FACTORS = ("move_price_low_factor", "move_price_high_factor")
 
 
 def moves_of(solved: Solution, cell: CellRecord, loads: Loads) -> tuple[MoveRecord, ...]:
-    """The inputs that move a cell's month, each with two values and what the month is at them; None where nothing holds
+    """The inputs that move a cell's month, each with two values and the month's cost at them; None where nothing holds
     the load then."""
     if cell.chosen is None:
         return ()

@@ -1,4 +1,4 @@
-"""What an answer would be, and keep, in other precisions than those in use."""
+"""An answer, and the cache that it keeps, in precisions other than those in use."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ OF_KV = ("inputs", "models", "shards", "paces")  # the tables that what a cache 
 
 
 def as_published(solved: Solution) -> tuple[PublishedRecord | None, ...]:
-    """By load what would be rented for the weights that were published; None where these are in use."""
+    """By load, what would be rented for the weights as published; None where these are in use."""
     question = solved.question
-    models = {m: one.as_published for m, one in enumerate(question.models)}
+    models = {m: model.as_published for m, model in enumerate(question.models)}
     loads = {
         row: load for row, load in enumerate(question.loads) if models[load.model] is not None and not load.over_limit
     }
-    found: list[PublishedRecord | None] = [None] * len(question.loads)
+    records: list[PublishedRecord | None] = [None] * len(question.loads)
     if not loads:
-        return tuple(found)
-    published = _asked_again(question, [one for one in models.values() if one], loads.values())
+        return tuple(records)
+    published = _in_other_precisions(question, [model for model in models.values() if model], loads.values())
     others = tables(published)
     picks = pick(others.grid)
     chances = _chances(others, picks)
     for again, ((row, load), picked) in enumerate(zip(loads.items(), picks, strict=True)):
         dtype = question.models[load.model].auto_weight_dtype
         if picked is None:
-            found[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
+            records[row] = PublishedRecord(dtype, None, None, None, is_held=verdict_without(others, again) == TOO_SLOW)
         else:
             offer, n_instances, usd = picked[0]
-            found[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chances[again])
-    return tuple(found)
+            records[row] = PublishedRecord(dtype, others.candidate(offer).instance, n_instances, usd, chances[again])
+    return tuple(records)
 
 
 def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
-    """By load what would be rented in the recommended precision of weights, where another one was named that is neither
-    this nor the published one, and it is clearly cheaper or surer."""
+    """By load, what would be rented in the recommended precision of weights, where another one was named that is
+    neither this nor the published one, and the recommended one is clearly cheaper or surer."""
     question = solved.question
     models = {
-        m: replace(one, weight_dtype=one.recommended_weight_dtype)
-        for m, one in enumerate(question.models)
-        if one.weight_dtype not in (one.recommended_weight_dtype, one.auto_weight_dtype)
+        m: replace(model, weight_dtype=model.recommended_weight_dtype)
+        for m, model in enumerate(question.models)
+        if model.weight_dtype not in (model.recommended_weight_dtype, model.auto_weight_dtype)
     }
     loads = {row: load for row, load in enumerate(question.loads) if load.model in models and not load.over_limit}
-    found: list[OtherWeights | None] = [None] * len(question.loads)
+    records: list[OtherWeights | None] = [None] * len(question.loads)
     if not loads:
-        return tuple(found)
-    others = tables(_asked_again(question, list(models.values()), loads.values()))
+        return tuple(records)
+    others = tables(_in_other_precisions(question, list(models.values()), loads.values()))
     most = 1 - question.reference.assumption("least_saving_fraction")
     picks = pick(others.grid)
     chances = _chances(others, picks)
@@ -71,32 +71,33 @@ def as_recommended(solved: Solution) -> tuple[OtherWeights | None, ...]:
         if is_surer or (picked[0].usd <= most * usd and not is_less_sure):
             offer, n_instances, other_usd = picked[0]
             dtype, instance = models[load.model].weight_dtype, others.candidate(offer).instance
-            found[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[again])
-    return tuple(found)
+            records[row] = OtherWeights(dtype, instance, n_instances, other_usd, chances[again])
+    return tuple(records)
 
 
 def _chances(solved: Solution, picks: Picks) -> dict[int, float]:
-    """How sure the chosen of each load is, by its row."""
+    """The chance of what was chosen for each load, by its row."""
     offers = {row: pair[0].offer for row, pair in enumerate(picks) if pair}
     return dict(zip(offers, chances_of(solved, list(offers), list(offers.values())), strict=True))
 
 
-def _asked_again(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:
-    """The question of these loads with those models in place of the same ones in other precisions."""
-    places = {one.model.id: m for m, one in enumerate(models)}
-    moved = tuple(replace(one, model=places[question.models[one.model].model.id]) for one in loads)
+def _in_other_precisions(question: Question, models: list[SheetModel], loads: Iterable[Load]) -> Question:
+    """The question for these loads, with models in other precisions in place of the same models."""
+    places = {model.model.id: m for m, model in enumerate(models)}
+    moved = tuple(replace(load, model=places[question.models[load.model].model.id]) for load in loads)
     return replace(question, models=tuple(models), loads=moved, headline=(0, 0))
 
 
 def kv_bytes_by_dtype(solved: Solution) -> list[dict[str, int]]:
-    """By load what stays in memory of all its caches, in the precisions that a cache is kept in, before division."""
+    """By load, the bytes of all its caches in each precision that a cache can have, before they are divided over
+    GPUs."""
     question, models, loads = solved.question, list[SheetModel](), list[Load]()
     rows: list[tuple[int, str]] = []
     for row, load in enumerate(question.loads):
         for dtype in kv_dtypes(question.models[load.model]):
-            one = replace(question.models[load.model], kv_cache_dtype=dtype)
-            models += [one] if one not in models else []
-            loads.append(replace(load, model=models.index(one)))
+            model = replace(question.models[load.model], kv_cache_dtype=dtype)
+            models += [model] if model not in models else []
+            loads.append(replace(load, model=models.index(model)))
             rows.append((row, dtype))
     asked = replace(question, models=tuple(models), loads=tuple(loads))
     grid, program = grid_of(asked, solved.profiles, solved.offers), sheet_program(question.draft is not None)
@@ -104,38 +105,39 @@ def kv_bytes_by_dtype(solved: Solution) -> list[dict[str, int]]:
     profiles = [solved.undivided_profile(row) for row, _ in rows]
     grid = grid.along("chosen", {"load": range(len(loads)), "profile": profiles})
     grid.work_out(CELL_KV)
-    found: list[dict[str, int]] = [{} for _ in question.loads]
+    by_load: list[dict[str, int]] = [{} for _ in question.loads]
     for (row, dtype), kept in zip(rows, grid.spread("kv_bytes", OF_CHOSEN).tolist(), strict=True):
-        found[row][dtype] = int(kept)
-    return found
+        by_load[row][dtype] = int(kept)
+    return by_load
 
 
-def kv_dtypes(one: SheetModel) -> tuple[str, ...]:
-    """The precisions of the cache that a model is compared in: the one in use, its own, and FP8."""
-    return tuple(dict.fromkeys((one.kv_cache_dtype, one.auto_kv_cache_dtype, FP8)))
+def kv_dtypes(model: SheetModel) -> tuple[str, ...]:
+    """The precisions of the cache in which a model is compared: the one in use, its own, and FP8."""
+    return tuple(dict.fromkeys((model.kv_cache_dtype, model.auto_kv_cache_dtype, FP8)))
 
 
 def model_records(solved: Solution) -> tuple[ModelRecord, ...]:
-    """The models of a sheet, with their sizes by precision and the checkpoints that are known."""
+    """The models of a sheet, with their sizes by precision and their known checkpoints."""
     of_requests = [solved.models[name].tolist() for name in ("kv_bytes_per_token", "state_bytes_per_sequence")]
-    return tuple(_model_record(one, *kept) for one, *kept in zip(solved.question.models, *of_requests, strict=True))
+    return tuple(_model_record(model, *kept) for model, *kept in zip(solved.question.models, *of_requests, strict=True))
 
 
-def _model_record(one: SheetModel, kept_bytes_per_token: float, state_bytes_per_sequence: float) -> ModelRecord:
-    model, known = one.model, [c for c in one.model.own_checkpoints if c.hf_id]
-    own = one.weight_dtype, one.auto_weight_dtype, one.recommended_weight_dtype
-    sizes = dict.fromkeys((*own, *(c.weight_dtype for c in known)))
-    kv = {d: kv_bytes_per_token.of(model_columns(model, own[0], d)) for d in kv_dtypes(one)}
+def _model_record(sheet_model: SheetModel, kept_bytes_per_token: float, state_bytes_per_sequence: float) -> ModelRecord:
+    model, checkpoints = sheet_model.model, [c for c in sheet_model.model.own_checkpoints if c.hf_id]
+    own = sheet_model.weight_dtype, sheet_model.auto_weight_dtype, sheet_model.recommended_weight_dtype
+    sizes = dict.fromkeys((*own, *(c.weight_dtype for c in checkpoints)))
+    kv = {d: kv_bytes_per_token.of(model_columns(model, own[0], d)) for d in kv_dtypes(sheet_model)}
     return ModelRecord(
         model.id,
         model.name,
         model.sized_as,
         model.params.total,
-        {d: int(weights_bytes.of(model_columns(model, d, one.kv_cache_dtype))) for d in sizes},
+        {d: int(weights_bytes.of(model_columns(model, d, sheet_model.kv_cache_dtype))) for d in sizes},
         {d: int(kept) for d, kept in kv.items()},
         model.max_context_tokens,
         tuple(
-            CheckpointRecord(c.hf_id, c.weight_dtype, c.kv_cache_dtype, c.publisher, model.license_of(c)) for c in known
+            CheckpointRecord(c.hf_id, c.weight_dtype, c.kv_cache_dtype, c.publisher, model.license_of(c))
+            for c in checkpoints
         ),
         kept_bytes_per_token,
         state_bytes_per_sequence,

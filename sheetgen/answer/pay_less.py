@@ -1,4 +1,4 @@
-"""Ways to pay less for the same load, the mildest first: never a smaller question, none that equals another."""
+"""Ways to pay less for the same load, the mildest first: never a smaller question, and no two alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sheetgen.answer.answer_record import (
 )
 from sheetgen.units import DTYPES, ON_DEMAND
 
-# By lever the kind of way that it is; of weights both where the published ones have 16 bits.
+# By lever, the kind of way that it is; for weights both where the published ones have 16 bits.
 OF_LEVERS = {"fp8-weights": "fp8_weights", "fp8-kv-cache": "kv_fp8", "fp4-weights": "four_bits"}
 SOLD_AS_ANSWER = ("less_sure", "fp8_weights", "kv_fp8", "four_bits", "provider")  # in the same purchase class
 MORE = "more-of-memory"  # the lever that is no way to pay less, as the engine runs closer to its limit
@@ -27,13 +27,13 @@ JUDGED = ("least_saving_fraction", "least_saving_of_chance_fraction", "working_h
 # part by default.
 NEAR = ("vendor", "cloud", "gpu")
 
-Rented = tuple[str | None, int | None, float]  # what, how many, $ a month to the cent
+Rented = tuple[str | None, int | None, float]  # instance, number, $ a month to the cent
 
 
 def ways_to_pay_less(
     cell: CellRecord, less_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> tuple[PayLess, ...]:
-    """The ways of a cell that something holds, each with what is rented, $ a month and what it commits to.
+    """The ways for a cell that something holds, each with what is rented, $ a month and what it gives up.
 
     less_sure: the answer at a lower confidence. checkpoints: by precision of weights, a checkpoint that the
     catalog knows. judged: the assumptions in JUDGED.
@@ -41,12 +41,12 @@ def ways_to_pay_less(
     answer = cell.answer
     ways = list[PayLess]()
     taken: set[Rented] = {(answer.instance, answer.n_instances, round(answer.monthly_usd, 2))}
-    for way in _every_way(cell, less_sure, checkpoints, judged):
+    for way in _all_ways(cell, less_sure, checkpoints, judged):
         if way.kind in SOLD_AS_ANSWER and (binds := committed_usd(answer.purchase, way.monthly_usd)):
             way = replace(way, commits_usd=binds)
         key = "least_saving_of_chance_fraction" if way.kind == "less_sure" else "least_saving_fraction"
         same = _rental(way)
-        # Of what nobody knows the month is NaN, which is below nothing.
+        # The month of an unknown cost is NaN, which is below nothing.
         if ways and ways[0].kind == "less_sure" and way.kind == "fp8_weights" and same == _rental(ways[0]):
             ways[0] = way  # the same machines, as sure as the answer
         elif same not in taken and way.monthly_usd <= (1 - judged[key]) * answer.monthly_usd:
@@ -59,7 +59,7 @@ def _rental(way: PayLess) -> Rented:
     return way.instance, way.n_instances, round(way.monthly_usd, 2)
 
 
-def _every_way(
+def _all_ways(
     cell: CellRecord, less_sure: AtConfidence | None, checkpoints: Mapping[str, str], judged: Mapping[str, float]
 ) -> Iterator[PayLess]:
     answer = cell.answer
@@ -74,7 +74,7 @@ def _every_way(
     if terms := tuple(_terms(cell)):
         yield min(terms, key=lambda term: term.monthly_usd)
     if cell.not_asked:
-        yield _elsewhere(cell.not_asked)
+        yield _from_others(cell.not_asked)
     if cell.owned is not None:
         own = cell.owned.base
         commits = own["owned_capex_usd"]
@@ -86,13 +86,13 @@ def _every_way(
 
 
 def _on_demand(cell: CellRecord) -> ChosenRecord | RentalRecord | None:
-    """What is rented on demand: the answer, or its like in that class."""
+    """The rental on demand: the answer, or its equivalent in that class."""
     return cell.answer if cell.answer.purchase == ON_DEMAND else cell.by_purchase.get(ON_DEMAND)
 
 
 def _terms(cell: CellRecord) -> Iterator[PayLess]:
-    """The load in every class that binds for months, the shortest first: what it commits to, and the months on demand
-    that cost as much."""
+    """The load in every class that commits for months, the shortest first: the commitment, and how many months on
+    demand cost as much."""
     usual = _on_demand(cell) or cell.answer
     for purchase in MONTHS:
         if rental := cell.by_purchase.get(purchase):
@@ -101,22 +101,22 @@ def _terms(cell: CellRecord) -> Iterator[PayLess]:
 
 
 def other_terms(cell: CellRecord, ways: Collection[PayLess], judged: Mapping[str, float]) -> tuple[PayLess, ...]:
-    """Beside the best term, where that is a way to pay less, those that cost enough less than the answer, too."""
+    """The other terms that cost enough less than the answer, where the best term is a way to pay less."""
     most = (1 - judged["least_saving_fraction"]) * cell.answer.monthly_usd
     best = [way.detail for way in ways if way.kind == "term"]
     return tuple(term for term in _terms(cell) if best and term.detail not in best and term.monthly_usd <= most)
 
 
 def committed_usd(purchase: str, monthly_usd: float) -> float:
-    """What a commitment of that class binds, to its end; 0 of a class that binds nothing."""
+    """Money that a commitment in that class binds to its end, in US dollars; 0 for a class without commitment."""
     return MONTHS.get(purchase, 0) * monthly_usd
 
 
-def _elsewhere(not_asked: Collection[NotAskedRecord]) -> PayLess:
+def _from_others(not_asked: Collection[NotAskedRecord]) -> PayLess:
     """The cheapest that nobody asked for: first at the providers of the answer and the clouds that take part by
     default, as these are bought from as the answer is, and beside it what is cheaper still."""
     cheapest = min(not_asked, key=lambda rental: rental.monthly_usd)
-    near = [one for one in not_asked if one.kind in NEAR]
+    near = [rental for rental in not_asked if rental.kind in NEAR]
     other = min(near, key=lambda rental: rental.monthly_usd) if near else cheapest
     further = None if other is cheapest else cheapest
     return PayLess(
@@ -158,7 +158,7 @@ def _rented(
     pays_after_months: float | None = None,
     detail: str = "",
 ) -> PayLess:
-    """The way that rents something else."""
+    """A way to pay less that rents something else."""
     return PayLess(
         kind,
         rental.monthly_usd,

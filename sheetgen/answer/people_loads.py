@@ -1,4 +1,4 @@
-"""What people would take who ask more or less often than was stated, or all at the same moment."""
+"""The answers if people ask more or less often than was stated, or all at the same moment."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sheetgen.answer.solution import Solution
 from sheetgen.program.grid import Grid
 from sheetgen.program.sheet_program import AGAIN
 
-MOST_AT_ONCE = 500  # people: of more nobody believes that all ask at the same moment
-TIMES_AS_OFTEN = (0.5, 2)  # of what a person asks a day, which is a judgement
+MOST_AT_ONCE = 500  # people; of more than that nobody believes that all ask at the same moment
+TIMES_AS_OFTEN = (0.5, 2)  # the stated requests per person and day, which is a judgement
 
 
 class Otherwise(NamedTuple):
-    """The other loads of the people of one load; none of a load that is not stated as people."""
+    """The other loads of a load's people; empty for a load that is not stated as people."""
 
     all_at_once: AllAtOnceRecord | None = None
     by_requests_per_day: tuple[AskingRecord, ...] = ()
 
 
 def asking_otherwise(solved: Solution) -> list[Otherwise]:
-    """By load what its people would take who ask half and twice as often, and all at the same moment."""
+    """By load, what its people would take if they asked half and twice as often, and all at the same moment."""
     loads = solved.question.loads
     often = [
         (row, times)
@@ -41,16 +41,16 @@ def asking_otherwise(solved: Solution) -> list[Otherwise]:
             asking.setdefault(row, []).append(AskingRecord(asks, *rented))
     people = [float(loads[row].users or 0) for row in at_once]
     picks = _picks(in_closed_loop(solved), at_once, people, [0.0] * len(at_once)) if at_once else []
-    found = {
+    records = {
         row: AllAtOnceRecord(int(loads[row].users or 0), *rented)
         for row, rented in zip(at_once, _rented(solved, picks), strict=True)
         if rented and not loads[row].over_limit
     }
-    return [Otherwise(found.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
+    return [Otherwise(records.get(row), tuple(asking.get(row, ()))) for row in range(len(loads))]
 
 
 def in_closed_loop(solved: Solution) -> Grid:
-    """The grid with the times of requests at once, which differ from those of a rate where answers are short."""
+    """The grid with the times of requests at once, which differ from a rate's times where answers are short."""
     grid = solved.grid
     if grid.read("closed_loop", ()) == 1:
         return grid
@@ -58,10 +58,10 @@ def in_closed_loop(solved: Solution) -> Grid:
 
 
 def _picks(grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float]) -> Picks:
-    """The choice for loads, by their rows, with other requests."""
+    """The choice for these loads, given by their rows, with other requests."""
     return picks_of(with_other_requests(grid, rows, at_once, arriving), "chosen") if rows else []
 
 
 def _rented(solved: Solution, picks: Picks) -> list[tuple[str, int, float] | None]:
-    """Instance, how many, and $ a month of each choice."""
+    """Instance, number of instances and $ a month of each choice."""
     return [pair and (solved.candidate(pair[0].offer).instance, pair[0].n_instances, pair[0].usd) for pair in picks]

@@ -1,31 +1,31 @@
-"""What is chosen for loads among offers: the steps of `sizing.choice` on a grid of them."""
+"""The choice for loads among offers: the steps of `sizing.choice` on a grid of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from sheetgen.program.declared import Again
-from sheetgen.program.grid import Grid
+from sheetgen.program.grid import Column, Grid
 from sheetgen.program.sheet_program import AGAIN, CHOICE, CHOSEN, RATE
 
 Picks = list[tuple["Pick", "Pick"] | None]
 
 
 class Pick(NamedTuple):
-    """The chosen of a load's candidates: its offer, how many of its instances, and $ a month."""
+    """The candidate chosen for a load: its offer, the number of instances, and $ a month."""
 
     offer: int
     n_instances: int
     usd: float
 
 
-def pick(grid: Grid, among: Any = True, loads: str = "load") -> Picks:
-    """By load the chosen of its offers and the very cheapest, or nothing where no offer holds it in time.
+def pick(grid: Grid, among: Column | bool = True, loads: str = "load") -> Picks:
+    """By load, the offer chosen and the cheapest one; None where no offer holds the load in time.
 
     among: which offers take part, for all loads or each. loads: the axis of the loads.
     """
@@ -36,10 +36,10 @@ def pick(grid: Grid, among: Any = True, loads: str = "load") -> Picks:
 
 
 def with_other_requests(
-    grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float], among: Any = True
+    grid: Grid, rows: Sequence[int], at_once: Sequence[float], arriving: Sequence[float], among: Column | bool = True
 ) -> Grid:
-    """The grid in which loads, by their rows, are chosen for with other requests: so many at once, or of a rate so many
-    a second. Where no load of the grid is a rate, none of these may be. among: as in `pick`."""
+    """The grid for these loads, given by their rows, with other requests: so many at once or, for a rate, so many a
+    second. Where no load of the grid is a rate, none of these may be. among: as in `pick`."""
     other = grid.along("chosen", {"load": rows})
     rates = {RATE: arriving} if RATE in other.columns else {}
     other.put(("chosen",), {"concurrent_requests": at_once, **rates})
@@ -48,10 +48,10 @@ def with_other_requests(
 
 
 def picks_of(chosen: Grid, loads: str = "load") -> Picks:
-    """The same, where the steps of the choice are worked out."""
-    found = chosen.table(loads)
-    usd, cheapest_usd, instances = (found[name] for name in ("chosen_usd", "cheapest_usd", "fewest_instances"))
-    positions, cheapest = found["chosen_position"], found["cheapest_position"]
+    """The same from a grid in which the steps of the choice are worked out already."""
+    columns = chosen.table(loads)
+    usd, cheapest_usd, instances = (columns[name] for name in ("chosen_usd", "cheapest_usd", "fewest_instances"))
+    positions, cheapest = columns["chosen_position"], columns["cheapest_position"]
     months = chosen.spread("instance_month_usd", ("offer",))
     picks: Picks = [None] * len(usd)
     for row in numpy.flatnonzero(~numpy.isnan(usd)).tolist():
@@ -62,7 +62,7 @@ def picks_of(chosen: Grid, loads: str = "load") -> Picks:
 
 
 class Chances:
-    """How sure it is that what was picked serves its load, worked out for all loads when one is first asked for.
+    """How sure each pick is to serve its load, worked out for all loads when one is first asked for.
 
     grid: as `with_other_requests` gives it.
     """
@@ -71,12 +71,12 @@ class Chances:
         self._grid, self._picks = grid, picks
 
     def of(self, place: int) -> float:
-        """Of the load in this place, of which something was picked."""
+        """The chance for the load in this place, for which something was picked."""
         return self._by_place[place]
 
     @cached_property
     def _by_place(self) -> dict[int, float]:
-        offers = {place: one[0].offer for place, one in enumerate(self._picks) if one is not None}
+        offers = {place: pair[0].offer for place, pair in enumerate(self._picks) if pair is not None}
         picked = self._grid.along("picked", {"chosen": list(offers), "offer": list(offers.values())})
         tables = (table for table in CHOSEN.tables if not isinstance(table, Again))
         picked.work_out(*(replace(table, axes=("picked",)) for table in tables))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sheetgen.answer import ways_to_pay
 from sheetgen.answer.answer_record import (
@@ -61,7 +61,7 @@ from sheetgen.question.sheet_question import OF_PAGE, Question
 from sheetgen.sizing import choice, cost
 from sheetgen.units import EVEN, ON_DEMAND, SPOT, SURE
 
-Sure = TypeVar("Sure", AtConfidence, MeasuredHardware)  # what is rented, with how sure it is
+Sure = TypeVar("Sure", AtConfidence, MeasuredHardware)  # a rental with its chance
 
 # Settings that the inputs have elsewhere.
 NESTED = ("kv_reserved", "hybrid_kv_manager", *(asked.name for asked in asked_in("money")))
@@ -113,12 +113,12 @@ def record_of(solved: Solution, levers: EveryLever = ()) -> Record:
     )
 
 
-def _fields(source: Any, *names: str) -> Json:
+def _fields(source: object, *names: str) -> Json:
     return {name: getattr(source, name) for name in names}
 
 
 def _candidates(question: Question) -> Iterator[CandidateRecord]:
-    """Who took part, at prices less the discount."""
+    """The candidates that took part, at prices less the discount."""
     names = ("instance", "provider", "gpu_count", "purchase", "price_as_of", "region", "assumed_shape")
     for candidate in question.candidates:
         discount = question.discount(candidate.provider, candidate.purchase)
@@ -162,8 +162,8 @@ def _inputs(question: Question) -> Json:
 
 
 def _default_providers(question: Question) -> dict[str, None]:
-    """The providers that are asked where none is named: the large clouds, and those whose rows the user brings."""
-    return dict.fromkeys((*DEFAULT_PROVIDERS, *(one.provider for one in question.rows if one.brought)))
+    """The providers asked where none is named: the large clouds, and those whose rows the user adds."""
+    return dict.fromkeys((*DEFAULT_PROVIDERS, *(row.provider for row in question.rows if row.brought)))
 
 
 def _money_inputs(question: Question) -> Json:
@@ -228,7 +228,7 @@ def _cell(
         chosen=chosen,
         by_confidence=confidences,
         measure_first=measure_first(chosen, confidences, question.settings.confidence, is_fallback(solved, row)),
-        by_purchase={name: of[row] for name, of in solved.by_purchase.items()},
+        by_purchase={name: answers[row] for name, answers in solved.by_purchase.items()},
         declined=vars(question.declined) if question.declined else None,
         cheapest=_picked(solved, choice.cheapest),
         all_at_once=people.all_at_once,
@@ -270,7 +270,7 @@ def _cell(
 
 
 def _as_sure_as(rental: Sure, surer: AtConfidence | None) -> Sure:
-    """What is rented with the chance of the same machines in a surer layout, where one was looked for."""
+    """A rental with the chance of the same machines in a surer layout, where one was looked for."""
     is_same = surer is not None and (surer.instance, surer.n_instances) == (rental.instance, rental.n_instances)
     return replace(rental, chance=max(rental.chance, surer.chance)) if surer is not None and is_same else rental
 
@@ -280,7 +280,7 @@ def _seconds(milliseconds: float | None) -> float | None:
 
 
 def _picked(solved: Solution, pick: Pick | None) -> RentalRecord | None:
-    """What another rule would rent."""
+    """The rental that another rule would choose; None where it chooses nothing."""
     return pick and RentalRecord(solved.candidate(pick.offer).instance, pick.n_instances, pick.usd)
 
 
@@ -305,7 +305,7 @@ def _chosen_of(solved: Solution, row: int, offer: int, quantities: Mapping[str, 
     n_gpus_used, n_held = choice.n_replicas * n_gpus, quantities["replicas_per_instance"] * choice.n_instances
     draft_bytes = quantities["loaded_weights_bytes_per_gpu"] - quantities["weights_bytes_per_gpu"]
     times = ("tpot_seconds", "ttft_seconds", "output_tokens_per_second")
-    bands: dict[str, Any] = {}
+    bands: Json = {}
     for name, (low, high) in zip(times, choice.bands, strict=True):
         bands |= {f"{name}_low": low, f"{name}_high": high}
     kv_bytes = quantities["steady_bytes"] * layout.tensor_parallel_size * solved.question.loads[row].concurrent_requests
@@ -359,15 +359,17 @@ def _measure(question: Question, chosen: ChosenRecord, confidences: Sequence[AtC
 def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]:
     """$ an hour, class and instance of the machine to measure on: what is rented, on demand or spot; where it is sold
     by the day in neither the cheapest with as many of the same GPUs that is; else what is rented, in its class."""
-    alike = [one for one in question.rows if (one.gpu.id, one.gpu_count) == (rented.gpu.id, rented.gpu_count)]
+    alike = [
+        machine for machine in question.rows if (machine.gpu.id, machine.gpu_count) == (rented.gpu.id, rented.gpu_count)
+    ]
     own = (rented,)
     of_class = ((ON_DEMAND, own), (SPOT, own), (ON_DEMAND, alike), (SPOT, alike), (rented.purchase, own))
     for purchase, candidates in of_class:
         prices = [
-            (float(cost.discounted_usd_per_hour(price.usd_per_hour, discount)), purchase, candidate.instance)
-            for candidate in candidates
-            if (price := candidate.class_price(purchase))
-            for discount in (question.discount(candidate.provider, purchase),)
+            (float(cost.discounted_usd_per_hour(price.usd_per_hour, discount)), purchase, machine.instance)
+            for machine in candidates
+            if (price := machine.class_price(purchase))
+            for discount in (question.discount(machine.provider, purchase),)
         ]
         if prices:
             return min(prices)
@@ -375,8 +377,8 @@ def _by_the_day(question: Question, rented: Candidate) -> tuple[float, str, str]
 
 
 def decided_usd(answer_usd: float, surest_usd: float | None, even_usd: float | None) -> float | None:
-    """The month's money that a measurement decides: what it costs at a confidence of 0.9, or where nothing is so sure
-    what the answer does, less what it costs at 0.5; None where that is not known."""
+    """The month's money that a measurement decides: the cost at a confidence of 0.9 (the answer's cost where nothing is
+    so sure) less the cost at 0.5; None where that is not known."""
     return None if even_usd is None else (answer_usd if surest_usd is None else surest_usd) - even_usd
 
 
@@ -419,8 +421,8 @@ def _owned(solved: Solution, row: int) -> OwnedRecord | None:
     return OwnedRecord(gpu, n_gpus, terms.capex_as_of, source, terms.kw_source, confidence, **ends)
 
 
-def _levers(levers: Sequence[Lever]) -> dict[str, Any]:
-    """A cell's levers that have a price, those that save most first; the answer at FP8; the indication for host
+def _levers(levers: Sequence[Lever]) -> Json:
+    """A cell's levers that have a price, those that save most first; the answer at FP8; and the indication for host
     memory."""
     host_memory = None
     for lever in levers:
@@ -450,7 +452,7 @@ def _lever(lever: Lever) -> LeverRecord:
 
 
 def _sources(question: Question) -> Iterator[SourceRecord]:
-    """Where the figures come from: one entry per model, GPU, recommended-from instance, workload and engine."""
+    """The sources of the figures: one entry per model, GPU, recommended-from instance, workload and engine."""
     for asked in question.models:
         yield SourceRecord("model", asked.model.id, asked.model.source, asked.model.checked_on)
     for gpu in question.gpus:

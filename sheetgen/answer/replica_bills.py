@@ -1,17 +1,15 @@
-"""What one replica of an answer has and keeps, for the sentences about where deployments die; and the longest
-context that the recommended hardware holds, by memory alone."""
+"""Memory of one replica of an answer, and the longest context that the recommended hardware holds in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy
 
 from sheetgen.answer.answer_record import StartupLog
 from sheetgen.answer.solution import Fit, Solution, headline_rows
 from sheetgen.program.declared import by_name
-from sheetgen.program.grid import Columns, evaluate
+from sheetgen.program.grid import Column, Columns, evaluate
 from sheetgen.program.quantities import CHARGE, PEAK, TOKENS, all_of
 from sheetgen.program.sheet_program import SHEET, counted
 from sheetgen.sizing import kv_cache, memory, parallelism
@@ -22,23 +20,24 @@ from sheetgen.units import STAGES_IN_ORDER
 FEWER_TOKENS = 2048  # the smaller step and the fewer sequences that the page compares with, where more are in use
 FEWER_SEQUENCES = 256
 NEEDS = (kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS, kv_cache.charge_bytes, kv_cache.steady_bytes)
-NEEDS_OF_FIT = {name for one in (*NEEDS, kv_cache.windows_of_stages) for name in one.inputs}
+NEEDS_OF_FIT = {name for formula in (*NEEDS, kv_cache.windows_of_stages) for name in formula.inputs}
 HOLDS = (*TOKENS, *NEEDS, counted(parallelism.sequences))  # of the pool that the answer counts on
 # What an engine's log says of its pool.
 PRINTED = (
     *CHARGE, memory.kv_pool_bytes_per_gpu, memory.n_kv_blocks, memory.max_concurrency, memory.kv_tokens,
 )  # fmt: skip
-BATCH = {name for one in PEAK for name in one.inputs} - {one.name for one in PEAK}
+BATCH = {name for formula in PEAK for name in formula.inputs} - {formula.name for formula in PEAK}
 
 
 def fewer(used: float, proposed: int) -> int:
-    """What to lower a limit to: the proposed value, or half of what is in use where that is met already."""
+    """A lower limit: the proposed value, or half of the one in use where that is at or below the proposed value
+    already."""
     return proposed if proposed < used else max(1, int(used) // 2)
 
 
 def subject(solved: Solution) -> Fit | None:
-    """The headline load whose numbers are shown, that of the model to be approved before others; nothing where no
-    model fits."""
+    """The headline load whose numbers are shown, first the one of the model to be approved; None where no model
+    fits."""
     fits = [fit for row in headline_rows(solved) if (fit := Fit.of(solved, row))]
     weights = solved.models["weights_bytes"]
     asked = solved.question.ask
@@ -110,14 +109,14 @@ def batch_bills(batch: Mapping[str, float]) -> dict[str, float]:
 
 
 def sampler_bytes(batch: Mapping[str, float]) -> float:
-    """What the sampler takes for the most requests of a batch, without the hidden states of its tokens."""
+    """Bytes that the sampler takes for the most requests of a batch, without the hidden states of its tokens."""
     return float(memory.sampler_bytes.of({**batch, "max_num_batched_tokens": 0}))
 
 
 def bills_as_started(
     bills: Mapping[str, float | int | str], started: Mapping[str, float]
 ) -> dict[str, float | int | str]:
-    """The numbers of a subject without stages where its replica is started with limits of its own."""
+    """The numbers of a subject without stages whose replica is started with limits of its own."""
     if bills["pipeline_parallel_size"] != 1:
         return dict(bills)
     held = int(started["sequences_in_pool"] * started["data_parallel_size"])
@@ -133,10 +132,10 @@ def bills_as_started(
 
 
 def _as_started(fit: Fit) -> Columns:
-    """What one GPU of a replica leaves for its cache, where a rank admits as many requests as it serves within the
+    """Quantities of the pool of one GPU of a replica whose ranks admit as many requests as they serve within the
     targets."""
     pools = SHEET["pools"].quantities
-    values: Columns = {i: fit[i] for _, one in by_name(pools) for i in one.inputs if i in fit.numbers}
+    values: Columns = {i: fit[i] for _, formula in by_name(pools) for i in formula.inputs if i in fit.numbers}
     values["max_num_seqs"] = fit["paced_requests"] // fit.layout.data_parallel_size
     return evaluate(pools, values)
 
@@ -153,32 +152,32 @@ def _pool(fit: Fit, quantities: Fit | Columns) -> tuple[float, float, float]:
 
 
 def startup_log(solved: Solution, row: int) -> StartupLog | None:
-    """What the engine prints of its pool when a replica of the answer starts as its start command says; None where
-    nothing holds the load."""
+    """The figures that the engine prints of its pool when a replica of the answer starts as its start command says;
+    None where nothing holds the load."""
     fit = Fit.of(solved, row)
     if fit is None:
         return None
     pool, part, _ = _pool(fit, _as_started(fit))
-    values: dict[str, Any] = {name: fit[name] for one in PRINTED for name in one.inputs if name in fit.numbers}
+    values: Columns = {name: fit[name] for formula in PRINTED for name in formula.inputs if name in fit.numbers}
     values |= all_of(fit["max_model_len"]) | {"kv_budget_bytes_per_gpu": pool, "stage_fraction": part}
     values["full_kv_blocks_per_sequence"] = evaluate(CHARGE, values)["kv_blocks_per_sequence"]
-    found = evaluate(PRINTED, values)
-    return StartupLog(int(found["kv_pool_bytes_per_gpu"]), int(found["kv_tokens"]), float(found["max_concurrency"]))
+    log = evaluate(PRINTED, values)
+    return StartupLog(int(log["kv_pool_bytes_per_gpu"]), int(log["kv_tokens"]), float(log["max_concurrency"]))
 
 
-def _needed(fit: Fit, requests: int, tokens: Any) -> Any:
-    """The pool that one rank needs for that many sequences of that many tokens, or of each of several such numbers,
-    before its stages divide it."""
-    values: dict[str, Any] = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
+def _needed(fit: Fit, requests: int, tokens: Column) -> Column:
+    """Bytes of the pool that one rank needs for so many sequences of so many tokens (one number or several), before the
+    stages divide it."""
+    values: Columns = {name: fit[name] for name in NEEDS_OF_FIT} | all_of(tokens)
     values = evaluate(NEEDS, values)
     values |= {"pipeline_stages": fit.choice.pipeline_parallel_size}
     charged = values["charge_bytes"] + kv_cache.windows_of_stages.of(values)
     return 1.0 * kv_cache.pool_for(requests, charged, values["steady_bytes"])
 
 
-def held_per_replica(fit: Fit, contexts: Any) -> list[int]:
-    """The sequences that one replica of the recommended hardware holds if all have that many tokens."""
-    inputs = {i for one in HOLDS for i in one.inputs} - {one.name for one in HOLDS}
+def held_per_replica(fit: Fit, contexts: Column) -> list[int]:
+    """The sequences that one replica of the recommended hardware holds if all have this many tokens."""
+    inputs = {i for formula in HOLDS for i in formula.inputs} - {formula.name for formula in HOLDS}
     values: Columns = {name: fit[name] for name in inputs if name in fit.numbers}
     tokens = numpy.array(contexts, float)
     output = fit["context_tokens"] - fit["input_tokens"]
@@ -193,9 +192,9 @@ def held_per_replica(fit: Fit, contexts: Any) -> list[int]:
 
 
 def _fullest(fit: Fit) -> int:
-    """Requests of the fullest replica."""
-    known = {name: fit[name] for name in requests_per_replica.inputs}
-    return int(requests_per_replica.of(known))
+    """Requests on the fullest replica."""
+    quantities = {name: fit[name] for name in requests_per_replica.inputs}
+    return int(requests_per_replica.of(quantities))
 
 
 def longest_context(solved: Solution, row: int) -> int | None:
@@ -212,8 +211,9 @@ def longest_context(solved: Solution, row: int) -> int | None:
 TRIED_AT_ONCE = 64
 
 
-def largest_where(holds: Callable[[Any], Any], low: int, high: int) -> int:
-    """The largest number up to `high` at which something still holds that holds at `low`, and above it nowhere.
+def largest_where(holds: Callable[[Column], Column], low: int, high: int) -> int:
+    """The largest number up to `high` for which `holds` is true, where it is true at `low` and stays false once it is
+    false.
 
     holds: of a column of numbers, where it does.
     """

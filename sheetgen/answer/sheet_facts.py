@@ -1,4 +1,4 @@
-"""What a question contributes to its sheet's program: the given columns, each on its axes."""
+"""The columns that a question puts into its sheet's program, each on its axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sheetgen.catalog.engines import (
     band_names,
 )
 from sheetgen.catalog.hardware import Gpu
-from sheetgen.program.grid import Columns, Grid
+from sheetgen.program.grid import Column, Columns, Grid
 from sheetgen.program.sheet_program import OF_MEASUREMENTS
 from sheetgen.question import deployment
 from sheetgen.question.deployment import objects
@@ -39,7 +39,7 @@ PRECISIONS = list(DTYPES)
 
 
 def grid_of(question: Question, profiles: Sequence[Profile], offers: Sequence[Offer]) -> Grid:
-    """The facts of a question on their axes: nothing is worked out yet."""
+    """The facts of a question on their axes; nothing is worked out yet."""
     layouts = question.layouts
     sizes, ranks = (list(dict.fromkeys(widths)) for widths in zip(*layouts, strict=True))
     kinds = [deployment.model_kind(model.model) for model in question.models]
@@ -95,11 +95,11 @@ def with_offers(grid: Grid, question: Question, candidates: Sequence[Candidate],
     grid.put(
         ("instance",),
         {
-            "gpu_count": [one.gpu_count for one in candidates],
-            "network_gbps": [one.network_gbps for one in candidates],
-            "nvlink_domain_gpus": [one.nvlink_domain_gpus for one in candidates],
-            "listed_usd_per_hour": [one.usd_per_hour for one in candidates],
-            "discount_fraction": [question.discount(one.provider, one.purchase) for one in candidates],
+            "gpu_count": [machine.gpu_count for machine in candidates],
+            "network_gbps": [machine.network_gbps for machine in candidates],
+            "nvlink_domain_gpus": [machine.nvlink_domain_gpus for machine in candidates],
+            "listed_usd_per_hour": [machine.usd_per_hour for machine in candidates],
+            "discount_fraction": [question.discount(machine.provider, machine.purchase) for machine in candidates],
         },
     )
     places = {"instance": [offer.candidate for offer in offers], "profile": [offer.profile for offer in offers]}
@@ -113,12 +113,12 @@ def settings_of(question: Question) -> Columns:
 
 
 def closed_loop(question: Question) -> int:
-    """1 where some load is of requests at once, 0 where all are rates."""
+    """1 where some load is stated as requests at once, 0 where all are rates."""
     return int(not all(load.requests_per_second for load in question.loads))
 
 
 def _put_inputs(grid: Grid, question: Question) -> None:
-    """What holds for the whole sheet: settings, constants and what was typed."""
+    """Put in the inputs of the whole sheet: settings, constants and what was typed."""
     inputs: Columns = {
         **question.engine.columns(),
         **settings_of(question),
@@ -130,7 +130,7 @@ def _put_inputs(grid: Grid, question: Question) -> None:
         **(deployment.draft_columns(question.draft) if question.draft else {}),
         "requests_per_stride": float(STRIDE),
         "closed_loop": closed_loop(question),
-        "among": True,  # of which offers the choice is: all, but for other questions
+        "among": True,  # the offers among which the choice is: all, except for other questions
         "wait_z": rates.z_of(question.settings.max_wait_fraction),
         "milliseconds_per_second": float(MILLISECONDS_PER_SECOND),
         "no_limit_seconds": float(NO_LIMIT_SECONDS),
@@ -173,7 +173,7 @@ def _put_models(grid: Grid, question: Question) -> None:
 
 
 def _put_gpus(grid: Grid, question: Question) -> None:
-    """What an engine makes of each GPU, and of each precision and kind of model there."""
+    """Put in an engine's columns for each GPU, and for each precision and kind of model on it."""
     columns, gpus = gpu_columns(question), question.gpus
     everywhere = {*deployment.OF_EVERY_SPEED, *deployment.DEFINITIONS}
     other_bands = band_names("other")
@@ -181,7 +181,7 @@ def _put_gpus(grid: Grid, question: Question) -> None:
     by_place = {name for name in columns if name.startswith(stems)} - {"peak_flops_16_bit"}
     grid.put(("gpu",), {k: v for k, v in columns.items() if k not in by_place and k not in everywhere})
 
-    def side_by_side(name: str, positions: Sequence[str]) -> Any:
+    def side_by_side(name: str, positions: Sequence[str]) -> Column:
         return numpy.stack([columns[f"{name}_{position}"] for position in positions], axis=1)
 
     of_dtype = {name: side_by_side(name, PRECISIONS) for name in ("peak_flops", "tpot_of_dtype", "ttft_of_dtype")}
@@ -197,53 +197,57 @@ def _put_loads(grid: Grid, question: Question) -> None:
     """Prompts, answers and targets of the workloads; requests at once, or a second, of the loads."""
     workloads, loads = question.workloads, question.loads
     own = ("context_tokens", "input_tokens", "output_tokens", *OF_WORKLOAD)
-    grid.put(("workload",), {name: [getattr(one, name) for one in workloads] for name in own})
-    grid.put(("workload",), {"max_model_len": [one.context_tokens for one in workloads]})
+    grid.put(("workload",), {name: [getattr(workload, name) for workload in workloads] for name in own})
+    grid.put(("workload",), {"max_model_len": [workload.context_tokens for workload in workloads]})
     targets = ("tpot_target_ms", "ttft_target_ms")
-    grid.put(("workload",), {name: [getattr(one, name) or 0 for one in workloads] for name in targets})
-    grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
-    grid.put(("load",), {"stated_users": [one.users or 0 for one in loads]})
-    if any(one.requests_per_second for one in loads):
-        grid.put(("load",), {"requests_per_second": [one.requests_per_second for one in loads]})
+    grid.put(("workload",), {name: [getattr(workload, name) or 0 for workload in workloads] for name in targets})
+    grid.put(("load",), {"concurrent_requests": [load.concurrent_requests for load in loads]})
+    grid.put(("load",), {"stated_users": [load.users or 0 for load in loads]})
+    if any(load.requests_per_second for load in loads):
+        grid.put(("load",), {"requests_per_second": [load.requests_per_second for load in loads]})
 
 
 def _put_measurements(grid: Grid, question: Question) -> None:
-    """The deployments that were measured, by the names that a workbook shows, and what their runs and logs set."""
+    """Put in the measured deployments, by the names that a workbook shows, and the corrections that their runs and logs
+    set."""
     if not question.measurements.deployments:
         grid.put((), {name: float(value) for name, value in deployment.UNMEASURED.items()})
         return
-    grid.put(("model",), {"model_name": objects(one.model.name for one in question.models)})
+    grid.put(("model",), {"model_name": objects(model.model.name for model in question.models)})
     grid.put(("gpu",), {"gpu_name": objects(gpu.short_name for gpu in question.gpus)})
     grid.put(("weight_dtype",), {"weight_dtype_row": numpy.arange(1.0, len(PRECISIONS) + 1)})
     grid.put(("measurement",), measured_columns(question))
 
 
 def measured_columns(question: Question) -> Columns:
-    """By deployment that was measured its names and sizes, and what was, as `speed.of_measurements` reads them."""
-    models = {one.model.id: one.model.name for one in question.models}
+    """For each measured deployment its names, sizes and corrections, as `speed.of_measurements` reads them."""
+    models = {model.model.id: model.model.name for model in question.models}
     gpus = {gpu.id: gpu.short_name for gpu in question.gpus}
     measured = question.measurements.deployments
-    served = [one.served for one in measured]
+    served = [deployment.served for deployment in measured]
     return {
-        "measured_models": objects(models.get(one.model, one.model) for one in served),
-        "measured_gpus": objects(gpus.get(one.gpu, one.gpu) for one in served),
-        "measured_weight_dtypes": numpy.array([1.0 + PRECISIONS.index(one.weight_dtype) for one in served]),
-        "measured_tensor_parallel_sizes": numpy.array([float(one.tensor_parallel_size) for one in served]),
-        "measured_data_parallel_sizes": numpy.array([float(one.data_parallel_size) for one in served]),
-        **{column: numpy.array([one.columns[name] for one in measured]) for name, column in OF_MEASUREMENTS.items()},
+        "measured_models": objects(models.get(row.model, row.model) for row in served),
+        "measured_gpus": objects(gpus.get(row.gpu, row.gpu) for row in served),
+        "measured_weight_dtypes": numpy.array([1.0 + PRECISIONS.index(row.weight_dtype) for row in served]),
+        "measured_tensor_parallel_sizes": numpy.array([float(row.tensor_parallel_size) for row in served]),
+        "measured_data_parallel_sizes": numpy.array([float(row.data_parallel_size) for row in served]),
+        **{
+            column: numpy.array([deployment.columns[name] for deployment in measured])
+            for name, column in OF_MEASUREMENTS.items()
+        },
     }
 
 
 def runs_weights(gpu: Gpu, dtype: str) -> int:
-    """2 where a GPU computes in that precision of weights, 1 where it keeps weights in it alone, 0 where neither."""
+    """2 where a GPU computes in that precision of weights, 1 where it only stores weights in it, 0 for neither."""
     return {"native": 2, "weight_only": 1}.get(gpu.weights_run.get(dtype, ""), 0)
 
 
 def runs_kv(question: Question, gpu: Gpu, dtype: str) -> int:
-    """Whether the engine keeps a KV cache in a precision on a GPU, and which (Engine.runs_kv): those of the models that
-    were asked for in it; where none was, of all, as a workbook may ask for it later."""
-    asked = [one.model for one in question.models if one.kv_cache_dtype == dtype]
-    return question.engine.runs_kv(gpu, dtype, asked or [one.model for one in question.models])
+    """How the engine keeps a KV cache in a precision on a GPU, as Engine.runs_kv counts: those of the models that were
+    asked for in it; where none was, of all, as a workbook may ask for it later."""
+    asked = [model.model for model in question.models if model.kv_cache_dtype == dtype]
+    return question.engine.runs_kv(gpu, dtype, asked or [model.model for model in question.models])
 
 
 class _Same(tuple[Any, ...]):
@@ -272,7 +276,7 @@ def _gpu_columns(same: _Same) -> Columns:
     figures = [deployment.speed_columns(speed, engine, g, "bf16") for g in gpus]
     residuals = [speed.residuals(engine.engine, g) for g in gpus]
     bands = [_bands_of_gpu(speed, engine.engine, g) for g in gpus]
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, list[float]] = {
         "gpu_memory_bytes": [g.memory.engine_bytes for g in gpus],
         "max_num_seqs": [seqs for seqs, _ in limits],
         "max_num_batched_tokens": [batched for _, batched in limits],
@@ -283,8 +287,8 @@ def _gpu_columns(same: _Same) -> Columns:
         },
         **{name: [row[name] for row in figures] for name in figures[0] if name != "peak_flops"},
         **{f"peak_flops_{d}": [deployment.peak_flops(g, d) for g in gpus] for d in DTYPES},
-        **{name: [one[name] for one in residuals] for name in RESIDUALS},
-        **{name: [one[name] for one in bands] for name in bands[0]},
+        **{name: [row[name] for row in residuals] for name in RESIDUALS},
+        **{name: [row[name] for row in bands] for name in bands[0]},
         "measured_kinds": [0 if has_draft else speed.measured_kinds(engine.engine, g) for g in gpus],
         "is_older_gpu": [engine.is_older(g.architecture) for g in gpus],
         "has_heavier_graphs": [engine.has_heavier_graphs(g.architecture) for g in gpus],
@@ -302,13 +306,13 @@ def _gpu_columns(same: _Same) -> Columns:
 
 
 def _pool_error(engine: Engine, scope: str, end: str) -> float:
-    """An end of the pool's error band; without a band the prediction is taken at its word."""
+    """One end of the pool's error band, in bytes; 0 where no band is known."""
     band = engine.band("kv_pool", scope)
     return getattr(band, end) * GIB if band else 0.0
 
 
 def _bands_of_gpu(speed: SpeedFile, engine: str, gpu: Gpu) -> Columns:
-    """The bands of speed that differ by GPU: its own, and by kind of model those of others."""
+    """The bands of speed that differ by GPU: the GPU's own, and those of others by kind of model."""
 
     def ends(scope: Scope, kind: ModelKind) -> Columns:
         return deployment.speed_band_columns(speed, scope, kind, engine, gpu)

@@ -18,14 +18,14 @@ from sheetgen.units import Layout
 
 
 class Profile(NamedTuple):
-    """A GPU at a layout: what one replica's rank is."""
+    """A GPU at a layout: the hardware of one rank of a replica."""
 
     gpu: int
     layout: Layout
 
 
 class Offer(NamedTuple):
-    """A candidate instance at a layout."""
+    """A candidate instance with a layout."""
 
     candidate: int
     profile: int
@@ -47,7 +47,7 @@ class Choice:
     runner_up_monthly_usd: float | None = None
     headroom_fraction: float = 0.0
     chance: float = 0.0  # the largest level at which all that is rented still serves the load
-    chance_of: Mapping[str, float] = field(default_factory=dict)  # by what has a chance of its own
+    chance_of: Mapping[str, float] = field(default_factory=dict)  # by the part that has a chance of its own
     sized_by: str = "memory"  # or the target that asks for more replicas, or for dearer hardware; or survival
     replicas_by: str = "memory"  # the same of the replicas on the chosen hardware
     requests_per_replica: int = 0
@@ -58,9 +58,9 @@ class Choice:
     prefill_fraction: float = 0.0
     bound_by: str = ""
     served_at_target: float = 0  # requests at once, whole; of a rate requests per second
-    in_flight: float = 0.0  # at peak; of a rate what follows
+    in_flight: float = 0.0  # at peak; for a rate as it follows
     n_places: int = 0  # of a rate: those of the replicas that serve
-    wait_fraction: float | None = None  # of a rate: who finds no place free, by exact Erlang-C
+    wait_fraction: float | None = None  # for a rate: share of requests that find no place free, by exact Erlang-C
     memory_holds: int = 0
     cheapest: Pick | None = None  # the very cheapest
     without_targets: Pick | None = None  # what memory alone would take, where cheaper
@@ -70,7 +70,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Solution:
-    """Every quantity of the answer on its axes, and a choice per load. Tables hold NaN where there is none."""
+    """Every quantity of the answer on its axes, and a choice per load. Tables hold NaN where there is no value."""
 
     question: Question
     profiles: tuple[Profile, ...]
@@ -95,21 +95,21 @@ class Solution:
 
     @cached_property
     def pools(self) -> View:
-        """By model and profile."""
+        """Pools by model and profile."""
         return self.grid.table("model", "profile")
 
     @cached_property
     def sequences(self) -> View:
-        """By load and profile."""
+        """Sequences by load and profile."""
         return self.grid.table("load", "profile")
 
     @cached_property
     def costs(self) -> View:
-        """By load and offer."""
+        """Costs by load and offer."""
         return self.grid.table("load", "offer")
 
     def at(self, row: int, profile: int | None = None, offer: int | None = None) -> View:
-        """Every quantity at one load on a profile, or on what is offered: columns of one entry."""
+        """Every quantity of one load on a profile, or on an offer: columns of one entry."""
         on = {"profile": [profile or 0]} if offer is None else {"offer": [offer]}
         return self.grid.along("chosen", {"load": [row], **on}).table("chosen")
 
@@ -124,7 +124,8 @@ class Solution:
         return self.question.candidates[self.offers[offer].candidate]
 
     def undivided_profile(self, row: int) -> int:
-        """The profile of one undivided GPU, of those chosen for a load; where nothing is chosen, of the first."""
+        """The position of the profile of one undivided GPU of the kind chosen for a load; of the first GPU where
+        nothing is chosen."""
         offer = self.choices[row].offer
         gpu = 0 if offer is None else self.profiles[self.offers[offer].profile].gpu
         return gpu * len(self.question.layouts)
@@ -147,7 +148,7 @@ def headline_rows(solved: Solution) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A load that something holds, with what was chosen for it; its numbers on the GPU and TP chosen, by name."""
+    """A load that something holds, with its choice and its numbers on the chosen GPU and TP, by name."""
 
     solved: Solution
     row: int
@@ -156,7 +157,7 @@ class Fit:
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Fit | None:
-        """The answer of a load, or nothing where nothing holds it."""
+        """The fit of a load; None where nothing holds it."""
         choice = solved.choices[row]
         return None if choice.offer is None else cls(solved, row, choice, choice.offer)
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
-from sheetgen.answer.answer_record import RentalRecord
+from sheetgen.answer.answer_record import Json, RentalRecord
 from sheetgen.answer.confidences import at_confidence_asked, in_force, paces_at_even_chance
 from sheetgen.answer.picks import Pick, Picks, pick, picks_of
 from sheetgen.answer.sheet_facts import grid_of, with_offers
@@ -35,7 +34,7 @@ from sheetgen.sizing import parallelism, rates, speed
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 OF_CHOSEN = ("chosen",)
-# What is kept of users' times: its name in the answer, and that of the quantity.
+# Times of users in the answer: the field's name, and the quantity's.
 TIMES = {
     "tpot_seconds": "tpot_seconds", "ttft_seconds": "ttft_seconds",
     "output_tokens_per_second": "load_tokens_per_second",
@@ -54,14 +53,14 @@ def solve(question: Question) -> Solution:
         choices = with_no_loss(choices, solved)
     solved = _with_requests(replace(solved, choices=choices))
     _cell_kv(solved)
-    return replace(solved, by_purchase=_where_they_save(dict(_by_purchase(solved)), solved))
+    return replace(solved, by_purchase=_commitments_that_save(dict(_by_purchase(solved)), solved))
 
 
-def _where_they_save(
+def _commitments_that_save(
     by_purchase: Mapping[str, list[RentalRecord | None]], solved: Solution
 ) -> dict[str, list[RentalRecord | None]]:
-    """By class each load's answer, none of a commitment that saves nothing on demand at the same confidence; the class
-    in use as it is."""
+    """By class, each load's answer; None for a commitment that is not cheaper than on demand at the same confidence.
+    The class in use stays as it is."""
     question, is_even = solved.question, paces_at_even_chance(solved)
     as_sure = [
         None if is_even[question.pace(load)] else usual
@@ -80,17 +79,18 @@ def _where_they_save(
 
 
 def _with_requests(solved: Solution) -> Solution:
-    """The solution with the requests at once that follow where a load is a rate."""
+    """The solution with the requests at once that follow for loads that are rates."""
     loads = tuple(
         replace(load, concurrent_requests=choice.in_flight) if load.requests_per_second else load
         for load, choice in zip(solved.question.loads, solved.choices, strict=True)
     )
-    solved.grid.put(("load",), {"concurrent_requests": [one.concurrent_requests for one in loads]})
+    solved.grid.put(("load",), {"concurrent_requests": [load.concurrent_requests for load in loads]})
     return replace(solved, question=replace(solved.question, loads=loads))
 
 
 def tables(question: Question) -> Solution:
-    """Every load on every candidate, of which none is chosen yet: for the planner, who chooses jointly."""
+    """Every load on every candidate, with no candidate chosen yet: for the planner, which chooses for all loads
+    together."""
     gpu_index = {gpu.id: i for i, gpu in enumerate(question.gpus)}
     profiles = tuple(Profile(g, layout) for g in range(len(question.gpus)) for layout in question.layouts)
     offers = _offers_of(question.candidates, profiles, gpu_index)
@@ -106,16 +106,16 @@ def _offers_of(
     places = {profile: i for i, profile in enumerate(profiles)}
     layouts = dict.fromkeys(profile.layout for profile in profiles)
     return tuple(
-        Offer(c, places[Profile(gpu_index[one.gpu.id], layout)])
-        for c, one in enumerate(candidates)
+        Offer(c, places[Profile(gpu_index[candidate.gpu.id], layout)])
+        for c, candidate in enumerate(candidates)
         for layout in layouts
-        if layout.n_gpus <= one.linked_gpus and (layout.data_parallel_size == 1 or one.tries_ranks)
+        if layout.n_gpus <= candidate.linked_gpus and (layout.data_parallel_size == 1 or candidate.tries_ranks)
     )
 
 
 def _cell_kv(solved: Solution) -> None:
-    """Put in what stays in memory of each load's cache on the GPU chosen (the first where none is), before division
-    over several."""
+    """Put in the bytes that each load's cache keeps in memory, on one undivided GPU of the kind chosen (the first where
+    none is)."""
     loads = range(len(solved.question.loads))
     whole = solved.grid.along("chosen", {"load": loads, "profile": [solved.undivided_profile(row) for row in loads]})
     whole.work_out(CELL_KV)
@@ -123,7 +123,7 @@ def _cell_kv(solved: Solution) -> None:
 
 
 def choose(solved: Solution) -> list[Choice]:
-    """Per load the choice of INTERFACE, the very cheapest and the runner-up, by the steps of `choice`."""
+    """For each load the choice of INTERFACE, the cheapest and the runner-up, by the steps of `choice`."""
     loads, offers = solved.question.loads, solved.offers
     gpu = numpy.array([solved.profiles[s.profile].gpu for s in offers])
     providers = [solved.candidate(i).provider for i in range(len(offers))]
@@ -169,8 +169,9 @@ def choose(solved: Solution) -> list[Choice]:
     return choices
 
 
-def _served(numbers: Mapping[str, float], is_rate: bool) -> dict[str, Any]:
-    """What is served within the targets: requests at once, or a second, with places and who waits for them."""
+def _served(numbers: Mapping[str, float], is_rate: bool) -> Json:
+    """The load served within the targets: requests at once; for a rate, requests a second, its places, and the share of
+    requests that wait."""
     if not is_rate:
         return {"served_at_target": int(numbers["served_at_target"])}
     serving = parallelism.needed_replicas(numbers["load_requests"], numbers["paced_requests"])
@@ -183,7 +184,7 @@ def _served(numbers: Mapping[str, float], is_rate: bool) -> dict[str, Any]:
 
 
 def _picks_again(grid: Grid, name: str) -> Picks:
-    """What is chosen where tables are read again under other values."""
+    """The picks where tables are read again under other values."""
     return picks_of(grid.read_again(AGAIN.again(name), AGAIN))
 
 
@@ -196,7 +197,7 @@ _OF_RATE = ("load_requests", "paced_requests", "offered_requests", "served_reque
 
 
 def verdict_without(solved: Solution, row: int) -> str:
-    """Why nothing serves a load: nothing holds it, or a lone request is too slow wherever memory does."""
+    """The reason why nothing serves a load: no memory holds it, or a lone request is too slow wherever memory does."""
     cell = solved.question.loads[row]
     if cell.over_limit:
         limit = solved.question.models[cell.model].model.max_context_tokens
@@ -205,14 +206,14 @@ def verdict_without(solved: Solution, row: int) -> str:
 
 
 def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
-    """The choices with what they would take without targets of speed, and without that of the first token alone, where
-    it costs less."""
+    """The choices, each with what it would take without targets of speed, and without the target of the first token
+    alone, where that costs less."""
     alone, no_ttft = (_picks_again(solved.grid, name) for name in ("without_targets", "without_ttft"))
     out = []
     for choice, *fewer in zip(choices, alone, no_ttft, strict=True):
         by_memory, by_tpot = (
-            one[0] if one and (choice.offer is None or one[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
-            for one in fewer
+            pair[0] if pair and (choice.offer is None or pair[0].usd < choice.monthly_usd * (1 - 1e-12)) else None
+            for pair in fewer
         )
         by = choice.sized_by
         if by_memory and choice.offer is not None:
@@ -222,24 +223,25 @@ def with_fewer_targets(choices: tuple[Choice, ...], solved: Solution) -> tuple[C
 
 
 def with_no_loss(choices: tuple[Choice, ...], solved: Solution) -> tuple[Choice, ...]:
-    """The choices with what they would take if nothing had to be survived, where that costs less."""
+    """The choices, each with what it would take if no loss had to be survived, where that costs less."""
     out = []
-    for choice, found in zip(choices, _picks_again(solved.grid, "without_loss"), strict=True):
-        cheaper = choice.offer is not None and found and found[0].usd < choice.monthly_usd * (1 - 1e-12)
-        out.append(replace(choice, sized_by="survival", without_survival=found[0]) if found and cheaper else choice)
+    for choice, pair in zip(choices, _picks_again(solved.grid, "without_loss"), strict=True):
+        cheaper = choice.offer is not None and pair and pair[0].usd < choice.monthly_usd * (1 - 1e-12)
+        out.append(replace(choice, sized_by="survival", without_survival=pair[0]) if pair and cheaper else choice)
     return tuple(out)
 
 
 def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | None]]]:
-    """Each purchase class answered by the same rule over the candidates with a price in it: by load its answer. What
-    binds money is answered at the confidence asked for, or not at all; other classes at that of the load's answer."""
+    """For each purchase class, the answer by load from the same rule over the candidates with a price in that class.
+    Classes that commit money are answered at the confidence asked for or not at all; other classes at the confidence of
+    the load's own answer."""
     question = solved.question
-    elsewhere = [one.gpu for of_class in question.others.values() for one in of_class]
-    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # typed values stand in the question's own
-    # A class may have GPUs that the class shown has no price for.
-    known = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
-    gpu_index = {gpu.id: i for i, gpu in enumerate(known.question.gpus)}
-    asked = known.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(known.grid)
+    elsewhere = [candidate.gpu for of_class in question.others.values() for candidate in of_class]
+    gpus = {gpu.id: gpu for gpu in (*elsewhere, *question.gpus)}  # the question's own GPUs have the typed values
+    # A class may have GPUs for which the class shown has no price.
+    answered = solved if len(gpus) == len(question.gpus) else tables(replace(question, gpus=tuple(gpus.values())))
+    gpu_index = {gpu.id: i for i, gpu in enumerate(answered.question.gpus)}
+    asked = answered.grid if not any(paces_at_even_chance(solved)) else at_confidence_asked(answered.grid)
     for purchase, paid in PURCHASES.items():
         if purchase == question.settings.purchase:
             yield (
@@ -248,9 +250,9 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
                     solved,
                     question.candidates,
                     {
-                        row: Pick(one.offer, one.n_instances, one.monthly_usd)
-                        for row, one in enumerate(solved.choices)
-                        if one.offer is not None
+                        row: Pick(choice.offer, choice.n_instances, choice.monthly_usd)
+                        for row, choice in enumerate(solved.choices)
+                        if choice.offer is not None
                     },
                 ),
             )
@@ -259,38 +261,38 @@ def _by_purchase(solved: Solution) -> Iterator[tuple[str, list[RentalRecord | No
         if not candidates:
             yield purchase, [None] * len(question.loads)
             continue
-        offers = _offers_of(candidates, known.profiles, gpu_index)
-        grid = with_offers(asked if paid.binds else known.grid, question, candidates, offers)
+        offers = _offers_of(candidates, answered.profiles, gpu_index)
+        grid = with_offers(asked if paid.binds else answered.grid, question, candidates, offers)
         grid.put((), {"is_committed": float(paid.committed)})
         grid = grid.read_again(AGAIN.again("at_other_prices"), AGAIN)
         of_loads = enumerate(zip(question.loads, picks_of(grid), strict=True))
-        chosen = {row: one[0] for row, (load, one) in of_loads if one and not load.over_limit}
-        yield purchase, _rented(replace(known, grid=grid, offers=offers), candidates, chosen)
+        chosen = {row: pair[0] for row, (load, pair) in of_loads if pair and not load.over_limit}
+        yield purchase, _rented(replace(answered, grid=grid, offers=offers), candidates, chosen)
 
 
 def _rented(solved: Solution, candidates: Sequence[Candidate], chosen: Mapping[int, Pick]) -> list[RentalRecord | None]:
     """By load what is rented of `candidates`; `chosen`: the loads that something holds, by row."""
     answers: list[RentalRecord | None] = [None] * len(solved.question.loads)
-    chances = chances_of(solved, list(chosen), [one.offer for one in chosen.values()])
-    for (row, one), chance in zip(chosen.items(), chances, strict=True):
-        instance = candidates[solved.offers[one.offer].candidate].instance
-        answers[row] = RentalRecord(instance, one.n_instances, one.usd, chance)
+    chances = chances_of(solved, list(chosen), [picked.offer for picked in chosen.values()])
+    for (row, picked), chance in zip(chosen.items(), chances, strict=True):
+        instance = candidates[solved.offers[picked.offer].candidate].instance
+        answers[row] = RentalRecord(instance, picked.n_instances, picked.usd, chance)
     return answers
 
 
 def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
-    """The choices with what users get of them: times, tokens, bands, and what asked for the replicas."""
-    rows = [i for i, c in enumerate(choices) if c.offer is not None]
-    if not rows:
+    """The choices with what users get from them: times, tokens, bands, and the limit that set the replicas."""
+    offers = {row: choice.offer for row, choice in enumerate(choices) if choice.offer is not None}
+    if not offers:
         return choices
-    at = _paced(solved.grid, rows, [choices[i].offer for i in rows])
-    columns = at.table(*OF_CHOSEN)
+    chosen = _timed(solved.grid, list(offers), list(offers.values()))
+    columns = chosen.table(*OF_CHOSEN)
     in_flight = columns["concurrent_requests"]
-    if RATE in at.columns:
+    if RATE in chosen.columns:
         in_flight = numpy.where(columns[RATE] > 0, columns["in_flight_at_peak"], in_flight)
     out = list(choices)
-    for n, i in enumerate(rows):
-        times: dict[str, Any] = {name: float(columns[of][n]) for name, of in TIMES.items()}
+    for n, i in enumerate(offers):
+        times: Json = {name: float(columns[quantity][n]) for name, quantity in TIMES.items()}
         by = str(columns["sized_by"][n])
         out[i] = replace(
             choices[i],
@@ -308,22 +310,22 @@ def with_speed(solved: Solution, choices: tuple[Choice, ...]) -> tuple[Choice, .
     return tuple(out)
 
 
-def _paced(grid: Grid, rows: Sequence[int], offers: Sequence[Any]) -> Grid:
-    """What users get of loads on offers that hold them, on an axis of these."""
+def _timed(grid: Grid, rows: Sequence[int], offers: Sequence[int]) -> Grid:
+    """The times that users see for loads on offers that hold them, on an axis of these pairs."""
     chosen = grid.along("chosen", {"load": rows, "offer": offers})
     chosen.work_out(*CHOSEN.tables)
     return chosen
 
 
 def chances_of(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[float]:
-    """How sure it is that each load, by its row, is served by its offer, as many of it as the load takes."""
-    return [float(chance) for chance in _paced(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
+    """The chance that each load, by its row, is served by its offer, on as many machines as the load takes."""
+    return [float(chance) for chance in _timed(solved.grid, rows, offers).spread("chance", OF_CHOSEN)] if rows else []
 
 
 def were_measured(solved: Solution, rows: Sequence[int], offers: Sequence[int]) -> list[bool]:
-    """By load and its offer, whether runs of this kind took part in the fit of the speed: of the engine, the offer's
-    GPU and the model's kind, inside one machine and without data-parallel ranks; or whether runs of this deployment
-    were given."""
+    """For each load and its offer, True where runs of this kind took part in the fit of the speed: of the engine, the
+    offer's GPU and the model's kind, inside one machine and without data-parallel ranks; or where runs of this
+    deployment were given."""
     if not rows:
         return []
     chosen = solved.grid.along("chosen", {"load": rows, "offer": offers})

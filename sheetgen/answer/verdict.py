@@ -1,4 +1,4 @@
-"""Whether a deployment fits, by how much it falls short, and one sentence that says so with its numbers."""
+"""The verdict of each deployment: fits or not, by how much it falls short, and a sentence with its numbers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from string import Formatter
-from typing import Any
 
 import numpy
 
-from sheetgen.program.grid import Grid
+from sheetgen.program.grid import Column, Grid
 from sheetgen.program.row_program import ROW, VERDICT
 from sheetgen.question.deployment import NO_TEXT, SPEED_SCOPES, Resolved, model_kind, objects
 from sheetgen.units import GIB, MIB, count
@@ -25,21 +24,23 @@ def judge(grid: Grid, names: Sequence[Resolved | None], axis: str) -> None:
     fits; min_gpus is none where no number of them would do.
     """
 
-    def put_of_names(name: str, of: Callable[[Resolved], Any]) -> None:
-        grid.put((axis,), {name: objects(None if resolved is None else of(resolved) for resolved in names)})
+    def put_of_names(name: str, value_of: Callable[[Resolved], object]) -> None:
+        grid.put((axis,), {name: objects(None if resolved is None else value_of(resolved) for resolved in names)})
 
     put_of_names("refused", _refusal)
     put_of_names("gpu_name", lambda resolved: resolved.gpu.short_name)
-    put_of_names("guess", _guess)
+    put_of_names("guess", _assumed_memory)
     grid.combine("runs_here", lambda refused: numpy.equal(refused, NO_TEXT), ("refused",), ROW)
     grid.evaluate(VERDICT, ROW)
     _put_sentences(grid, "verdict", _sentences, _SAID)
 
 
-def _put_sentences(grid: Grid, name: str, sentences: Callable[[Mapping[str, Any]], Any], reads: Sequence[str]) -> None:
-    """Put in a sentence a row, worked out for all rows at once of the columns that it reads."""
+def _put_sentences(
+    grid: Grid, name: str, sentences: Callable[[Mapping[str, Column]], Column], reads: Sequence[str]
+) -> None:
+    """Put in a sentence for each row, made for all rows at once from the columns that it reads."""
 
-    def written(*columns: Any) -> Any:
+    def written(*columns: Column) -> Column:
         texts = sentences({read: numpy.atleast_1d(column) for read, column in zip(reads, columns, strict=True)})
         return texts if numpy.ndim(columns[0]) else numpy.array(texts[0], object)
 
@@ -52,7 +53,7 @@ def _refusal(names: Resolved) -> str | None:
 
 
 def obstacle(names: Resolved) -> str | None:
-    """Why these names cannot go together, or None."""
+    """The reason why these names cannot go together; None where they can."""
     gpu = names.gpu
     if gpu.vendor not in names.engine.vendors:
         return f"{names.engine.name} does not run on {gpu.name}."
@@ -68,7 +69,7 @@ def obstacle(names: Resolved) -> str | None:
 
 
 def refused_cache(names: Resolved) -> str | None:
-    """Why the engine keeps no KV cache of the model in its precision on the GPU, or None."""
+    """The reason why the engine keeps no KV cache of the model in its precision on the GPU; None where it does."""
     return names.engine.no_kv(names.gpu, names.kv_cache_dtype, names.model)
 
 
@@ -79,8 +80,8 @@ def _gib(n_bytes: float) -> str:
 
 _whole = "{:,.0f}".format
 _requests = partial(count, word="request")
-# What stands in the sentences: the column that it is of, and how that is written.
-_WRITTEN: dict[str, tuple[str, Callable[[Any], str]]] = {
+# Fields of the sentences: the column of each, and how it is written.
+_WRITTEN: dict[str, tuple[str, Callable[[Column], str]]] = {
     "room": ("sequences_per_replica", _requests),
     "admitted": ("sequences_per_replica", _whole),
     "next": ("sequences_per_replica", lambda room: _whole(room + 1)),
@@ -122,17 +123,17 @@ _SAID = (
 )  # fmt: skip
 
 
-def _guess(names: Resolved) -> str:
-    """What a sentence adds where the memory of the GPU is assumed."""
+def _assumed_memory(names: Resolved) -> str:
+    """The sentence that is added where the memory of the GPU is assumed."""
     gpu = names.gpu
     is_guess = gpu.memory.basis in GUESSED
     return f" The memory of {gpu.short_name} is assumed ({_gib(gpu.memory.engine_bytes)})." if is_guess else ""
 
 
-def _sentences(columns: Mapping[str, Any]) -> Any:
-    """One sentence per row: each kind of verdict with the numbers that it needs, all its rows at once."""
+def _sentences(columns: Mapping[str, Column]) -> Column:
+    """One sentence per row: each kind of verdict with its numbers, for all rows at once."""
     fits, runs, full = columns["fits"], columns["runs_here"], columns["kv_budget_bytes_per_gpu"] < 0
-    text = _written(
+    text = _filled(
         columns["refused"].copy(),
         columns,
         runs,
@@ -152,18 +153,18 @@ def _sentences(columns: Mapping[str, Any]) -> Any:
     return text
 
 
-def _written(text: Any, said: Mapping[str, Any], left: Any, kinds: Iterable[tuple[Any, str]]) -> Any:
+def _filled(text: Column, columns: Mapping[str, Column], left: Column, kinds: Iterable[tuple[Column, str]]) -> Column:
     """`text` with a sentence in the rows that are `left`: that of the first of the `kinds` that holds there."""
     for rows, sentence in kinds:
-        at = numpy.flatnonzero(left & rows)
+        places = numpy.flatnonzero(left & rows)
         left = left & ~rows
         parts: list[Iterable[str]] = []
         for plain, part, _, _ in Formatter().parse(sentence):
-            parts.append(repeat(plain, len(at)))
+            parts.append(repeat(plain, len(places)))
             if part:
                 name, rule = _WRITTEN[part]
-                parts.append(map(rule, numpy.broadcast_to(said[name], len(text))[at].tolist()))
-        text[at] = list(map("".join, zip(*parts, strict=True)))
+                parts.append(map(rule, numpy.broadcast_to(columns[name], len(text))[places].tolist()))
+        text[places] = list(map("".join, zip(*parts, strict=True)))
     return text
 
 
@@ -171,12 +172,12 @@ def put_pace_words(grid: Grid) -> None:
     """Put in what a row's speed is bound by, which runs its bands are from, whether requests queue; and its time to
     first token, which has no end where the queue grows. None where the speed is not known."""
 
-    def put(name: str, function: Callable[..., Any], *reads: str) -> None:
+    def put(name: str, function: Callable[..., Column], *reads: str) -> None:
         grid.combine(name, function, reads, ROW)
 
     _put_sentences(grid, "queue", _queues, _OF_QUEUE)
 
-    def bound(grows: Any, bound_by: Any, tpot_seconds: Any) -> Any:
+    def bound(grows: Column, bound_by: Column, tpot_seconds: Column) -> Column:
         words = numpy.where(grows == 1, _as_object("queue"), bound_by)
         return numpy.where(numpy.isnan(tpot_seconds), _as_object(None), words)
 
@@ -187,7 +188,7 @@ def put_pace_words(grid: Grid) -> None:
         put(name, lambda grows, seconds: numpy.where(grows == 1, numpy.nan, seconds), "grows", name)
 
 
-def _as_object(word: str | None) -> Any:
+def _as_object(word: str | None) -> Column:
     return numpy.array(word, object)
 
 
@@ -196,7 +197,7 @@ _OF_QUEUE = (
 )  # fmt: skip
 
 
-def _queues(columns: Mapping[str, Any]) -> Any:
+def _queues(columns: Mapping[str, Column]) -> Column:
     """One sentence per row where requests queue, else None."""
     kinds = (columns["grows"] == 1, _ENDLESS), (columns["waiting_requests"] > 0, _WAITS)
-    return _written(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)
+    return _filled(numpy.full(len(columns["grows"]), None, object), columns, True, kinds)

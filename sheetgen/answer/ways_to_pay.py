@@ -1,4 +1,4 @@
-"""What a recommendation costs, in every way that finance asks for: the formulas of `cost`, cell by cell.
+"""Cost of a recommendation in every way that finance asks for: the formulas of `cost` for each cell.
 
 All in US dollars and unrounded, NaN where something is not known.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
@@ -17,7 +16,7 @@ from sheetgen.answer.picks import Pick, pick
 from sheetgen.answer.sheet_facts import settings_of
 from sheetgen.answer.solution import Fit, Solution
 from sheetgen.formula import Formula
-from sheetgen.program.grid import evaluate
+from sheetgen.program.grid import Column, Columns, evaluate
 from sheetgen.question.market import ClassPrice, OwnedGpu, price_in
 from sheetgen.sizing import cost
 from sheetgen.units import ON_DEMAND, PURCHASES
@@ -61,18 +60,19 @@ OF_OWNING = (
 )
 
 
-def _inputs(solved: Solution) -> dict[str, Any]:
-    """What the formulas of `cost` read that holds for the whole sheet."""
+def _inputs(solved: Solution) -> Columns:
+    """The inputs of the formulas of `cost` that hold for the whole sheet."""
     return {**settings_of(solved.question), **solved.question.owning.values}
 
 
-def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Any]) -> dict[str, float]:
-    known = evaluate(formulas, values)
-    return {one.name: float(known[one.name]) for one in formulas}
+def _evaluated(formulas: tuple[Formula, ...], values: Mapping[str, Column]) -> dict[str, float]:
+    quantities = evaluate(formulas, values)
+    return {formula.name: float(quantities[formula.name]) for formula in formulas}
 
 
 def unit_costs(solved: Solution, row: int) -> dict[str, float]:
-    """A year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the load."""
+    """Cost of a year, three years, a user, a million tokens: the results of `UNIT_COSTS`, NaN where nothing holds the
+    load."""
     choice = solved.choices[row]
     of_choice = ("monthly_usd", "prefill_fraction", "output_tokens_per_second")
     return _evaluated(
@@ -88,9 +88,9 @@ def unit_costs(solved: Solution, row: int) -> dict[str, float]:
 
 
 def hosted_tokens(solved: Solution, row: int) -> dict[str, float]:
-    """Tokens of a month that a host would be paid for, in millions; NaN where nothing holds the load."""
+    """Tokens of a month for which a host would be paid, in millions; NaN where nothing holds the load."""
     load = solved.question.loads[row]
-    known = {
+    quantities = {
         **_inputs(solved),
         **unit_costs(solved, row),
         "requests_per_second": float(load.requests_per_second),
@@ -99,18 +99,19 @@ def hosted_tokens(solved: Solution, row: int) -> dict[str, float]:
         "input_tokens": float(load.input_tokens),
         "output_tokens": float(solved.workload_of(row).output_tokens),
     }
-    return _evaluated(HOSTED_TOKENS, known)
+    return _evaluated(HOSTED_TOKENS, quantities)
 
 
 def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
-    """The recommended instances in every purchase class, NaN where no price is known; empty where nothing fits."""
-    fit, found = Fit.of(solved, row), []
+    """Cost of the recommended instances in every purchase class, NaN where no price is known; empty where nothing
+    fits."""
+    fit, classes = Fit.of(solved, row), []
     if fit is None:
         return ()
     for purchase in PURCHASES:
         price = fit.candidate.class_price(purchase)
         usd = _of_class(solved, fit, purchase, price)
-        found.append(
+        classes.append(
             ClassCost(
                 purchase,
                 **usd,
@@ -120,11 +121,11 @@ def purchase_classes(solved: Solution, row: int) -> tuple[ClassCost, ...]:
                 source=(fit.candidate.source or None) if price else None,
             )
         )
-    return tuple(found)
+    return tuple(classes)
 
 
 def with_europe(record: Record, solved: Solution) -> Record:
-    """The record of a sheet with what its headlines' machines cost in Europe."""
+    """The record of a sheet with the cost of its headlines' machines in Europe."""
     if solved.question.filters.region:
         return record
     cells = [
@@ -145,19 +146,19 @@ def _in_europe(solved: Solution, row: int) -> EuropeRecord:
 
 
 def _of_class(solved: Solution, fit: Fit, purchase: str, price: ClassPrice | None) -> dict[str, float]:
-    """What the recommended instances cost in a purchase class at a price; NaN without one."""
-    known = {
+    """Cost of the recommended instances in a purchase class at a price, in US dollars; NaN without one."""
+    quantities = {
         **_inputs(solved),
         "is_committed": int(PURCHASES[purchase].committed),
         "n_instances": fit.choice.n_instances,
         "price_usd_per_hour": _paid(solved, fit, price),
     }
-    usd = _evaluated(OF_CLASS, known)
+    usd = _evaluated(OF_CLASS, quantities)
     return {name: amount for name, amount in usd.items() if name != "paid_hours_per_month"}
 
 
 def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:
-    """What an instance costs an hour at a price less the discount; NaN without one."""
+    """Price of an instance in an hour less the discount, in US dollars; NaN without one."""
     if price is None:
         return math.nan
     less = solved.question.discount(fit.candidate.provider, price.purchase)
@@ -165,7 +166,7 @@ def _paid(solved: Solution, fit: Fit, price: ClassPrice | None) -> float:
 
 
 def providers(solved: Solution) -> list[tuple[ProviderCost, ...]]:
-    """By load, per provider of the candidates its cheapest; ties as in the choice itself."""
+    """By load and provider of the candidates, its cheapest; ties as in the choice itself."""
     loads = solved.question.loads
     of_offer = numpy.array([solved.candidate(i).provider for i in range(len(solved.offers))])
     names = list(dict.fromkeys(of_offer.tolist()))
@@ -188,7 +189,7 @@ def _provider(solved: Solution, row: int, name: str, best: Pick) -> ProviderCost
 
 
 def owned(solved: Solution, row: int) -> dict[str, dict[str, float]] | None:
-    """Owning the recommended GPUs: every figure of `OF_OWNING` at the low, base and high price.
+    """Cost of owning the recommended GPUs: every figure of `OF_OWNING` at the low, base and high price.
 
     None where nothing fits or nothing is known of the GPU; NaN where the price or the power is not known.
     """
@@ -219,8 +220,8 @@ def budget(solved: Solution, row: int) -> Budget | None:
     choice, settings = solved.choices[row], solved.question.settings
     if choice.offer is None:
         return None
-    known, sums = {**_inputs(solved), "monthly_usd": choice.monthly_usd}, []
-    for usd in (choice.monthly_usd, float(cost.annual_usd.of(known)), float(cost.three_year_usd.of(known))):
+    quantities, sums = {**_inputs(solved), "monthly_usd": choice.monthly_usd}, []
+    for usd in (choice.monthly_usd, float(cost.annual_usd.of(quantities)), float(cost.three_year_usd.of(quantities))):
         extra = cost.contingency_usd(usd, settings.contingency_fraction)
         total = cost.in_currency(cost.total_usd(usd, extra), settings.fx_rate)
         sums.append(Sum(usd, float(extra), float(total)))

@@ -1,9 +1,9 @@
-"""What all catalog files have in common: how one is read, with the line of every field, and held to its schema.
+"""The strict YAML loader of all catalog files, with the line of every field, and the base class of their schemas.
 
 PyYAML splits the text into events; the values are built here, so that nothing is guessed: `no`, `12:30`,
-`1_000` and `2026-11-20` stay text, `8e9` is a number, `010` is ten. Refused, with file and line:
-duplicate keys, anchors and aliases, tags, control characters, very long strings, deep or large files.
-Entries are strict and frozen, their text is safe on a page, and every fault has a way out.
+`1_000` and `2026-11-20` stay text, `8e9` is a number, `010` is ten. Duplicate keys, anchors and aliases, tags,
+control characters, very long strings, deep and large files are refused with file and line.
+Entries are strict and frozen, their text is safe on a page, and every error message says what to do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import datetime
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NoReturn, TypeAlias, TypeVar, get_args
@@ -28,9 +28,12 @@ MAX_STRING = 2_000
 MAX_DEPTH = 20
 
 Loc = tuple[str | int, ...]  # ("attention", 0, "n_kv_heads")
-Problem = tuple[Loc, str]  # where, and one sentence; of `Entry.problems` without its full stop
+Problem = tuple[Loc, str]  # the field, and one sentence; those of `Entry.problems` have no full stop
 
-_Event: TypeAlias = Any  # of PyYAML's parser, which gives all of them a mark, whatever its types say
+RawValue: TypeAlias = Any  # a value of YAML or JSON: dict, list, str, int, float, bool or None
+RawMapping: TypeAlias = Mapping[str, Any]
+RawRecord: TypeAlias = dict[str, Any]
+_Event: TypeAlias = Any  # an event of PyYAML's parser: all have a mark, though its type stubs give none to some
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -44,16 +47,16 @@ _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # Unicode categories that 
 
 @dataclass(frozen=True)
 class Document:
-    """One file as plain data (dict, list, str, int, float, bool, None) and the line of every field."""
+    """One file as plain data, and the line of every field."""
 
     where: str
-    data: Any
+    data: RawValue
     lines: dict[Loc, int] = field(repr=False)
 
     def at(self, loc: Loc) -> str:
-        """`file:line` of a field; of what holds it where the field itself is not in the file.
+        """`file:line` of a field, or of the nearest enclosing field that the file has.
 
-        The file alone where no lines are known, as of an imported config.
+        Without line numbers, as for an imported config, the file alone.
         """
         return f"{self.where}:{self.line(loc)}" if self.lines else self.where
 
@@ -71,16 +74,16 @@ def is_file(name: str) -> bool:
 
 
 def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool = False) -> bytes:
-    """A file's bytes, no more than show that it has over `most_bytes`.
+    """A file's bytes, at most `most_bytes` + 1 of them, so that the caller can tell a file that is too large.
 
-    Raises ValueError, what is wrong with the file, where it cannot be read or is none: a pipe would be waited for
-    without end. `hint` then says what to name; with `folders_too` a folder is called one.
+    Raises ValueError where the file cannot be read or is no regular file (reading a pipe might never end). `hint` is
+    added to that message; with `folders_too` it says of a folder that it is one.
     """
     try:
-        known = path.stat()
-        if stat.S_ISREG(known.st_mode):
+        status = path.stat()
+        if stat.S_ISREG(status.st_mode):
             with path.open("rb") as file:  # which sets aside as much memory as it is asked for
-                return file.read(min(most_bytes, known.st_size) + 1)
+                return file.read(min(most_bytes, status.st_size) + 1)
         kind = "a folder" if folders_too and path.is_dir() else "not a file"
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         raise ValueError(f"cannot be read ({shown(getattr(error, 'strerror', None) or error)})") from error
@@ -88,8 +91,10 @@ def read_bounded(path: Path, most_bytes: int, hint: str = "", folders_too: bool 
 
 
 def read_document(path: Path, where: str | None = None, repeated: list[Problem] | None = None) -> Document:
-    """Read `path`; `where` is its name in messages. Keys that are given twice are gathered in `repeated` where that is
-    given, so that they can be reported beside other problems."""
+    """The file at `path` as plain data; messages call it `where`.
+
+    Raises CatalogError at the first duplicate key, or appends all of them to `repeated` where that is given.
+    """
     name = shown(where if where is not None else path, 300)
     try:
         raw = read_bounded(path, MAX_FILE_BYTES)
@@ -109,7 +114,7 @@ def decoded(raw: bytes, name: str) -> str:
 
 
 def read_text(text: str, where: str, repeated: list[Problem] | None = None) -> Document:
-    """The same for text that has been read already."""
+    """The same as `read_document` for text that has been read already."""
     builder = _Builder(where, repeated)
     try:
         data = builder.document(_LOADER(text))
@@ -119,13 +124,13 @@ def read_text(text: str, where: str, repeated: list[Problem] | None = None) -> D
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = mark.line + 1 if mark is not None else 1
-        what = getattr(error, "problem", None) or error
-        raise CatalogError(f"{where}:{line}: is not valid YAML ({shown(what, 100)}).") from error
+        problem = getattr(error, "problem", None) or error
+        raise CatalogError(f"{where}:{line}: is not valid YAML ({shown(problem, 100)}).") from error
     return Document(where, data, builder.lines)
 
 
-def plain_value(text: str) -> Any:
-    """What an unquoted scalar means in YAML 1.2's core schema, less its octal, hex, inf and nan."""
+def plain_value(text: str) -> RawValue:
+    """The value of an unquoted scalar by YAML 1.2's core schema, less its octal, hex, inf and nan."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789" or len(text) >= 40:
@@ -139,7 +144,7 @@ def plain_value(text: str) -> Any:
 
 
 def scalar(value: object, plain: re.Pattern[str] = _PLAIN) -> str:
-    """A scalar that reads back as this value: `plain` says what stands without quotes."""
+    """YAML text that reads back as this value; text that matches `plain` needs no quotes."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):
@@ -157,17 +162,17 @@ def _line(event: _Event) -> int:
 
 
 class _Builder:
-    """Builds plain data from parser events and notes the line of each field on the way."""
+    """Builds plain data from parser events, and records the line of each field."""
 
     def __init__(self, where: str, repeated: list[Problem] | None) -> None:
         self.where = where
         self.repeated = repeated
         self.lines: dict[Loc, int] = {(): 1}
 
-    def document(self, loader: Any) -> Any:
+    def document(self, loader: Any) -> RawValue:
         data = None
         n_documents = 0
-        self.next: Callable[[], Any] = loader.get_event
+        self.next: Callable[[], _Event] = loader.get_event
         while (event := self.next()) is not None:
             if isinstance(event, yaml.DocumentStartEvent):
                 n_documents += 1
@@ -177,10 +182,10 @@ class _Builder:
                 data = self.node(event, ())
         return data
 
-    def refuse(self, event: _Event, what: str) -> NoReturn:
-        raise CatalogError(f"{self.where}:{_line(event)}: {what}.")
+    def refuse(self, event: _Event, problem: str) -> NoReturn:
+        raise CatalogError(f"{self.where}:{_line(event)}: {problem}.")
 
-    def node(self, event: _Event, loc: Loc) -> Any:
+    def node(self, event: _Event, loc: Loc) -> RawValue:
         kind = type(event)
         if kind is yaml.AliasEvent or event.anchor:
             self.refuse(event, "uses an anchor or alias (& or *). Write the value out")
@@ -192,29 +197,29 @@ class _Builder:
             return self.text(event) if event.style else plain_value(self.text(event))
         return self.sequence(loc) if kind is yaml.SequenceStartEvent else self.mapping(loc)
 
-    def sequence(self, loc: Loc) -> list[Any]:
-        items: list[Any] = []
+    def sequence(self, loc: Loc) -> list[RawValue]:
+        items: list[RawValue] = []
         while type(event := self.next()) is not yaml.SequenceEndEvent:
-            at = (*loc, len(items))
-            self.lines[at] = _line(event)
-            items.append(self.node(event, at))
+            item_loc = (*loc, len(items))
+            self.lines[item_loc] = _line(event)
+            items.append(self.node(event, item_loc))
         return items
 
-    def mapping(self, loc: Loc) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def mapping(self, loc: Loc) -> RawRecord:
+        mapping: RawRecord = {}
         while type(event := self.next()) is not yaml.MappingEndEvent:
             if type(event) is not yaml.ScalarEvent or event.anchor or event.tag:
                 self.refuse(event, "has a key that is not plain text")
             key = self.text(event)
-            at = (*loc, key)
-            if key in found:
-                twice = f"{shown(key)} is given twice (first on line {self.lines[at]}). Keep one"
+            key_loc = (*loc, key)
+            if key in mapping:
+                twice = f"{shown(key)} is given twice (first on line {self.lines[key_loc]}). Keep one"
                 if self.repeated is None:
                     self.refuse(event, twice)
-                self.repeated.append((at, f"{twice}."))
-            self.lines[at] = _line(event)
-            found[key] = self.node(self.next(), at)
-        return found
+                self.repeated.append((key_loc, f"{twice}."))
+            self.lines[key_loc] = _line(event)
+            mapping[key] = self.node(self.next(), key_loc)
+        return mapping
 
     def text(self, event: _Event) -> str:
         text: str = event.value
@@ -233,7 +238,7 @@ _LINK = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|\b(javascript|vbscript|data):(
 
 
 def _text(value: str) -> str:
-    """Text for a page: no spreadsheet formula, no link but to the web."""
+    """Text that is safe on a page: no spreadsheet formula, no link but http and https."""
     if not value.strip():
         raise ValueError("is empty")
     if value.startswith(("=", "+", "-", "@", "{", "\t", "|")):
@@ -265,12 +270,12 @@ def _date(value: str) -> str:
 
 
 def first_day(as_of: str | None) -> str:
-    """The first day that 2026, 2026-01 or 2026-01-20 may mean, for comparison; no date is before all others."""
+    """The first day of a date such as 2026, 2026-01 or 2026-01-20, for comparison; None sorts before all dates."""
     return f"{as_of}-01-01"[:10] if as_of else ""
 
 
 def must(holds: Callable[[str], object], complaint: str) -> AfterValidator:
-    """Refuses a text for which `holds` is not so; `complaint` follows upon the field and its text."""
+    """A validator that refuses a text unless `holds` is true of it; the message is the field, its text, `complaint`."""
 
     def check(value: str) -> str:
         if not holds(value):
@@ -281,7 +286,7 @@ def must(holds: Callable[[str], object], complaint: str) -> AfterValidator:
 
 
 def among(names: Collection[str], complaint: str) -> AfterValidator:
-    """Refuses all but some names, and names the nearest of them."""
+    """A validator that refuses a text that is none of `names`, and suggests the nearest of them."""
 
     def check(value: str) -> str:
         if value not in names:
@@ -292,7 +297,7 @@ def among(names: Collection[str], complaint: str) -> AfterValidator:
 
 
 def is_id(value: str) -> bool:
-    """Whether a text may be the id of an entry, and so the name of its file."""
+    """True if a text may be the id of an entry, and so the name of its file."""
     return _ID.fullmatch(value) is not None and len(value) <= 100 and ".." not in value
 
 
@@ -309,20 +314,22 @@ Some = Annotated[tuple[T, ...], Field(strict=False, min_length=1)]
 
 
 class Entry(BaseModel):
-    """A part of a catalog file. Nothing is converted, nothing unknown passes, nothing changes later."""
+    """A part of a catalog file: values are not converted, unknown fields are refused, instances are frozen."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
     id_field: ClassVar[str] = "id"  # the field that says the file's name
-    file_name: ClassVar[str]  # of a schema that has one file in each catalog folder
+    file_name: ClassVar[str]  # set by schemas that have one file in each catalog folder
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong although every field by itself is right."""
+        """Contradictions between fields that are each valid by themselves."""
         yield from ()
 
     def twice(self, part: str, key: str, called: str = "") -> Iterator[Problem]:
-        """One for every entry of a list whose `key` an earlier one has, in whatever case; `called`: what it is, with {}
-        for the key."""
-        seen: set[Any] = set()
+        """A problem for every entry of a list that repeats the `key` of an earlier one, whatever the case.
+
+        called: the entry in the message, with {} for the key's value.
+        """
+        seen: set[object] = set()
         for i, entry in enumerate(getattr(self, part)):
             value = getattr(entry, key)
             low = value.lower() if isinstance(value, str) else value
@@ -352,9 +359,9 @@ _KINDS = {
 
 
 def validate(document: Document, schema: type[E], repeats_values: bool = True) -> E:
-    """`document` as `schema`, or a CatalogError with all its problems, in the order of their lines.
+    """`document` as `schema`. Raises CatalogError with all its problems, in the order of their lines.
 
-    repeats_values: whether these may hold values of the file; not of one that somebody else named.
+    repeats_values: whether messages may quote values of the file; false for a file that the user did not choose.
     """
     entry, problems = checked(document.data, schema, repeats_values=repeats_values)
     if problems:
@@ -364,33 +371,38 @@ def validate(document: Document, schema: type[E], repeats_values: bool = True) -
 
 
 def by_line(document: Document, problems: Iterable[Problem]) -> Iterator[str]:
-    """Whole sentences on problems of a document, in the order of their lines, each once."""
+    """The problems of a document as sentences with file and line, in the order of the lines, without repetition."""
     in_order = sorted(problems, key=lambda problem: document.line(problem[0]))
-    yield from dict.fromkeys(f"{document.at(loc)}: {what}" for loc, what in in_order)
+    yield from dict.fromkeys(f"{document.at(loc)}: {problem}" for loc, problem in in_order)
 
 
-def checked(data: Any, schema: type[E], at: Loc = (), repeats_values: bool = True) -> tuple[E | None, list[Problem]]:
-    """`data`, which stands at `at` of a document, as `schema`; and whole sentences on what is wrong with it. Nothing
-    where its fields are not what they must be."""
+def checked(
+    data: RawValue, schema: type[E], place: Loc = (), repeats_values: bool = True
+) -> tuple[E | None, list[Problem]]:
+    """`data`, found at `place` of a document, as `schema`, and its problems as whole sentences.
+
+    The entry is None where a field has a wrong type or value.
+    """
     try:
         entry = schema.model_validate(data)
     except ValidationError as error:
         faults = [(_in_data(data, fault["loc"]), fault) for fault in error.errors(include_url=False)]
         return None, [
-            ((*at, *loc), _sentence(schema, fault, loc or at, repeats_values)) for loc, fault in _once(faults, schema)
+            ((*place, *loc), _sentence(schema, fault, loc or place, repeats_values))
+            for loc, fault in _once(faults, schema)
         ]
-    return entry, [(loc, f"{what}.") for loc, what in _all_problems(entry, at)]
+    return entry, [(loc, f"{problem}.") for loc, problem in _all_problems(entry, place)]
 
 
 def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[Loc, Any]]:
-    """Each fault once: a field under a wrong name is not missing as well, and of a value that may be of several kinds
-    what each of these says of it is one fault."""
+    """pydantic's errors without doubles: a misspelt field is not reported as missing too, and the errors of all members
+    of a union become one."""
     misspelt = {
         (loc[:-1], did_you_mean(str(loc[-1]), allowed_fields(schema, fault["loc"][:-1])))
         for loc, fault in faults
         if fault["type"] == "extra_forbidden"
     }
-    kinds: dict[Loc, list[str]] = {}  # what a value of several kinds must be, by its place
+    kinds: dict[Loc, list[str]] = {}  # by field, the types that the members of a union accept
     for loc, fault in faults:
         if fault["type"] in _KINDS and len(fault["loc"]) > len(loc):
             kinds.setdefault(loc, []).append(_KINDS[fault["type"]])
@@ -399,7 +411,7 @@ def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[
             continue
         if fault["type"] in _KINDS and (words := kinds.get(loc)):
             within = sum(other[: len(loc)] == loc for other, _ in faults)
-            if len(words) == within:  # all say that it is of another kind; else one took it and says more
+            if len(words) == within:  # no member accepts its type; else one did, and its own errors say more
                 words = [word for word in dict.fromkeys(words) if word != _WHOLE or _KINDS["float_type"] not in words]
                 both = " or ".join([words[0], *(word.removeprefix("must be ") for word in words[1:])])
                 yield loc, {**fault, "says": both}
@@ -408,19 +420,20 @@ def _once(faults: list[tuple[Loc, Any]], schema: type[Entry]) -> Iterator[tuple[
             yield loc, fault
 
 
-def _all_problems(entry: Entry, at: Loc = ()) -> Iterator[Problem]:
-    """Those of an entry, which stands at `at`, and of the entries in it."""
-    yield from (((*at, *loc), what) for loc, what in entry.problems())
+def _all_problems(entry: Entry, place: Loc = ()) -> Iterator[Problem]:
+    """The problems of an entry, found at `place`, and of the entries inside it."""
+    yield from (((*place, *loc), problem) for loc, problem in entry.problems())
     for name in type(entry).model_fields:
         value = getattr(entry, name)
         if isinstance(value, Entry):
-            yield from _all_problems(value, (*at, name))
+            yield from _all_problems(value, (*place, name))
         for i, part in enumerate(value if isinstance(value, tuple) else ()):
             if isinstance(part, Entry):
-                yield from _all_problems(part, (*at, name, i))
+                yield from _all_problems(part, (*place, name, i))
 
 
 def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -> str:
+    """One of pydantic's errors as a sentence for the user."""
     kind = fault["type"]
     last = loc[-1] if loc else "the file"
     name = shown(last if isinstance(last, str) else f"item {last + 1} of {loc[-2]}")
@@ -429,9 +442,10 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
         return f"unknown field {shown_key(loc[-1])}.{near}"
     if kind == "missing":
         return f"field {shown(fault['loc'][-1])} is missing."
-    if not repeats_values or not loc:  # a file that is no mapping is another's, and its text stays out
-        what = str(fault["ctx"]["error"]).rstrip(".") if kind == "value_error" else _KINDS.get(kind, "cannot be that")
-        return f"{name} {what}."
+    if not repeats_values or not loc:  # a file that is no mapping is not a catalog file: its text is not quoted
+        is_message = kind == "value_error"
+        problem = str(fault["ctx"]["error"]).rstrip(".") if is_message else _KINDS.get(kind, "cannot be that")
+        return f"{name} {problem}."
     value = shown(fault["input"])
     if kind == "value_error":
         return f"{name} {value!r} {str(fault['ctx']['error']).rstrip('.')}."
@@ -449,8 +463,8 @@ def _sentence(schema: type[Entry], fault: Any, loc: Loc, repeats_values: bool) -
     return f"{name} is {value!r}: {fault['msg'].lower()}."
 
 
-def _in_data(data: Any, loc: tuple[str | int, ...]) -> Loc:
-    """pydantic's place without what is not in the file: names of union members, fields that are missing."""
+def _in_data(data: RawValue, loc: tuple[str | int, ...]) -> Loc:
+    """pydantic's location without the parts that the file lacks: names of union members, missing fields."""
     out: list[str | int] = []
     for part in loc:
         in_list = isinstance(data, list) and isinstance(part, int) and part < len(data)
@@ -461,7 +475,7 @@ def _in_data(data: Any, loc: tuple[str | int, ...]) -> Loc:
 
 
 def allowed_fields(schema: Any, loc: tuple[str | int, ...]) -> list[str]:
-    """Names that may stand at `loc` of a schema: for `Did you mean ...?`."""
+    """The fields that a schema allows at `loc`, for `Did you mean ...?`."""
     models = list(_models(schema))
     for part in loc:  # a field, or the kind of a union's member; all else is a place in a list or mapping
         fields = [model.model_fields[part].annotation for model in models if part in model.model_fields]
@@ -475,7 +489,7 @@ def allowed_fields(schema: Any, loc: tuple[str | int, ...]) -> list[str]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Every model in an annotation: of a list's items, of a union's members."""
+    """Every pydantic model in an annotation: list items and union members too."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):

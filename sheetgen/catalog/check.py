@@ -1,5 +1,5 @@
-"""`sheetgen check`: every problem of every catalog file in one run; and what the folders of `--catalogs` change: how
-many prices, models and GPUs each adds to the catalogs, replaces or leaves as they were."""
+"""`sheetgen check`: every problem of every catalog file in one run; and the effect of the folders of `--catalogs`: how
+many prices, models and GPUs each adds, replaces or leaves unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sheetgen.catalog.base import Entry, Loc
 from sheetgen.catalog.engines import Engine, SpeedFile
@@ -32,8 +31,8 @@ _SCHEMAS: dict[str, type[Entry]] = {
     "engines": Engine,
 }
 _FILES: dict[str, type[Entry]] = {
-    one.file_name: one
-    for one in (
+    schema.file_name: schema
+    for schema in (
         WorkloadFile,
         TierFile,
         FingerprintFile,
@@ -52,16 +51,19 @@ _FILES: dict[str, type[Entry]] = {
 
 
 def faults_of(catalog: Catalog) -> list[Fault]:
-    """Faults of single files first; what holds between files only where the files are sound."""
-    found = [(folder, *fault) for folder in catalog.folders for fault in file_faults(folder)]
-    if found := found or catalog.taken:
-        return found
+    """The faults of single files, or, where there are none, those between files."""
+    faults = [(folder, *fault) for folder in catalog.folders for fault in file_faults(folder)]
+    if faults := faults or catalog.taken:
+        return faults
     return [(folder, *fault) for folder in catalog.folders for fault in _cross_faults(catalog, folder)]
 
 
 def remarks_of(catalog: Catalog) -> Iterator[Fault]:
-    """Implausible prices: somebody confirmed them, or wrote them by hand. Of the first folder, whose prices are those
-    that others are held against, each is held against all other rows; but marketplaces take what they get."""
+    """Implausible prices, as questions: they are valid, and somebody may have confirmed them.
+
+    A price of the first folder, which is the reference for the others, is compared with all other rows of that folder;
+    its marketplace rows are not judged.
+    """
     plausible, rows = Plausible(catalog), {row.id: row for row in catalog.instances()}
     for folder in catalog.folders:
         is_first = folder is catalog.folders[0]
@@ -72,8 +74,8 @@ def remarks_of(catalog: Catalog) -> Iterator[Fault]:
                 if is_first and own.offer == "marketplace":
                     continue
                 for purchase, doubt in plausible.doubts_of(row, row.id if is_first else ""):
-                    at = [("prices", j) for j, price in enumerate(own.prices) if price.purchase == purchase]
-                    where = folder.document(file).at(("instances", i, *(at[0] if at else ())))
+                    price_locs = [("prices", j) for j, price in enumerate(own.prices) if price.purchase == purchase]
+                    where = folder.document(file).at(("instances", i, *(price_locs[0] if price_locs else ())))
                     yield folder, file, f"{where}: {doubt}. Is it right?"
         for provider in folder.names("regions"):
             file = f"regions/{provider}.yaml"
@@ -84,18 +86,18 @@ def remarks_of(catalog: Catalog) -> Iterator[Fault]:
 def _doubts_of_regions(
     file: RegionFile, rows: Mapping[str, Instance], plausible: Plausible
 ) -> Iterator[tuple[Loc, str]]:
-    """The implausible prices of a file of regions, each with its place."""
+    """The implausible prices of a region file, each with its location."""
     for i, block in enumerate(file.prices):
         for kind, by_region in block.usd_per_hour.items():
             row = rows[f"{file.provider}/{kind}"]
             for region, usd in by_region.items():
                 if why := plausible.doubt(row.gpu, row.gpu_count, block.purchase, usd, None):
-                    what = f"{row.id} {block.purchase} in {region} is {usd:,.6g} $/h, {why}"
-                    yield ("prices", i, "usd_per_hour", kind, region), what
+                    sentence = f"{row.id} {block.purchase} in {region} is {usd:,.6g} $/h, {why}"
+                    yield ("prices", i, "usd_per_hour", kind, region), sentence
 
 
 def file_faults(folder: Folder) -> Iterator[tuple[str, str]]:
-    """What is wrong with each file by itself, and which are not read for their names."""
+    """The problems of each file by itself, and the files that are not read because of their name."""
     for path in sorted(folder.path.rglob("*")):
         relative = path.relative_to(folder.path).as_posix()
         if not path.is_file() or relative == INDEX or path.name.startswith("."):
@@ -116,6 +118,7 @@ def file_faults(folder: Folder) -> Iterator[tuple[str, str]]:
 
 
 def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]:
+    """The contradictions between files of a folder, or with the catalogs below it: file and sentence."""
     index, clashes = folder.built_index()
     for clash in clashes:
         yield "", f"{folder.shown_as}: {clash}. Give each its own name."
@@ -127,21 +130,21 @@ def _cross_faults(catalog: Catalog, folder: Folder) -> Iterator[tuple[str, str]]
             return
     for model in folder.entries("models", Model):
         file = f"models/{model.id}.yaml"
-        for loc, what in _model_faults(catalog, folder, model):
-            yield file, f"{folder.document(file).at(loc)}: {what}"
+        for loc, problem in _model_faults(catalog, folder, model):
+            yield file, f"{folder.document(file).at(loc)}: {problem}"
     for gpu in folder.entries("gpus", Gpu):
         file = f"gpus/{gpu.id}.yaml"
-        for loc, what in _gpu_faults(catalog, gpu, is_own=not folder.has_index):
-            yield file, f"{folder.document(file).at(loc)}: {what}"
+        for loc, problem in _gpu_faults(catalog, gpu, is_own=not folder.has_index):
+            yield file, f"{folder.document(file).at(loc)}: {problem}"
     for provider in folder.names("instances"):
         file = f"instances/{provider}.yaml"
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, InstanceFile)))
-        for loc, what in _rack_faults(catalog, folder.entry(file, InstanceFile)):
-            yield file, f"{folder.document(file).at(loc)}: {what}"
+        for loc, problem in _rack_faults(catalog, folder.entry(file, InstanceFile)):
+            yield file, f"{folder.document(file).at(loc)}: {problem}"
     for provider in folder.names("regions"):
         file = f"regions/{provider}.yaml"
-        for loc, what in _region_faults(catalog, folder, file):
-            yield file, f"{folder.document(file).at(loc)}: {what}"
+        for loc, problem in _region_faults(catalog, folder, file):
+            yield file, f"{folder.document(file).at(loc)}: {problem}"
     if folder.has(file := OwningFile.file_name):
         yield from ((file, fault) for fault in catalog.gpu_faults(folder, folder.entry(file, OwningFile)))
     if folder.has(file := HostedFile.file_name):
@@ -154,25 +157,25 @@ _OWN_FILE = re.compile(r"\S+\.json of [^/]+")  # the source of an entry that was
 
 
 def _model_faults(catalog: Catalog, folder: Folder, model: Model) -> Iterator[tuple[Loc, str]]:
-    """Models named as near that are not there, other weights that another model of the folder has too, a shipped one
-    that nobody else can find, a name that is left out as well."""
-    known, names = catalog.ids("models"), folder.index.models
+    """Unknown models in `nearest`, weights that another model of the folder names too, a shipped model without a public
+    source, and names that left_out.yaml refuses."""
+    model_ids, names = catalog.ids("models"), folder.index.models
     for i, other in enumerate(model.nearest):
-        if other not in known:
-            near = did_you_mean(other, known)
+        if other not in model_ids:
+            near = did_you_mean(other, model_ids)
             yield ("nearest", i), f"nearest has {other}, which is not in catalogs/models.{near}"
     for i, weights in enumerate(model.same_architecture):
-        others = [one for one in names.get(stem(weights), model.id).split() if one != model.id]
+        others = [model_id for model_id in names.get(stem(weights), model.id).split() if model_id != model.id]
         if others:
-            what = f"{weights} is a name of {' and '.join(others)} as well"
-            yield ("same_architecture", i), f"{what}. Name it in one of them."
+            problem = f"{weights} is a name of {' and '.join(others)} as well"
+            yield ("same_architecture", i), f"{problem}. Name it in one of them."
     if folder.has_index and model.kind == "model":
         if not model.hf_id:
             yield ("name",), "hf_id is missing: the repository by which people ask for it, as Qwen/Qwen3-8B"
         if _OWN_FILE.fullmatch(model.source):
             yield ("source",), f"source is {model.source!r}, a file of yours. Say where it was published."
     if catalog.has(LeftOutFile):
-        left = {stem(name): name for one in catalog.file(LeftOutFile).models for name in one.names}
+        left = {stem(name): name for left_out in catalog.file(LeftOutFile).models for name in left_out.names}
         for name in dict.fromkeys(map(stem, [model.id, *model.names()[0]])):
             if name in left:
                 yield (
@@ -182,22 +185,22 @@ def _model_faults(catalog: Catalog, folder: Folder, model: Model) -> Iterator[tu
 
 
 def _gpu_faults(catalog: Catalog, gpu: Gpu, is_own: bool) -> Iterator[tuple[Loc, str]]:
-    """A link to the host that nothing describes, names of tools that do not lead to the GPU, one that is left out as
-    well. is_own: whether the file is the user's own, which need not name the link."""
+    """A host link that levers.yaml lacks, device names that are not read back as this GPU, and names that left_out.yaml
+    refuses. is_own: the file is the user's own, which need not name a host link."""
     links = [link.name for link in catalog.file(LeverFile).host_links] if catalog.has(LeverFile) else []
     if gpu.host_link and links and gpu.host_link not in links:
         near = did_you_mean(gpu.host_link, links) or f" It has {', '.join(links)}."
         yield ("host_link",), f"host_link {gpu.host_link!r} is none of {LeverFile.file_name}.{near}"
     if links and not is_own and "host_link" not in gpu.model_fields_set:
-        what = f"host_link is missing: {', '.join(links)}, or null where its link to the host is not known."
-        yield ("interconnect",), what
+        problem = f"host_link is missing: {', '.join(links)}, or null where its link to the host is not known."
+        yield ("interconnect",), problem
     for i, name in enumerate(gpu.device_names):
         read = catalog.devices.find(f"GPU 0: {name}")
         written = (name, f"GPU 0: {name} (UUID: GPU-0a1b)", name.replace(" ", "-"), name.replace(" ", "_").lower())
         meant = {_meant(catalog, text) for text in written}
         if meant != {gpu.id} or read is None or read[1] != name:
-            what = ", ".join(sorted(meant - {gpu.id})) or "a part of it"
-            yield ("device_names", i), f"{name!r}, as tools print it, is read as {what}. Give the name as printed."
+            problem = ", ".join(sorted(meant - {gpu.id})) or "a part of it"
+            yield ("device_names", i), f"{name!r}, as tools print it, is read as {problem}. Give the name as printed."
     if catalog.has(LeftOutFile):
         for name in (gpu.id, *gpu.aliases, *gpu.device_names):
             if reason := catalog.file(LeftOutFile).gpu_reason(gpu_words(name).core):
@@ -208,6 +211,7 @@ def _gpu_faults(catalog: Catalog, gpu: Gpu, is_own: bool) -> Iterator[tuple[Loc,
 
 
 def _meant(catalog: Catalog, name: str) -> str:
+    """The id of the GPU that a name leads to, or the error message."""
     try:
         return catalog.gpu(name).id
     except CatalogError as error:
@@ -215,32 +219,32 @@ def _meant(catalog: Catalog, name: str) -> str:
 
 
 def _rack_faults(catalog: Catalog, file: InstanceFile) -> Iterator[tuple[Loc, str]]:
-    """Machines of as many GPUs of one kind as another row has, of which one alone is said to be part of a rack."""
+    """Rows without nvlink_domain_gpus, or with another one, where a row of as many equal GPUs has it."""
     try:
         listed = catalog.instances()
     except CatalogError:
-        return  # which is told of the rows that it is about
+        return  # the faults of those rows are reported elsewhere
     domains = {(row.gpu, row.gpu_count): (row.nvlink_domain_gpus, row.id) for row in listed if row.nvlink_domain_gpus}
     rows = {row.type: row for row in listed if row.provider == file.provider}
     for i, own in enumerate(file.instances):
         row = rows[own.type]
         joined, other = domains.get((row.gpu, row.gpu_count), (None, ""))
         if joined and row.nvlink_domain_gpus != joined:
-            what = f"{other}, of as many {row.gpu}, has nvlink_domain_gpus: {joined}, and {row.id} has not"
-            yield ("instances", i, "type"), f"{what}. Say the same of both."
+            problem = f"{other}, of as many {row.gpu}, has nvlink_domain_gpus: {joined}, and {row.id} has not"
+            yield ("instances", i, "type"), f"{problem}. Say the same of both."
 
 
 def _region_faults(catalog: Catalog, folder: Folder, file: str) -> Iterator[tuple[Loc, str]]:
-    """Prices by region of types without a row, and of a row's own region, which stand in the row."""
-    found = folder.entry(file, RegionFile)
-    own = {row.type: row.region for row in catalog.instances() if row.provider == found.provider}
-    for i, block in enumerate(found.prices):
+    """Regional prices of types without a row, and of a row's own region, whose price belongs in the row."""
+    regions = folder.entry(file, RegionFile)
+    own = {row.type: row.region for row in catalog.instances() if row.provider == regions.provider}
+    for i, block in enumerate(regions.prices):
         for kind, by_region in block.usd_per_hour.items():
-            at = ("prices", i, "usd_per_hour", kind)
+            loc = ("prices", i, "usd_per_hour", kind)
             if kind not in own:
-                yield at, f"{kind} is no type of instances/{found.provider}.yaml.{did_you_mean(kind, own)}"
+                yield loc, f"{kind} is no type of instances/{regions.provider}.yaml.{did_you_mean(kind, own)}"
             elif own[kind] in by_region:
-                yield (*at, own[kind]), f"{own[kind]} is the region of {kind}'s row. State the price there."
+                yield (*loc, own[kind]), f"{own[kind]} is the region of {kind}'s row. State the price there."
 
 
 DONE = ("added", "replaced", "taken away", "as before")
@@ -248,7 +252,7 @@ DONE = ("added", "replaced", "taken away", "as before")
 
 @dataclass(frozen=True)
 class Overlay:
-    """What one folder does to the catalogs below it: how many of each are done what with."""
+    """The effect of one folder on the catalogs below it: by kind of entry the number of each of DONE."""
 
     folder: str
     prices: Counter[str]
@@ -258,7 +262,7 @@ class Overlay:
 
 
 def overlays(catalog: Catalog) -> list[Overlay]:
-    """What each folder over the first one changes. Raises CatalogError for a file that is broken."""
+    """The effect of each folder over the first one. Raises CatalogError for a file that is broken."""
     return [_overlay(catalog.folders[:i], folder) for i, folder in enumerate(catalog.folders) if i]
 
 
@@ -281,9 +285,10 @@ def _overlay(below: Sequence[Folder], folder: Folder) -> Overlay:
 
 
 def _rows(folders: Iterable[Folder], provider: str) -> dict[str, InstanceRow]:
-    """A provider's rows by type; a later folder's stand in place of an earlier one's."""
+    """A provider's rows by type; a later folder's row replaces an earlier one's."""
     file = f"instances/{provider}.yaml"
-    return {row.type: row for one in folders if one.has(file) for row in one.entry(file, InstanceFile).instances}
+    files = (folder.entry(file, InstanceFile) for folder in folders if folder.has(file))
+    return {row.type: row for instances in files for row in instances.instances}
 
 
 def _prices(row: InstanceRow) -> dict[str, float]:
@@ -291,9 +296,9 @@ def _prices(row: InstanceRow) -> dict[str, float]:
 
 
 def _prices_of_regions(folders: Iterable[Folder], provider: str) -> dict[str, float]:
-    """Prices by class, type and region; a later folder's stand in place of an earlier one's."""
+    """Prices in USD per hour by purchase class, type and region; a later folder's price replaces an earlier one's."""
     file = f"regions/{provider}.yaml"
-    blocks = (block for one in folders if one.has(file) for block in one.entry(file, RegionFile).prices)
+    blocks = (block for folder in folders if folder.has(file) for block in folder.entry(file, RegionFile).prices)
     return {
         f"{block.purchase} {kind} {region}": usd
         for block in blocks
@@ -303,13 +308,13 @@ def _prices_of_regions(folders: Iterable[Folder], provider: str) -> dict[str, fl
 
 
 def _entries(folders: Iterable[Folder], part: str, names: Iterable[str], schema: type[Entry]) -> dict[str, Entry]:
-    """Those of these entries that the folders have, each as the last of them has it."""
+    """The entries of these names that the folders have, each from the last folder that has it."""
     files = {name: f"{part}/{name}.yaml" for name in names}
-    return {name: one.entry(file, schema) for one in folders for name, file in files.items() if one.has(file)}
+    return {name: folder.entry(file, schema) for folder in folders for name, file in files.items() if folder.has(file)}
 
 
-def _done(before: Mapping[str, Any], after: Mapping[str, Any]) -> Counter[str]:
-    """How many of `after` are new, or another than before; and how many of `before` are gone."""
+def _done(before: Mapping[str, object], after: Mapping[str, object]) -> Counter[str]:
+    """The numbers of entries added, replaced, left as before and taken away."""
     changed = (
         "added" if name not in before else "as before" if before[name] == value else "replaced"
         for name, value in after.items()

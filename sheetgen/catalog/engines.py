@@ -1,5 +1,5 @@
-"""Engines: how a serving engine accounts for GPU memory, by version, and its defaults; and the schema of speed.yaml:
-constants of speed by engine and generation of GPUs, and how far predictions lie off.
+"""Schemas of engines/*.yaml (how a serving engine accounts for GPU memory, by version, and its defaults) and speed.yaml
+(speed constants by engine and GPU generation, and the error bands of predictions).
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from sheetgen.units import (
 
 Gib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
 Mib = Annotated[float, Field(ge=0, le=1024, allow_inf_nan=False)]
-SIZE_UNITS = {"gib": GIB, "mib": MIB}  # of a field, by how its name ends
+SIZE_UNITS = {"gib": GIB, "mib": MIB}  # bytes, by the last word of a field's name
 BytesEach = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Number = Annotated[int, Field(ge=1, le=10_000_000)]
 PoolRatio = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
-SERVED = ("none", "dense", "all")  # by a second runner, as formulas count them: 0, 1, 2
+SERVED = ("none", "dense", "all")  # the models of a second runner; formulas use the index: 0, 1, 2
 Served = Literal["none", "dense", "all"]
 _VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?[.+\-A-Za-z0-9]{0,80}")
 _BUILD = re.compile(r"b(\d{1,6})")  # llama.cpp counts builds: b7500
 
 FP8_KV = ("fp8", "fp8_e5m2")
-KV_BY_DEFAULT = "bf16"  # of a checkpoint that states another precision of the cache than its engine follows
+KV_BY_DEFAULT = "bf16"  # the cache's precision where a checkpoint states one that the engine does not follow
 WORDS = "engine.toml"
-LEAST_SHARE = 0.01  # of a GPU smaller than what the engine would keep free
+LEAST_SHARE = 0.01  # default utilization of a GPU with less memory than the engine's reserve
 
 
 Version = Annotated[
@@ -57,7 +57,7 @@ Version = Annotated[
 class BatchDefault(Entry):
     """The engine's own batch limits on a GPU of at least this memory.
 
-    reserve_gib: where the engine's default share follows from the GPU, what that share leaves of it.
+    reserve_gib: GiB that the engine leaves free where its default utilization depends on the GPU.
     """
 
     min_memory_gib: Gib
@@ -68,7 +68,7 @@ class BatchDefault(Entry):
 
 
 class NonTorch(Entry):
-    """Memory outside torch per GPU, in GiB, by tensor-parallel size; staged: of a stage at TP 1."""
+    """Memory outside torch in GiB per GPU, by tensor-parallel size; staged: on a pipeline stage at TP 1."""
 
     tp1: Gib
     tp2: Gib
@@ -78,7 +78,7 @@ class NonTorch(Entry):
 
 
 class Fit(Entry):
-    """What one of the engine's figures was set on, and how far off it is there."""
+    """The measurements that one of the engine's figures was fitted to, and its error on them."""
 
     what: Label
     n_rows: Annotated[int, Field(ge=0, le=1_000_000)]
@@ -89,13 +89,12 @@ BandScope = Literal["calibrated", "shared", "cards", "other"]
 
 
 class Band(Entry):
-    """How far measurements lay from predictions: four of five runs had `measured - predicted` between low and high, as
-    a share of the prediction for weights, in GiB per GPU for the other figures, each judged by constants and bands made
-    without it.
+    """The error band of a figure: four of five runs had `measured - predicted` between low and high, cross-validated.
 
-    calibrated: the runs that constants were set on, each without its model; of the other start-ups, each without its
-    source, shared: on GPUs whose memory is the host's, too; cards: on GPUs without HBM; other: on all others.
-    from_version, to_version: the oldest and the newest release among them.
+    Weights are in shares of the prediction, the other figures in GiB per GPU. Scope `calibrated` has the runs that the
+    constants were fitted to, each predicted without the runs of its model. The other start-ups, each predicted without
+    those of its source, are `shared` (GPU memory that is also the host's), `cards` (GPUs without HBM) or `other`.
+    from_version, to_version: the oldest and the newest release among the runs.
     """
 
     figure: Literal["weights", "activation", "non_torch", "kv_pool"]
@@ -109,7 +108,7 @@ class Band(Entry):
     @property
     def releases(self) -> str:
         """`0.6 to 0.31`, as people say it."""
-        oldest, newest = (one.removesuffix(".0") for one in (self.from_version, self.to_version))
+        oldest, newest = (version.removesuffix(".0") for version in (self.from_version, self.to_version))
         return oldest if oldest == newest else f"{oldest} to {newest}"
 
     def problems(self) -> Iterator[Problem]:
@@ -118,7 +117,7 @@ class Band(Entry):
 
 
 class Calibrated(Entry):
-    """The versions, GPUs and tensor-parallel sizes that the constants were set on."""
+    """The versions, GPUs and tensor-parallel sizes that the constants were fitted to."""
 
     from_version: Version
     below_version: Version
@@ -135,16 +134,18 @@ class PoolRatios(Entry):
 
 
 class OwnKv(Entry):
-    """Models whose KV cache an engine keeps in FP8 on GPUs of these architectures where nothing is said of it."""
+    """Models whose KV cache an engine keeps in FP8 by default on GPUs of these architectures."""
 
     models: Many[Id]
     on: Many[Label]
 
 
 class KvKernel(Entry):
-    """Precisions that kernels of an engine keep keys and values in, beside what each GPU keeps (its kv_run): never the
-    latents of MLA. vendors, on: of which GPUs (whole names of architectures; all where none is named). head_dims: of
-    which heads, where not of all. not_models: of whose attention it has no kernel."""
+    """Precisions in which kernels of an engine keep keys and values, beyond each GPU's own kv_run; never MLA latents.
+
+    vendors, on: the GPUs' vendors and architectures (whole names; empty: all). head_dims: the head sizes (empty: all).
+    not_models: models whose attention the kernels do not support.
+    """
 
     dtypes: Some[DtypeName]
     vendors: Some[Id]
@@ -153,43 +154,46 @@ class KvKernel(Entry):
     not_models: Many[Id] = ()
 
     def runs(self, dtype: str, gpu: Gpu) -> bool:
-        """Whether it keeps a precision on a GPU."""
+        """True if the kernel keeps keys and values in this precision on the GPU."""
         return dtype in self.dtypes and gpu.vendor in self.vendors and (not self.on or gpu.architecture in self.on)
 
     def takes(self, model: Model) -> bool:
-        """Whether it keeps the model's keys and values: where both have the same width."""
-        widths = {(one.key_width, one.value_width or one.key_width) for one in model.heads}
-        known = {key for key, value in widths if key == value and (not self.head_dims or key in self.head_dims)}
-        return {key for key, _ in widths} == known and model.entry_id not in self.not_models
+        """True if the kernel supports the model's heads, whose keys and values must have the same width."""
+        widths = {(group.key_width, group.value_width or group.key_width) for group in model.heads}
+        kept = {key for key, value in widths if key == value and (not self.head_dims or key in self.head_dims)}
+        return {key for key, _ in widths} == kept and model.entry_id not in self.not_models
 
 
 class Accounting(Entry):
     """One engine's memory accounting. Fields in GiB are per GPU.
 
-    `older_gpus` are architectures (how their names begin) that `older_non_torch_gib` holds for: those without symmetric
-    memory; `heavier_graphs_on` those that `heavier_cuda_graph_layer_mib` holds for;
-    `sparse_attention_not_on` those for which the engine has no kernel for attention to a part of the cache (an indexer
-    or compressed entries), `fp8_latents_not_on` those on which it keeps no latents in FP8, though it keeps keys and
-    values of heads so. `plain_fp8_latent_on` are those (whole names) whose kernel for it keeps FP8 latents as they
-    are, not in an entry of its own with scales.
+    GPU architectures, by the beginning of their names: `older_gpus` (without symmetric memory) use
+    `older_non_torch_gib`; `heavier_graphs_on` use `heavier_cuda_graph_layer_mib`; `sparse_attention_not_on` have no
+    kernel for sparse attention (an indexer or compressed entries); `fp8_latents_not_on` keep MLA latents in 16 bits,
+    though FP8 keys and values of heads work. `plain_fp8_latent_on` has whole names: their sparse-attention kernel keeps
+    FP8 latents without scales, not in the entry format with scales.
 
-    The budget is (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` that share is taken
-    of what is free after the other parts, so each of them takes the same share of the budget. `set_pool_is_limit`:
-    whether of a pool that is set in bytes and the share's the lesser is taken (TensorRT-LLM), or what is set.
-    `shares_pages`: whether all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: whether
-    windowed layers give back what has left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that
-    admission charges each group of recurrent layers, and `checkpoint_blocks` more while the prompt is read.
-    Of a model that compresses its keys the growing layers share blocks of `packed_block_tokens`, windows have blocks of
-    `packed_window_tokens`, and what is not compressed yet, `compressor_element_bytes` for each of its elements, takes
-    pages of the windows' size; a page is a whole number of `packed_alignment_bytes`. `packs_tuples`: a block has a page
-    of every size for each layer of a group, whether it has such a layer or not. 0 tokens: the engine packs no pages.
-    `window_pool_ratio`, `state_pool_ratio`: where an engine cuts pools of their own for windows and states (SGLang),
-    the tokens of windowed layers for each token of the others, and bytes of states for each byte of keys and values.
-    `expands_latents`: whether it keeps keys and values of all heads where a model's latents state a key's width.
-    `checkpoint_kv_dtypes`: precisions of the KV cache that a checkpoint states and `auto` follows; else it is 16 bits.
-    `second_runner`: which models a second model runner, with its own sampler and reserve, serves (vLLM's V2; dense:
-    without experts and states). `cold_start_embeddings`: how many embeddings' worth compiling takes there at its peak.
-    Tensors of large_allocation_bytes and more take whole steps of allocation_step_bytes (both torch's own).
+    Budget: (total - context_gib) x gpu_memory_utilization; with `fraction_of_free` the share is taken of the memory
+    that is free after the other parts, so each of them takes the same share of the budget. `set_pool_is_limit`: a pool
+    that is set in bytes is only an upper limit beside the share's (TensorRT-LLM).
+
+    Pages: `shares_pages`: all kinds of layers take pages of one size from one pool (vLLM). `frees_windows`: windowed
+    layers free the tokens that have left their window (vLLM's hybrid KV manager). `state_blocks`: blocks that admission
+    charges each group of recurrent layers, with `checkpoint_blocks` more during prefill.
+
+    Packed pages, for models that compress their keys: layers that grow with the context share blocks of
+    `packed_block_tokens` (0: the engine packs no pages), windows have blocks of `packed_window_tokens`, and elements
+    that are not compressed yet, of `compressor_element_bytes` each, take pages of the windows' size. A page is a whole
+    number of `packed_alignment_bytes`. `packs_tuples`: a block has a page of every size for each layer of a group, even
+    where no layer uses it.
+
+    `window_pool_ratio`, `state_pool_ratio`: for separate pools of windows and states (SGLang), the tokens of windowed
+    layers per token of the others, and the bytes of states per byte of keys and values. `expands_latents`: keeps keys
+    and values of all heads where a model's latents state a key's width. `checkpoint_kv_dtypes`: KV cache precisions
+    that `auto` takes over from a checkpoint; any other becomes 16 bits. `second_runner`: the models that a second model
+    runner, with its own sampler and reserve, serves (vLLM's V2; dense: without experts and states).
+    `cold_start_embeddings`: peak memory of compiling there, in sizes of the embedding. Tensors of
+    large_allocation_bytes and more take whole steps of allocation_step_bytes (both torch's own).
     """
 
     id_field: ClassVar[str] = "engine"
@@ -268,7 +272,7 @@ class Accounting(Entry):
     bands_source: Text | None = None
 
 
-_MAY_CHANGE = {  # fields that a release may change, and where the engine says where they are from, if anywhere
+_MAY_CHANGE = {  # fields that a release may change, and the field with their source, if there is one
     "batch_defaults": "batch_defaults_source",
     "sampler_bytes_per_logit": "activation_source",
     "non_torch_gib": "non_torch_source",
@@ -313,37 +317,37 @@ _MAY_CHANGE = {  # fields that a release may change, and where the engine says w
 
 
 class Release(Entry):
-    """What changed from a release on. `pools_checked`: start-up logs under these rules whose KV pool was predicted, as
-    docs/engines.md counts them."""
+    """The accounting's changes from a release on. `pools_checked`: the number of start-up logs under these rules whose
+    KV pool was predicted, as docs/engines.md counts them."""
 
     from_version: Version
     pools_checked: CountOrZero = 0
     source: Text
 
     def brings(self, dtype: str, gpu: Gpu) -> bool:
-        """Whether it has kernels that keep a precision on a GPU."""
+        """True if the release's own kernels keep the KV cache in this precision on the GPU."""
         kernels: tuple[KvKernel, ...] = getattr(self, "kv_kernels", None) or ()
-        return any(one.runs(dtype, gpu) for one in kernels)
+        return any(kernel.runs(dtype, gpu) for kernel in kernels)
 
     @property
     def changed(self) -> set[str]:
-        """The engine's fields that it changes."""
+        """The engine's fields that the release changes."""
         return self.model_fields_set & _MAY_CHANGE.keys()
 
 
 if TYPE_CHECKING:
     VersionChange = Release
-else:  # with what it changes, within the bounds of the engine's own fields
+else:  # with the fields that it may change, each with the bounds of the engine's own field
     _TYPES = get_type_hints(Accounting, include_extras=True)
     _FIELDS = {name: (_TYPES[name] | None, None) for name in _MAY_CHANGE}
     VersionChange = create_model("VersionChange", __base__=Release, __module__=__name__, **_FIELDS)
 
 
 class Engine(Accounting):
-    """An engine's accounting, and what its releases change of it."""
+    """An engine's accounting, and the changes that its releases made."""
 
     versions: Many[VersionChange] = ()
-    newest_read: Version | None = None  # of its releases, once one of them is chosen
+    newest_read: Version | None = None  # the newest release with entered rules; set by `at`
 
     def problems(self) -> Iterator[Problem]:
         last = self.batch_defaults[-1] if self.batch_defaults else None
@@ -351,10 +355,11 @@ class Engine(Accounting):
             yield ("batch_defaults",), "batch_defaults must end with a row for every GPU: min_memory_gib 0, not none"
 
     def at(self, version: str | None) -> Engine:
-        """This engine with all that `version` changes (the default version where None)."""
+        """The engine with the changes of all releases up to `version` (None: its default version)."""
         wanted = _version(version or self.default_version, like=self.default_version)
-        changes: dict[str, Any] = {"default_version": version or self.default_version}
-        changes["newest_read"] = max((self.default_version, *(one.from_version for one in self.versions)), key=_version)
+        releases = (self.default_version, *(change.from_version for change in self.versions))
+        changes: dict[str, object] = {"default_version": version or self.default_version}
+        changes["newest_read"] = max(releases, key=_version)
         for change in self.versions:
             if _version(change.from_version) <= wanted:
                 named = change.changed
@@ -363,14 +368,14 @@ class Engine(Accounting):
         return self.model_copy(update=changes)
 
     def for_models(self, model_ids: Iterable[str]) -> Engine:
-        """This engine with the pool ratios that it sets for these models, where it sets the same for all of them."""
-        each = [next((one for one in self.pool_ratios_of if id_ in one.models), None) for id_ in model_ids]
-        own = each[0] if each and all(one is each[0] for one in each) else None
+        """The engine with the pool ratios that it sets for these models, if it sets the same for all of them."""
+        sets = [next((ratios for ratios in self.pool_ratios_of if id_ in ratios.models), None) for id_ in model_ids]
+        own = sets[0] if sets and all(ratios is sets[0] for ratios in sets) else None
         ratios = own.model_dump(exclude={"models"}, exclude_none=True) if own else {}
         return self.model_copy(update={name: ratio for name, ratio in ratios.items() if getattr(self, name) > 0})
 
     def drafting(self, n_tokens: int) -> Engine:
-        """This engine where so many tokens are drafted ahead: with pages of one pool, each is a state block more."""
+        """The engine when it drafts `n_tokens` ahead: in a shared pool each takes one more state block."""
         return self.model_copy(update={"state_blocks": self.state_blocks + n_tokens}) if self.shares_pages else self
 
     def as_kept(self, model: Model) -> Model:
@@ -379,35 +384,35 @@ class Engine(Accounting):
 
     @property
     def keeps_graphs(self) -> bool:
-        """Whether the engine keeps CUDA graphs."""
+        """True if the engine keeps CUDA graphs."""
         return self.cuda_graph_gib + self.cuda_graph_layer_mib > 0
 
     @property
     def caution(self) -> str | None:
-        """In one sentence, whose rules a version later than all known ones is sized by; nothing for another."""
+        """A sentence that this version is newer than all entered rules, and which are used; None for other versions."""
         read = self.newest_read or self.default_version
         if _version(self.default_version) <= _version(read):
             return None
-        newest = max((one.from_version for one in self.versions), key=_version, default=read)
+        newest = max((change.from_version for change in self.versions), key=_version, default=read)
         return f"{self.name} {self.default_version}: the newest rules known, those since {newest}, are used."
 
     def keeps_fp8(self, model_id: str, architecture: str) -> bool:
-        """Whether it keeps this model's KV cache in FP8 on such a GPU unless told otherwise, which is not counted."""
+        """True if the engine keeps this model's KV cache in FP8 by default on such a GPU; sizing does not follow it."""
         return self.fp8_kv is not None and model_id in self.fp8_kv.models and architecture in self.fp8_kv.on
 
     def runs_kv(self, gpu: Gpu, dtype: str, models: Collection[Model] = ()) -> int:
-        """1 where any KV cache is kept in a precision on a GPU, 2 where keys and values of these models are and latents
-        are not, 0 where neither."""
+        """1 if a GPU keeps any KV cache in this precision, 2 if keys and values of these models but no latents, else
+        0."""
         if dtype in gpu.kv_typed:
             return gpu.kv_typed[dtype]
         if dtype in gpu.kv_run:
             no_latents = dtype in FP8_KV and gpu.architecture.startswith(tuple(self.fp8_latents_not_on))
             return 2 if no_latents else 1
-        kernels = [one for one in self.kv_kernels if one.runs(dtype, gpu)]
-        return 2 * any(all(map(one.takes, models)) for one in kernels)
+        kernels = [kernel for kernel in self.kv_kernels if kernel.runs(dtype, gpu)]
+        return 2 * any(all(map(kernel.takes, models)) for kernel in kernels)
 
     def no_kv(self, gpu: Gpu, dtype: str, model: Model) -> str | None:
-        """Why a model's KV cache is not kept in a precision on a GPU, and what is; None where it is kept."""
+        """A sentence that a model's KV cache cannot have this precision on a GPU, and which it can; None if it can."""
         of_latents, kept = ([d for d in DTYPES if self.runs_kv(gpu, d, [model]) in ways] for ways in ((1,), (1, 2)))
         if dtype in (of_latents if model.shape()["n_mla_layers"] > 0 else kept):
             return None
@@ -417,20 +422,20 @@ class Engine(Accounting):
             return f"{named} keeps no latents in {dtype}{where}. It keeps them in {', '.join(of_latents)}."
         of_others, own = self.runs_kv(gpu, dtype) > 0, [d for d in kept if d != dtype]
         whose = f" of {model.name}" if of_others else ""
-        since = next((f", {one.from_version} does" for one in self.versions if one.brings(dtype, gpu)), "")
+        since = next((f", {change.from_version} does" for change in self.versions if change.brings(dtype, gpu)), "")
         later = "" if of_others else since
         return f"{named} keeps no KV cache{whose} in {dtype} on {gpu.name}{later}. It keeps {', '.join(own)}."
 
     def fp8_remark(self, model_id: str, model_name: str, gpus: Iterable[Gpu]) -> str | None:
-        """In one sentence, on which of these GPUs it keeps this model's KV cache in FP8 unless told otherwise."""
-        kept = dict.fromkeys(one.short_name for one in gpus if self.keeps_fp8(model_id, one.architecture))
+        """A sentence that names those of these GPUs on which the model's KV cache is FP8 by default; None for none."""
+        kept = dict.fromkeys(gpu.short_name for gpu in gpus if self.keeps_fp8(model_id, gpu.architecture))
         if not kept:
             return None
         whose = f"{self.name} {self.default_version} keeps the KV cache of {model_name} in FP8"
         return f"{whose} on {', '.join(kept)} unless told otherwise: --kv-cache-dtype fp8 sizes that."
 
     def auto_kv_dtype(self, stated: str) -> str:
-        """The precision of the KV cache that `auto` stands for, where the checkpoint states this one."""
+        """The precision of the KV cache under `auto`, for a checkpoint that states the precision `stated`."""
         follows = stated in self.checkpoint_kv_dtypes or DTYPES[stated].kv_bytes >= DTYPES[KV_BY_DEFAULT].kv_bytes
         return stated if follows else KV_BY_DEFAULT
 
@@ -439,51 +444,53 @@ class Engine(Accounting):
         return {constant.column: constant.value(self) for constant in CONSTANTS}
 
     def with_columns(self, values: Mapping[str, float]) -> Engine:
-        """This engine with some constants replaced, by their columns; what is no constant of an engine is left out."""
-        fields: dict[str, Any] = {}
-        for one in CONSTANTS:
-            if one.column not in values or one.field not in Engine.model_fields or getattr(self, one.field) is None:
+        """The engine with some constants replaced, given by column; other columns are ignored."""
+        fields: dict[str, Any] = {}  # parts of fields are models
+        for constant in CONSTANTS:
+            field, size_unit = constant.field, constant.size_unit
+            if constant.column not in values or field not in Engine.model_fields or getattr(self, field) is None:
                 continue
-            value: Any = values[one.column]
-            value = SERVED[int(value)] if one.field == "second_runner" else value
-            value = value / one.size_unit if one.size_unit else bool(value) if one.kind == "flag" else value
-            if one.part:
-                value = fields.get(one.field, getattr(self, one.field)).model_copy(update={one.part: value})
-            fields[one.field] = value
+            value: Any = values[constant.column]
+            value = SERVED[int(value)] if field == "second_runner" else value
+            value = value / size_unit if size_unit else bool(value) if constant.kind == "flag" else value
+            if constant.part:
+                value = fields.get(field, getattr(self, field)).model_copy(update={constant.part: value})
+            fields[field] = value
         return self.model_copy(update=fields)
 
     @property
     def calibrated_tensor_parallel_size(self) -> int:
-        """The largest TP among the runs that the constants were set on; 0 where there were none."""
+        """The largest TP among the runs that the constants were fitted to; 0 for none."""
         return self.calibrated.max_tensor_parallel_size if self.calibrated else 0
 
     def band_scope(self, gpu: Gpu) -> BandScope:
-        """Whether the constants were set on this version and GPU, and if not, which bands hold."""
-        known = self.calibrated
-        return "calibrated" if known and gpu.id in known.gpus and self._is_calibrated else self.scope_elsewhere(gpu)
+        """The scope of the error bands for a GPU: `calibrated` if the constants were fitted to this version and GPU."""
+        calibrated = self.calibrated
+        is_fitted = calibrated and gpu.id in calibrated.gpus and self._is_calibrated
+        return "calibrated" if is_fitted else self.scope_elsewhere(gpu)
 
     def scope_elsewhere(self, gpu: Gpu) -> BandScope:
-        """Which bands hold on this GPU beyond what the constants were set on."""
+        """The scope of the error bands for a GPU outside the calibration."""
         if gpu.memory.shared_with_host:
             return "shared"
         return "cards" if self.has_heavier_graphs(gpu.architecture) else "other"
 
     @property
     def _is_calibrated(self) -> bool:
-        """Whether the constants were set on runs of this version."""
-        known, version = self.calibrated, _version(self.default_version)
-        return known is not None and _version(known.from_version) <= version < _version(known.below_version)
+        """True if the constants were fitted to runs of this version."""
+        fitted, version = self.calibrated, _version(self.default_version)
+        return fitted is not None and _version(fitted.from_version) <= version < _version(fitted.below_version)
 
     @property
     def pools_seen(self) -> tuple[int, int]:
-        """How many runs and logs have their KV pool predicted: under the rules of this version, and of all versions."""
-        n_rows = {one.scope: one.n_rows for one in self.bands if one.figure == "kv_pool"}
-        since = [one for one in self.versions if _version(one.from_version) <= _version(self.default_version)]
+        """The numbers of runs and logs whose KV pool was predicted: under this version's rules, and in all versions."""
+        n_rows = {band.scope: band.n_rows for band in self.bands if band.figure == "kv_pool"}
+        since = [change for change in self.versions if _version(change.from_version) <= _version(self.default_version)]
         checked = since[-1].pools_checked if since else 0
         return checked + n_rows.get("calibrated", 0) * self._is_calibrated, sum(n_rows.values())
 
     def band(self, figure: str, scope: str) -> Band | None:
-        """The error band of a figure in a scope; nothing where too few runs were seen."""
+        """The error band of a figure in a scope; None where there were too few runs."""
         return next((b for b in self.bands if b.figure == figure and b.scope == scope), None)
 
     def batch_limits(self, gpu_memory_gib: float, architecture: str) -> tuple[int, int]:
@@ -492,41 +499,41 @@ class Engine(Accounting):
         return row.max_num_seqs, row.max_num_batched_tokens
 
     def utilization_on(self, gpu_memory_gib: float, architecture: str) -> float:
-        """Default gpu_memory_utilization on a GPU of this memory: the engine's one, or what its reserve leaves."""
+        """Default gpu_memory_utilization on a GPU of this memory: the engine's constant, or 1 less its reserve."""
         reserve = self._batch_default(gpu_memory_gib, architecture).reserve_gib
         if reserve is None:
             return self.gpu_memory_utilization
         return max(LEAST_SHARE, round(1 - reserve / gpu_memory_gib, 3))
 
     def _batch_default(self, gpu_memory_gib: float, architecture: str) -> BatchDefault:
-        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)  # the last is for all
+        large = (row for row in self.batch_defaults if gpu_memory_gib >= row.min_memory_gib)  # the last row fits all
         return next(row for row in large if not architecture.startswith(tuple(row.not_architectures)))
 
     def is_older(self, architecture: str) -> bool:
-        """Whether a GPU is of the architectures that have their own memory outside torch."""
+        """True for the architectures that use `older_non_torch_gib`."""
         return self.older_non_torch_gib is not None and architecture.startswith(tuple(self.older_gpus))
 
     def has_heavier_graphs(self, architecture: str) -> bool:
-        """Whether CUDA graphs of a layer take more memory on a GPU of that architecture."""
+        """True for the architectures that use `heavier_cuda_graph_layer_mib`."""
         return architecture.startswith(tuple(self.heavier_graphs_on))
 
     def runs_sparse_attention(self, architecture: str) -> bool:
-        """Whether the engine has kernels for sparse attention on GPUs of that architecture."""
+        """True if the engine has kernels for sparse attention on GPUs of that architecture."""
         return not architecture.startswith(tuple(self.sparse_attention_not_on))
 
     def keeps_plain_fp8_latents(self, architecture: str) -> bool:
-        """Whether sparse attention on GPUs of that architecture keeps FP8 latents without scales."""
+        """True if sparse attention on GPUs of that architecture keeps FP8 latents without scales."""
         return architecture in self.plain_fp8_latent_on
 
 
 @dataclass(frozen=True)
 class Constant:
-    """One constant of an engine's accounting: what formulas call it, how people see it, and what it may become.
+    """One constant of an engine's accounting: its name in formulas, its display, and its allowed values.
 
-    column: the name of the quantity, in JSON and in formulas; also of the cell, where it is shown. Its words stand in
-    templates/engine.toml; source: the field in which the engine says its origin.
-    kind, low, high: what a cell takes: any number, a whole one, or a flag (0 or 1).
-    field: where the value stands in `Engine`, and `part` in a field that has parts; GiB become bytes.
+    column: the quantity's name in JSON and formulas, and of its cell; its label, unit and note are in
+    templates/engine.toml. source: the field of the engine with its origin. kind, low, high: the values that a cell
+    takes: any number, a whole one, or a flag (0 or 1). field, part: the field of `Engine` with the value, and the part
+    of a composite field; sizes in GiB or MiB become bytes.
     """
 
     column: str
@@ -547,8 +554,8 @@ class Constant:
     def unit(self) -> str:
         return self._said("unit")
 
-    def _said(self, what: str) -> str:
-        return words_in(WORDS).get(self.column, {}).get(what, "")
+    def _said(self, field: str) -> str:
+        return words_in(WORDS).get(self.column, {}).get(field, "")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "field", self.field or self.column)
@@ -556,7 +563,7 @@ class Constant:
             object.__setattr__(self, "high", 1)
 
     def value(self, engine: Engine) -> float:
-        """What the engine has, in the column's unit; older GPUs take the memory of newer ones where none is stated."""
+        """The engine's value in the column's unit; memory of older GPUs that is not stated is that of newer ones."""
         held = getattr(engine, self.field)
         if self.part:
             held = getattr(engine.non_torch_gib if held is None else held, self.part)
@@ -566,11 +573,11 @@ class Constant:
 
     @property
     def size_unit(self) -> int | None:
-        """Bytes in the unit of its field; None where the field is no size."""
+        """Bytes per unit of the field; None if the field is no size."""
         return SIZE_UNITS.get(self.field.rpartition("_")[2])
 
     def words(self, engine: Engine) -> str:
-        """What is said beside it: its meaning or its origin, else where the engine has it from."""
+        """The note beside the constant: that of templates/engine.toml, else the engine's source."""
         return self._said("note") or str(getattr(engine, self.source))
 
 
@@ -620,15 +627,18 @@ CONSTANTS: tuple[Constant, ...] = (  # in the order of the Inputs sheet
     Constant("tokens_by_concurrency", "accounting_source", kind="flag", is_shown=False),
 )
 
-# A build between releases, by its image's name: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
+# A build between releases, named as its image is: nightly, nightly-20260216-d3bae71e, gpt-oss-dev.
 _OWN_BUILD = re.compile(r"(?:nightly|latest|main|dev|head)|[A-Za-z][A-Za-z0-9_.]{0,40}(?:-[A-Za-z0-9_.]{1,40}){1,6}")
-# A build of a source tree without tags: 0.1.dev1+g4d2a68d64.d20260816 says nothing of the release that it is after.
+# A build of a source tree without tags: 0.1.dev1+g4d2a68d64.d20260816 does not tell the release.
 _UNTAGGED = re.compile(r"v?0\.\d{1,2}\.(?:0\.)?dev\d{1,9}(?:[.+][A-Za-z0-9.+]{0,80})?")
 NEWEST = (10**6, 0, 0)
 
 
 def _version(text: str, like: str = "") -> tuple[int, ...]:
-    """A version as numbers; where `like` is given, one that is counted as this one is: in releases, or in builds."""
+    """A version as numbers, for comparison; `like` is a version that it must match in kind: a release or a build.
+
+    Raises CatalogError for text that is no version, or is of the other kind.
+    """
     build, release = _BUILD.fullmatch(text), release_of(text)
     if build is None and release is None and (_OWN_BUILD.fullmatch(text) or _UNTAGGED.fullmatch(text)):
         return NEWEST
@@ -639,22 +649,22 @@ def _version(text: str, like: str = "") -> tuple[int, ...]:
 
 
 def release_of(text: str) -> tuple[int, ...] | None:
-    """`0.11.0rc1+cu128` as (0, 11, 0): what follows the number is of the same release. None for no release's number,
-    and for that of a build without tags."""
+    """`0.11.0rc1+cu128` as (0, 11, 0), without the suffix; None for text that is no release, or a build without
+    tags."""
     match = None if _UNTAGGED.fullmatch(text) else _VERSION.fullmatch(text)
     return tuple(int(part or 0) for part in match.groups()[:3]) if match else None
 
 
 def load_engine(catalog: Catalog, name: str, version: str | None = None) -> Engine:
-    """The engine called `name` at `version` (its default one where None).
+    """The engine called `name` at `version` (None: its default version).
 
-    Raises CatalogError for an engine without memory accounting in the catalogs, or a version that is none.
+    Raises CatalogError for an engine without memory accounting in the catalogs, and for text that is no version.
     """
     key = name.strip().lower()
-    known = sorted(catalog.ids("engines"))
-    if key not in known:
-        what = f"has no memory accounting in catalogs/engines. Known: {', '.join(known)}"
-        raise CatalogError(f"engine {shown(name)!r} {what}.{did_you_mean(key, known)}")
+    engine_ids = sorted(catalog.ids("engines"))
+    if key not in engine_ids:
+        problem = f"has no memory accounting in catalogs/engines. Known: {', '.join(engine_ids)}"
+        raise CatalogError(f"engine {shown(name)!r} {problem}.{did_you_mean(key, engine_ids)}")
     return catalog.entry("engines", key, Engine).at(version)
 
 
@@ -666,20 +676,22 @@ SPEED_FIGURES: tuple[Figure, ...] = ("tpot", "ttft", "output_tokens_per_second")
 Scope = Literal["fitted", "other", "ranks", "stages", "anchored"]
 ModelKind = Literal["dense", "moe", "windowed", "linear", "sparse"]  # in the order of `speed_kind`
 MODEL_KINDS: tuple[ModelKind, ...] = ("dense", "moe", "windowed", "linear", "sparse")
-OF_ANY_KIND: tuple[Scope, ...] = ("ranks", "stages")  # with one band for all kinds of models
+OF_ANY_KIND: tuple[Scope, ...] = ("ranks", "stages")  # scopes with one band for all kinds of models
 BANDS_OF_SPEED = tuple(f"{figure}_band_{end}" for figure in SPEED_FIGURES for end in ENDS)
 
 
 def band_names(scope: Scope, kinds: Iterable[ModelKind] = ()) -> list[str]:
-    """The names of both ends of every figure's band in a scope, for each of these kinds of models where bands differ by
-    them: `tpot_band_low_fitted`, `tpot_band_low_other_dense`."""
+    """The names of both ends of every figure's band in a scope, one for each kind of model where `kinds` are given:
+    `tpot_band_low_fitted`, `tpot_band_low_other_dense`."""
     ends = [f"_{kind}" for kind in kinds] or [""]
     return [f"{name}_{scope}{end}" for name in BANDS_OF_SPEED for end in ends]
 
 
 class SpeedConstants(Entry):
-    """What sizing/speed.py reads beside a model and a GPU, under the head that it has in a workbook. Efficiencies are
-    shares of published peaks; what may be 0 is no divisor."""
+    """The speed constants of sizing/speed.py, each with its heading in a workbook as title.
+
+    Efficiencies are shares of published peaks; constants that may be 0 are never divisors.
+    """
 
     weight_bandwidth_efficiency: Share = Field(title="Bandwidth reached, dense weights")
     expert_bandwidth_efficiency: Share = Field(title="Bandwidth reached, experts")
@@ -702,7 +714,7 @@ class SpeedConstants(Entry):
 
 
 class Residual(Entry):
-    """What the formulas leave of both times, as factors of them."""
+    """Mean measured over predicted time to first token and time per output token; 1 is unbiased."""
 
     tpot: Ratio
     ttft: Ratio
@@ -710,17 +722,17 @@ class Residual(Entry):
 
 UNBIASED = Residual(tpot=1, ttft=1)
 RESIDUALS: dict[str, tuple[str, str, str]] = {  # by name: the figure, the field of a cell, and the entry
-    f"{figure}_of_{what}_{one}": (figure, f"of_{what}", one)
-    for what, every in (("kind", MODEL_KINDS), ("dtype", DTYPES))
+    f"{figure}_of_{axis}_{entry}": (figure, f"of_{axis}", entry)
+    for axis, every in (("kind", MODEL_KINDS), ("dtype", DTYPES))
     for figure in ("tpot", "ttft")
-    for one in every
+    for entry in every
 }
 
 
 class SpeedCell(Entry):
-    """Constants of one engine on one generation of GPUs, and the runs behind them; kinds: of which models.
+    """Speed constants of one engine on one GPU generation, and the runs behind them; kinds: the models of those runs.
 
-    of_kind, of_dtype: what the formulas leave there of a kind of model and of a precision of weights; 1 without runs.
+    of_kind, of_dtype: residuals by kind of model and by precision of weights; 1 without runs.
     """
 
     engine: Id
@@ -736,10 +748,10 @@ class SpeedCell(Entry):
 
 
 class SpeedBand(Entry):
-    """The ends of an 80 % band, as factors of the prediction: of both times together (docs/speed.md).
+    """The ends of an 80 % band, as factors of the prediction, for both times together (docs/speed.md).
 
-    gpu: the GPU that a band of scope fitted is of. generation: the generation of GPUs that a band of scope other is of;
-    without it, it holds for all GPUs. engine: the engine whose runs alone it is of; without it, of all.
+    gpu: the GPU of a band of scope fitted. generation: the GPU generation of a band of scope other; None: all GPUs.
+    engine: the engine whose runs it is made of; None: all engines.
     """
 
     figure: Figure
@@ -750,11 +762,11 @@ class SpeedBand(Entry):
     engine: Label | None = None
     low: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
     high: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
-    n_rows: CountOrZero  # of the fit
+    n_rows: CountOrZero  # runs behind the band
 
 
 class SpeedFile(Entry):
-    """Constants for every engine and GPU: those of a fitted cell, or `default` where there is none."""
+    """Speed constants for every engine and GPU: those of a fitted cell, or `default` where there is none."""
 
     file_name: ClassVar[str] = "speed.yaml"
     checked_on: Date
@@ -795,28 +807,28 @@ class SpeedFile(Entry):
                 if (cell.engine, architecture) in seen:
                     yield ("cells", i, "architectures"), f"{architecture} has constants for {cell.engine} already"
                 seen.add((cell.engine, architecture))
-        known = {(b.figure, b.scope, b.kind, b.gpu, b.generation, b.engine) for b in self.bands}
+        given = {(b.figure, b.scope, b.kind, b.gpu, b.generation, b.engine) for b in self.bands}
         needed = {
             *((scope, kind) for scope in ("other", "anchored") for kind in MODEL_KINDS),
             *((scope, "any") for scope in OF_ANY_KIND),
         }
-        missing = {(figure, *of, None, None, None) for figure in SPEED_FIGURES for of in needed} - known
-        if missing or len(known) != len(self.bands):
+        missing = {(figure, *pair, None, None, None) for figure in SPEED_FIGURES for pair in needed} - given
+        if missing or len(given) != len(self.bands):
             yield (
                 ("bands",),
-                f"bands need one row for each figure and {', '.join(' '.join(of) for of in sorted(needed))}",
+                f"bands need one row for each figure and {', '.join(' '.join(pair) for pair in sorted(needed))}",
             )
         for i, band in enumerate(self.bands):
             if (band.scope == "fitted") != (band.gpu is not None):
                 yield ("bands", i), "a band of scope fitted is of a gpu, and no other is"
 
     def cell(self, engine: str, gpu: Gpu) -> SpeedCell | None:
-        """The cell whose constants hold for an engine on a GPU; None where the default ones do."""
+        """The fitted cell of an engine on a GPU; None where the default constants are used."""
         return self._cells.get((self.same_as.get(engine, engine), gpu.architecture))
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], SpeedCell]:
-        """The cells by engine and architecture, of which each has one."""
+        """The cells by engine and architecture."""
         return {(cell.engine, architecture): cell for cell in self.cells for architecture in cell.architectures}
 
     def constants(self, engine: str, gpu: Gpu) -> SpeedConstants:
@@ -824,45 +836,48 @@ class SpeedFile(Entry):
         return cell.constants if cell else self.default
 
     def residuals(self, engine: str, gpu: Gpu) -> dict[str, float]:
-        """What the formulas leave, by the names of RESIDUALS, as `tpot_of_kind_moe`; 1 without runs."""
+        """Residual factors by the names of RESIDUALS, such as `tpot_of_kind_moe`; 1 without runs."""
         cell = self.cell(engine, gpu)
         return {
-            name: getattr(getattr(cell, field).get(one, UNBIASED), figure) if cell else 1.0
-            for name, (figure, field, one) in RESIDUALS.items()
+            name: getattr(getattr(cell, field).get(entry, UNBIASED), figure) if cell else 1.0
+            for name, (figure, field, entry) in RESIDUALS.items()
         }
 
     def measured_kinds(self, engine: str, gpu: Gpu) -> int:
-        """The kinds of models of which runs of this engine on this very GPU took part in the fit, where the GPU has a
-        band of its own; as `measured_scope` reads them."""
+        """The kinds of models for which `has_runs` holds, as the bit mask that `measured_scope` reads."""
         return sum(2**i for i, kind in enumerate(MODEL_KINDS) if self.has_runs(kind, engine, gpu))
 
     def has_runs(self, kind: ModelKind, engine: str, gpu: Gpu) -> bool:
-        """Whether runs of this engine on this very GPU with models of a kind took part in the fit, and the GPU has a
-        band of its own."""
+        """True if the fit used runs of this engine, GPU and kind of model, and the GPU has a band of its own."""
         cell = self.cell(engine, gpu)
         is_measured = cell is not None and cell.engine == engine and gpu.id in cell.measured_gpus
         return is_measured and cell is not None and kind in cell.kinds and gpu.id in self._gpus
 
     def band_of_any_kind(self, figure: Figure, end: str, scope: Scope) -> float:
-        """An end of the band of a figure in a scope that has one for all kinds of models and GPUs."""
-        end_of: float = getattr(self._drawn_bands[figure, scope, "any"][None, None], end)
-        return end_of
+        """An end ("low" or "high") of a figure's band in a scope that has one for all kinds of models and GPUs."""
+        factor: float = getattr(self._drawn_bands[figure, scope, "any"][None, None], end)
+        return factor
 
     def band(self, figure: Figure, end: str, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
-        """The row whose end ("low" or "high") is that of a figure's band in a scope. What was not measured on a GPU is
-        known no better than what was: unless a measured point set it right, its band is at least as wide, at either
-        end, as the GPU's own; and that of ranks as that of one rank, where no run was of this kind on this GPU."""
+        """The band that gives one end ("low" or "high") of a figure's interval in a scope.
+
+        A configuration that was not measured on a GPU is no more certain than those that were: unless a measured point
+        anchors it, its band is at least as wide, at either end, as the GPU's own; and that of several ranks at least as
+        wide as that of one rank, where the GPU has no run of this kind of model.
+        """
         drawn = [self.drawn_band(figure, scope, kind, engine, gpu)]
         if scope != "anchored":
             drawn += self._of_gpus.get((figure, gpu.id), ())
         if scope == "ranks" and not self.has_runs(kind, engine, gpu):
             drawn.append(self.band(figure, end, "other", kind, engine, gpu))
-        return (min if end == "low" else max)(drawn, key=lambda one: getattr(one, end))
+        return (min if end == "low" else max)(drawn, key=lambda row: getattr(row, end))
 
     def drawn_band(self, figure: Figure, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> SpeedBand:
-        """The band of a figure in a scope: a GPU's own; of other GPUs that of the engine's generation of GPUs and the
-        kind of model, where it was measured, else the engine's on any GPU, else the one for all. The widest stands for
-        a GPU's own where it has none."""
+        """The band of a figure in a scope.
+
+        Scope fitted: the GPU's own band, or the widest (`stages`) where it has none. Other scopes: the band of the
+        engine's GPU generation and kind of model if measured, else the engine's on any GPU, else the one for all.
+        """
         if scope == "fitted":
             of_gpu = self._of_gpus.get((figure, gpu.id))
             return of_gpu[0] if of_gpu else self.drawn_band(figure, "stages", kind, engine, gpu)
@@ -875,7 +890,7 @@ class SpeedFile(Entry):
 
     @cached_property
     def _drawn_bands(self) -> dict[tuple[Figure, Scope, str], dict[tuple[str | None, str | None], SpeedBand]]:
-        """The bands of a figure, a scope and a kind of model by the generation of GPUs and the engine of their runs."""
+        """The bands by (figure, scope, kind of model), and then by (GPU generation, engine)."""
         bands: dict[tuple[Figure, Scope, str], dict[tuple[str | None, str | None], SpeedBand]] = {}
         for band in self.bands:
             of_kind = bands.setdefault((band.figure, band.scope, band.kind), {})
@@ -884,7 +899,7 @@ class SpeedFile(Entry):
 
     @cached_property
     def _of_gpus(self) -> dict[tuple[Figure, str], list[SpeedBand]]:
-        """The bands of a figure by the GPU of whose own runs they are; of GPUs with too few there are none."""
+        """The bands made of one GPU's own runs, by (figure, GPU); none for a GPU with too few runs."""
         bands: dict[tuple[Figure, str], list[SpeedBand]] = {}
         for band in self.bands:
             if band.gpu is not None:

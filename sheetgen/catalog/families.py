@@ -1,21 +1,21 @@
-"""The schema of families.yaml: the families whose configs can be counted, by model_type, and those that cannot."""
+"""The schema of families.yaml: model families by model_type, those that can be counted and those that cannot."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from sheetgen.catalog.base import Entry, Problem, Some, checked
+from sheetgen.catalog.base import Entry, Problem, RawRecord, Some, checked
 
-Switch = bool | str  # fixed by the family, or the key that says it
-Row = dict[str, Any]  # of a table; `like` names the row whose fields it takes over
+Switch = bool | str  # fixed by the family, or the key of the config that decides
+Row = RawRecord  # a raw row of a table; `like` names the row whose fields it takes over
 
 
 class Moe(Entry):
-    """How a family's experts are named, and which layers have them."""
+    """The config keys of a family's experts, and the layers that have them."""
 
     n: str = "num_experts"
     top_k: str = "num_experts_per_tok"
@@ -24,11 +24,11 @@ class Moe(Entry):
     shared: str | None = None  # the key with the number of shared experts, each as wide as a routed one
     shared_width: str | None = None  # or the key with the width of the one shared expert
     shared_gate: bool = False
-    shared_bias: Switch = False  # of the shared expert, and of the matrices around a latent
-    latent: str = ""  # the key of the narrower width that routed experts work in, with a matrix into it and one back
+    shared_bias: Switch = False  # biases of the shared expert, and of the matrices around a latent
+    latent: str = ""  # the key of the width of a latent for routed experts, with a matrix into it and one back
     router_bias: bool = False
     expert_bias: bool = False
-    module: str = "mlp"  # its name in a layer
+    module: str = "mlp"  # the module's name in a layer
     correction: bool = False  # a parameter, not a buffer, corrects the router's scores
 
 
@@ -43,39 +43,39 @@ class Family(Entry):
     qk_norm: Literal["", "head", "width", "each"] = ""  # over a head, over all heads, one for each head
     qk_norm_if: Switch = True
     sinks: bool = False
-    whole_heads: bool = False  # latents, of which some engines keep keys and values of all heads
+    whole_heads: bool = False  # latents that some engines expand to keys and values of all heads
     norm: Literal["rms", "layer", "none"] = "rms"
-    norm_bias: bool = True  # of layer norms
-    norms: int = 2  # of a layer, beside those of queries and keys
+    norm_bias: bool = True  # for layer norms
+    norms: int = 2  # norms of a layer, beside those of queries and keys
     gated: bool = True
     mlp_bias: Switch = False
-    dense_width: str = "intermediate_size"  # the key of it
+    dense_width: str = "intermediate_size"  # the key of the dense feed-forward width
     moe: Moe | None = None
     tied: bool = False  # where tie_word_embeddings is absent
     lm_head_bias: Switch = False
-    positions: int | None = None  # learned positions: their number beyond the maximum
+    positions: int | None = None  # learned positions: how many more than the maximum context
     rope: str = "one"  # the rule of rope_tables
     partial_rotary: float = 1.0  # where the config does not say
-    kv_cache: str = ""  # its precision where engines have one of their own for the family
-    linear: str = ""  # the recurrence of its linear layers
-    builder: str = ""  # the function of `special` that counts what this table cannot say
-    # How layers of multi-token prediction are joined to the model; copying: each with an embedding and an output matrix
-    # of its own.
+    kv_cache: str = ""  # the KV cache's precision where engines have a special one for the family
+    linear: str = ""  # the recurrence of the linear layers
+    builder: str = ""  # the function of `special` that counts the parts that this table cannot describe
+    # How layers of multi-token prediction are joined to the model; copying: each with its own embedding and output
+    # matrix.
     mtp: Literal["", "each", "copying", "joined", "blocks"] = ""
     rename: dict[str, str] = Field(default_factory=dict)
-    defaults: dict[str, Any] = Field(default_factory=dict)
-    nested: dict[str, Any] = Field(default_factory=dict)  # defaults of its class, as a text_config leaves them out
+    defaults: RawRecord = Field(default_factory=dict)
+    nested: RawRecord = Field(default_factory=dict)  # defaults of its class, which a text_config leaves out
 
 
 class Refused(Entry):
-    """Families that are known and not counted, and why."""
+    """Types of configs that are known and cannot be counted, and the reason."""
 
     types: Some[str]
     reason: str
 
 
 class Wrapper(Entry):
-    """Types of configs that hold a language model: under which key, and the tower beside it."""
+    """Types of configs that wrap a language model: its key, and the tower beside it."""
 
     types: Some[str]
     key: str = "text_config"
@@ -92,10 +92,11 @@ class FamilyFile(Entry):
 
     def problems(self) -> Iterator[Problem]:
         for i, row in enumerate(self.families):
-            yield from ((loc, what.rstrip(".")) for loc, what in checked(self._fields(row), Family, ("families", i))[1])
+            _, problems = checked(self._fields(row), Family, ("families", i))
+            yield from ((loc, problem.rstrip(".")) for loc, problem in problems)
 
     def _fields(self, row: Row) -> Row:
-        """A row of the families with what it takes over from others."""
+        """The fields of a row of the families, with those that it takes over from others."""
         fields = _whole(row, self.bases)
         if "moe" in fields:
             fields["moe"] = _whole(fields["moe"], self.mixtures)
@@ -103,21 +104,22 @@ class FamilyFile(Entry):
 
     @cached_property
     def by_type(self) -> Mapping[str, Family]:
-        """The families that can be counted."""
+        """The families that can be counted, by model_type."""
         rows = ((row["types"], Family.model_validate(self._fields(row))) for row in self.families)
         return {model_type: family for types, family in rows for model_type in types}
 
     @cached_property
     def reasons(self) -> Mapping[str, str]:
-        """By type of those that are known and not counted, why."""
-        return {model_type: one.reason for one in self.refused for model_type in one.types}
+        """The reason by model_type for families that are known and cannot be counted."""
+        return {model_type: refused.reason for refused in self.refused for model_type in refused.types}
 
     @cached_property
     def wrapper_of(self) -> Mapping[str, Wrapper]:
-        """By type of a config that wraps a language model, how it does."""
-        return {model_type: one for one in self.wrappers for model_type in one.types}
+        """The wrapper by model_type of configs that wrap a language model."""
+        return {model_type: wrapper for wrapper in self.wrappers for model_type in wrapper.types}
 
 
 def _whole(row: Row, others: Mapping[str, Row]) -> Row:
+    """The row with the fields of the row that its `like` names, and of that one's own, filled in."""
     own = {name: value for name, value in row.items() if name != "like"}
     return {**_whole(others[row["like"]], others), **own} if "like" in row else own

@@ -1,5 +1,5 @@
-"""GPUs' names as tools print them (nvidia-smi, torch, ROCm, labels of Kubernetes nodes, price lists), taken apart into
-the words that tell cards apart, form, memory and MIG profile; and the GPUs of the catalogs that a name may mean.
+"""GPU names as tools print them (nvidia-smi, torch, ROCm, labels of Kubernetes nodes, price lists), parsed into core
+words, form, memory and MIG profile; and the GPUs of the catalogs that a name may mean.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from dataclasses import dataclass
 
 from sheetgen.catalog.hardware import Gpu
 
-# A list and a catalog count the memory of one GPU differently (what is sold, what is left: 192 and 180 for a
-# B200); 40 and 48, or 80 and 94, are two GPUs.
+# Sources state the memory of one GPU differently (as sold, or as usable: 192 and 180 GB for a B200); 40 and 48 GB, or
+# 80 and 94, are two GPUs.
 MEMORY_TOLERANCE = 0.1
 
 _MEMORY = re.compile(r"\b([0-9]{2,3}) ?gb?\b")
 _PROFILE = re.compile(r"\b(?:mig )?([1-7]g\.[0-9]{1,3}gb)(?:[+.]me)?\b")
-# What a tool puts around a name: an identity in brackets, the key of a list or a node's label, a file's ending.
+# Text that tools put around a name: an identity in brackets, the key of a list or a node's label, a file's ending.
 _AROUND = (r"\((?:uuid|gfx)[^)]*\)", r"^.*[:=]\s*(?=\S)", r"^\S+\.com/", r"\.json$", r"[\"']")
 _SPARE = {
     "nvidia", "amd", "intel", "google", "aws", "hgx", "geforce", "tesla", "blackwell", "instinct", "oam", "vf",
     "edition", "generation", "gpu", "tensor", "core", "hbm2", "hbm2e", "hbm3", "hbm3e", "ac", "mega",
 }  # fmt: skip
-_FORMS = ({"sxm", "pcie", "nvl"}, {"server", "workstation"})  # of each, a GPU is one
+_FORMS = ({"sxm", "pcie", "nvl"}, {"server", "workstation"})  # a GPU has at most one of each set
 _SAME = {"se": "server", "ws": "workstation", "we": "workstation"}
 
 
 @dataclass(frozen=True)
 class GpuWords:
-    """A GPU's name taken apart: `NVIDIA A100-SXM4-80GB MIG 1g.10gb` is {a100}, {sxm}, 80 and 1g.10gb."""
+    """A parsed GPU name: `NVIDIA A100-SXM4-80GB MIG 1g.10gb` is {a100}, {sxm}, 80 and 1g.10gb."""
 
     core: frozenset[str]
     forms: frozenset[str]
@@ -37,7 +37,7 @@ class GpuWords:
 
 
 def bare(name: str) -> str:
-    """A GPU's name without what tools put around it: `GPU 0: NVIDIA L4 (UUID: GPU-0a)` is `nvidia l4`."""
+    """A GPU's name without the text that tools put around it: `GPU 0: NVIDIA L4 (UUID: GPU-0a)` is `nvidia l4`."""
     low = name.strip().lower()
     for around in _AROUND:
         low = re.sub(around, "", low).strip()
@@ -45,7 +45,7 @@ def bare(name: str) -> str:
 
 
 def words(name: str, interconnect: str = "", memory_gb: float | None = None) -> GpuWords:
-    """The words of a name, with the form and the memory that other columns state."""
+    """The parsed name; form and memory that it does not state come from `interconnect` and `memory_gb`."""
     low = re.sub(r"[-_]", " ", bare(name))
     low = re.sub(r"\brtx(?=[0-9a])", "rtx ", low)
     profile = _PROFILE.search(low)
@@ -61,12 +61,12 @@ def words(name: str, interconnect: str = "", memory_gb: float | None = None) -> 
 
 
 def without_profile(name: str) -> str:
-    """The name of the whole GPU in that of a MIG slice."""
+    """The name of a MIG slice without its profile, which is that of the whole GPU."""
     return _PROFILE.sub(" ", re.sub(r"[-_]", " ", bare(name)))
 
 
 def could_be(asked: GpuWords, gpu: Gpu) -> bool:
-    """Whether nothing that `asked` states of form, memory and MIG profile speaks against `gpu`."""
+    """True unless form, memory or MIG profile of `asked` contradict `gpu`."""
     own = words(gpu.id).forms | words(gpu.form_factor).forms
     for group in _FORMS:
         stated, has = asked.forms & group, own & group
@@ -78,7 +78,7 @@ def could_be(asked: GpuWords, gpu: Gpu) -> bool:
 
 
 def by_core(gpus: Iterable[Gpu]) -> dict[frozenset[str], list[Gpu]]:
-    """The GPUs of the catalogs by the words that every one of their names leads to."""
+    """The GPUs by the core words of each of their names."""
     named: dict[frozenset[str], list[Gpu]] = {}
     for gpu in gpus:
         for core in {words(name).core for name in (gpu.id, gpu.name, gpu.short_name, *gpu.aliases, *gpu.device_names)}:
@@ -86,13 +86,13 @@ def by_core(gpus: Iterable[Gpu]) -> dict[frozenset[str], list[Gpu]]:
     return named
 
 
-def gpus_named(asked: GpuWords, known: Mapping[frozenset[str], list[Gpu]]) -> list[Gpu]:
-    """All GPUs that these words may mean: one, where they are enough."""
-    return [gpu for gpu in known.get(asked.core, ()) if could_be(asked, gpu)]
+def gpus_named(asked: GpuWords, by_words: Mapping[frozenset[str], list[Gpu]]) -> list[Gpu]:
+    """All GPUs that these words may mean; `by_words` is from `by_core`."""
+    return [gpu for gpu in by_words.get(asked.core, ()) if could_be(asked, gpu)]
 
 
 def usual_one(asked: GpuWords, gpus: list[Gpu]) -> list[Gpu]:
-    """Of several GPUs that a name may mean the one that people call so: an alias states no more than the name does."""
+    """The one of several GPUs with an alias that states no more than the name does; all of them if not exactly one."""
 
     def is_called_so(gpu: Gpu) -> bool:
         own = map(words, gpu.aliases)

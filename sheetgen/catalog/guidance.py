@@ -1,4 +1,4 @@
-"""The schema of what the sheet advises and assumes: fingerprints.yaml and assumptions.yaml."""
+"""Schemas of fingerprints.yaml (how deployments run out of memory, and the fixes) and assumptions.yaml."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Version = Annotated[str, Field(pattern=r"^\d{1,4}(\.\d{1,4}){0,3}$")]
 
 
 class EngineFlag(Entry):
-    """A flag, argument or variable that an engine has, and where that was read.
+    """A flag, argument or variable of an engine, with its source.
 
-    `since` and `until` are the first and the last release in which it does what the fixes say, where that is known;
-    an older name has the one that took its place in `instead`; `default` is its value where nobody sets it.
+    `since` and `until` are the first and the last release in which it works as the fixes say, where known;
+    `instead` is the flag that replaced an older name; `default` is its default value.
     """
 
     flag: Annotated[str, Field(pattern=r"^-{0,2}[A-Za-z][\w-]{0,59}$")]
@@ -31,11 +31,12 @@ class EngineFlag(Entry):
     source: Text
 
     def serves(self, version: str | None) -> bool:
-        """Whether a release has it. An unknown one counts as the newest, with flags dropped without a successor."""
+        """True if a release has the flag. An unknown version counts as the newest release, but keeps flags that were
+        dropped without a successor."""
         release = release_of((version or "").strip())
         if release is None:
             return self.instead is None
-        since, until = (release_of(f"{one}.0") if one else None for one in (self.since, self.until))
+        since, until = (release_of(f"{version}.0") if version else None for version in (self.since, self.until))
         parts = self.until.count(".") + 1 if self.until else 0  # 0.12 has all of 0.12.x
         return (since is None or since <= release) and (until is None or release[:parts] <= until)
 
@@ -57,18 +58,18 @@ Flag = Annotated[
         "is no flag: write it as the engine's command line has it, such as --max-model-len",
     ),
 ]
-# A line of a log, as it is printed.
+# A log line as the engine prints it.
 Line = Annotated[str, must(lambda text: text.strip() and len(text) <= 240, "is empty or longer than 240 characters")]
 EngineFlags = dict[Id, Flag]
 
 
 class Fix(Entry):
-    """One change: the flag of each engine that has one, which way to turn it, why, and what it costs.
+    """One change: the flag of each engine that has one, its direction, its reason, and its cost.
 
-    `set` without a value is a switch that is turned on. `setting` is what it turns in the words of the sheet, by
-    which a value is known to be met already; `values` are those of engines that name them otherwise. `engines` are
-    those that it is for, where it is not for all; `case` is the form of the death that it is for, where there are
-    several. One that is not on_page is said by `sheetgen diagnose` alone.
+    `set` without a value turns a switch on. `setting` is the sheet's name of the setting, by which a value that is
+    already in force is recognized; `values` has the values of engines that spell them differently. `engines` limits
+    the fix to some engines, `case` to one form of the failure. A fix that is not on_page appears in
+    `sheetgen diagnose` alone.
     """
 
     what: Label
@@ -90,7 +91,7 @@ class Source(Entry):
 
 
 class OwnWords(Entry):
-    """What one engine has better words for than those said of all: its own message, its own flags."""
+    """One engine's own words, with its messages and flags, in place of those for all engines."""
 
     looks_like: Label | None = None
     symptom: Text | None = None
@@ -98,8 +99,10 @@ class OwnWords(Entry):
 
 
 class CaseWords(Entry):
-    """What is said of one form of a death where the words for all would mislead. looks_like: by engine, where its log
-    tells that form from the others; the page then has a row for it."""
+    """The words for one form of a failure, where those for all forms would mislead.
+
+    looks_like: by engine, the log line that tells this form from the others; the page then has a row for it.
+    """
 
     bill: Label
     symptom: Text
@@ -107,9 +110,9 @@ class CaseWords(Entry):
 
 
 class Fingerprint(Entry):
-    """Where a deployment dies, how its log looks, which part of memory ran out, and the fixes in their order.
+    """One kind of failure: its stage, its log, the part of memory that ran out, and the fixes in order.
 
-    Without looks_like the log is known only by an engine's own message.
+    Without looks_like only the engines' own entries have a log line.
     """
 
     label: Annotated[str, among(LABELS, f"is not one of {', '.join(LABELS)}")]
@@ -126,13 +129,13 @@ class Fingerprint(Entry):
     on_page: bool = True
 
     def words(self, engine: str) -> OwnWords:
-        """What is said of it for an engine: its own words where it has some, else those for all."""
+        """The words for an engine: its own where it has some, else those for all engines."""
         own = self.own.get(engine, OwnWords())
         return OwnWords(**{name: getattr(own, name) or getattr(self, name) for name in OwnWords.model_fields})
 
 
 class Form(Fingerprint):
-    """One form of a death as a row of its own."""
+    """One form of a failure as a row of its own."""
 
     case: Id
 
@@ -148,7 +151,7 @@ class FingerprintFile(Entry):
 
 
 class Assumption(Entry):
-    """One judgement: its value, its unit, why, and where it is from. `flags` are what the engines call it."""
+    """One judgement: value, unit, reason and source. `flags` has the engines' names for it."""
 
     id: Id
     value: float | int | Label | Many[int]
@@ -168,49 +171,49 @@ class AssumptionFile(Entry):
 
 
 def fingerprints(catalog: Catalog) -> tuple[Fingerprint, ...]:
-    """The fingerprints of the page, in its order, each with the fixes that the page says; before it those of its forms
-    that have a row of their own."""
+    """The rows of the page's table: the fingerprints in order, each with the fixes of the page, and each preceded by
+    its forms that have a row of their own."""
     rows: list[Fingerprint] = []
-    for one in catalog.file(FingerprintFile).fingerprints:
-        if one.on_page:
-            forms = [_form(one, case) for case, words in one.cases.items() if words.looks_like]
+    for fingerprint in catalog.file(FingerprintFile).fingerprints:
+        if fingerprint.on_page:
+            forms = [_form(fingerprint, case) for case, words in fingerprint.cases.items() if words.looks_like]
             apart = {form.case for form in forms}
-            fixes = tuple(fix for fix in one.fixes if fix.on_page and fix.case not in apart)
-            rows += [*forms, one.model_copy(update={"fixes": fixes})]
+            fixes = tuple(fix for fix in fingerprint.fixes if fix.on_page and fix.case not in apart)
+            rows += [*forms, fingerprint.model_copy(update={"fixes": fixes})]
     return tuple(rows)
 
 
-def _form(one: Fingerprint, case: str) -> Form:
-    words = one.cases[case]
+def _form(fingerprint: Fingerprint, case: str) -> Form:
+    words = fingerprint.cases[case]
     return Form(
-        label=one.label,
+        label=fingerprint.label,
         case=case,
-        where=one.where,
+        where=fingerprint.where,
         bill=words.bill,
         symptom=words.symptom,
         own={engine: OwnWords(looks_like=text) for engine, text in words.looks_like.items()},
         log_lines={},
-        fixes=tuple(fix for fix in one.fixes if fix.on_page and fix.case == case),
-        sources=one.sources,
+        fixes=tuple(fix for fix in fingerprint.fixes if fix.on_page and fix.case == case),
+        sources=fingerprint.sources,
     )
 
 
 def assumptions(catalog: Catalog) -> dict[str, Assumption]:
-    return {one.id: one for one in catalog.file(AssumptionFile).assumptions}
+    return {assumption.id: assumption for assumption in catalog.file(AssumptionFile).assumptions}
 
 
 def bare(flag: str) -> str:
-    """A flag as the engine's Python has it, which does not break at a line's end: max_model_len."""
+    """A flag as the engine's Python spells it, such as max_model_len, which does not break at a line's end."""
     return flag.lstrip("-").replace("-", "_") if flag.startswith("--") else flag
 
 
-def number(known: dict[str, Assumption], name: str) -> float:
-    """The value of an assumption that is a number.
+def number(by_id: dict[str, Assumption], name: str) -> float:
+    """The value of the numeric assumption `name`.
 
-    Raises CatalogError where the catalogs lack it, or it is no number.
+    Raises CatalogError where the catalogs lack it or it is no number.
     """
-    one = known.get(name)
-    if one is None or not isinstance(one.value, (int, float)):
-        given = "is missing" if one is None else f"is {shown(one.value)!r}, which is not a number"
+    assumption = by_id.get(name)
+    if assumption is None or not isinstance(assumption.value, (int, float)):
+        given = "is missing" if assumption is None else f"is {shown(assumption.value)!r}, which is not a number"
         raise CatalogError(f"catalogs/assumptions.yaml: {name} {given}. The sheet needs it.")
-    return float(one.value)
+    return float(assumption.value)

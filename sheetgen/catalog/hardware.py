@@ -1,4 +1,4 @@
-"""The schema of GPUs, of instances with their prices, of owning GPUs, and of what the sheet is sized for."""
+"""Schemas of GPUs, of instances with their prices, of owning GPUs, and of workloads and tiers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Usd = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 
 
 class Memory(Entry):
-    """Three readings of one memory: sold as, shown by the driver, seen by the engine (sizing uses this).
+    """A GPU's memory as marketed, as the driver shows it, and as the engine sees it (the figure that sizing uses).
 
-    shared_with_host: whether it is the host's memory, too.
+    shared_with_host: the memory is the host's, too.
     """
 
     marketed_gb: Price
@@ -38,11 +38,11 @@ class Memory(Entry):
     source: Text
 
 
-UNSEEN_SHARE = 0.0094  # of what nvidia-smi shows, that engines do not see: the median of nine measured GPUs
+UNSEEN_SHARE = 0.0094  # of the memory that nvidia-smi shows, hidden from engines: the median of nine measured GPUs
 
 
 class Flops(Entry):
-    """Dense peaks, operations per second; null where the GPU has none or none is published."""
+    """Dense peaks in operations per second; null where the GPU lacks the format or no peak is published."""
 
     bf16: Count | None
     fp16: Count | None
@@ -52,7 +52,7 @@ class Flops(Entry):
 
 
 class Slice(Entry):
-    """One MIG profile of a GPU: its memory as the driver shows it, its eighths of all memory and bandwidth, its SMs."""
+    """One MIG profile of a GPU: memory in GiB as the driver shows it, eighths of memory and bandwidth, SMs."""
 
     memory_gib: Price
     memory_eighths: Annotated[int, Field(ge=1, le=8)]
@@ -61,7 +61,7 @@ class Slice(Entry):
 
 
 class Mig(Entry):
-    """The MIG profiles of a GPU by their names (`1g.10gb`), and the SMs of the whole GPU."""
+    """The MIG profiles of a GPU by name (`1g.10gb`), and the SMs of the whole GPU."""
 
     n_sms: Count
     slices: dict[Label, Slice]
@@ -74,7 +74,7 @@ MIG = "-mig-"  # between a GPU's id and a profile: the id of a slice
 class Gpu(Entry):
     """One accelerator: memory, speed, and the precisions that it runs.
 
-    The first alias is what people call it. device_names: what drivers and engines print for it.
+    The first alias is its common name. device_names: its names in the output of drivers and engines.
     """
 
     id: Id
@@ -92,15 +92,15 @@ class Gpu(Entry):
     peak_dense_flops: Flops
     weights_run: dict[DtypeName, Literal["native", "weight_only"]]
     kv_run: Many[DtypeName]
-    kv_typed: dict[DtypeName, Literal[0, 1, 2]] = Field(default_factory=dict)  # by a reader, over the engine's kernels
+    kv_typed: dict[DtypeName, Literal[0, 1, 2]] = Field(default_factory=dict)  # a reader's own, over Engine.runs_kv
     tdp_watts: Count | None = None
     interconnect: Label
-    # Each way and GPU, to all others of a node: PCIe where bridges join pairs.
+    # One way, per GPU, to all others of a node: PCIe where bridges join pairs.
     interconnect_bytes_per_second: Count | None
-    # Each way, between the two that a bridge joins; None where machines have none, or not all of them.
+    # One way, between two GPUs joined by a bridge; None where no machine has bridges, or not every machine.
     pair_link_bytes_per_second: Count | None = None
-    host_link: Label | None = None  # to its host, by its name in levers.yaml; None where it is not known
-    most_of_a_machine: Count | None = None  # where a machine takes few of them: 1 of a GH200
+    host_link: Label | None = None  # the link to the host, by its name in levers.yaml; None where unknown
+    most_of_a_machine: Count | None = None  # the most GPUs in one machine, where that is few: 1 for a GH200
     source: Text
     checked_on: Date
     confidence: Confidence
@@ -110,16 +110,16 @@ class Gpu(Entry):
 
     @property
     def entry_id(self) -> str:
-        """The id of its file: of a slice, that of the whole GPU."""
+        """The id of the catalog file: for a slice, that of the whole GPU."""
         return self.id.partition(MIG)[0]
 
     @property
     def is_slice(self) -> bool:
-        """Whether it is a MIG slice of a GPU."""
+        """True for a MIG slice of a GPU."""
         return self.id != self.entry_id
 
     def names(self) -> tuple[list[str], list[str]]:
-        """The names that are its own, and those that only follow from them."""
+        """The GPU's own names (id and aliases), and the names derived from its other fields."""
         follows = self.id.removeprefix(f"{self.vendor}-"), self.name, self.short_name, *self.device_names
         return [self.id, *self.aliases], [gpu_key(name) for name in follows]
 
@@ -138,19 +138,23 @@ class Gpu(Entry):
         return 72 if "rack" in form and of_a_board == 1 else of_a_board
 
     def peak_flops_for(self, weight_dtype: str) -> int | None:
-        """Operations per second, dense, that weights of this precision are multiplied with; None where unknown.
+        """The dense peak in operations per second for multiplying weights of this precision; None where unknown.
 
-        What the GPU holds in fewer bits than it computes in runs at 16 bits. MXFP4 weights meet 8-bit activations.
-        A peak that nobody publishes is half of the next narrower one, as tensor cores have it.
+        Weights in fewer bits than the GPU computes in run at 16 bits. MXFP4 weights meet 8-bit activations.
+        A peak that is not published is taken as half of the next narrower one, as on tensor cores.
         """
-        p = self.peak_dense_flops
-        fp8 = p.fp8 or (p.fp4 // 2 if p.fp4 else None)
-        narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": p.int8, "nvfp4": p.fp4, "mxfp4": fp8 if p.fp4 else None}
-        return narrow.get(weight_dtype) or p.bf16 or p.fp16 or (fp8 // 2 if fp8 else None)
+        peaks = self.peak_dense_flops
+        fp8 = peaks.fp8 or (peaks.fp4 // 2 if peaks.fp4 else None)
+        mxfp4 = fp8 if peaks.fp4 else None
+        narrow = {"fp8": fp8, "fp8_e5m2": fp8, "int8": peaks.int8, "nvfp4": peaks.fp4, "mxfp4": mxfp4}
+        return narrow.get(weight_dtype) or peaks.bf16 or peaks.fp16 or (fp8 // 2 if fp8 else None)
 
     def slice(self, profile: str) -> Gpu:
-        """The GPU that one of its MIG profiles is to an engine: its share of memory, bandwidth and arithmetic, and no
-        way to another. Raises KeyError for a profile that it does not have."""
+        """One MIG profile as a GPU of its own, with its share of memory, bandwidth and arithmetic, and no link to
+        others.
+
+        Raises KeyError for a profile that the GPU does not have.
+        """
         assert self.mig is not None
         part = self.mig.slices[profile]
         memory = {
@@ -184,7 +188,7 @@ class Gpu(Entry):
 
     @property
     def slices(self) -> tuple[Gpu, ...]:
-        """All MIG profiles of it as GPUs."""
+        """The GPU's MIG profiles, each as a GPU of its own."""
         return tuple(map(self.slice, self.mig.slices)) if self.mig else ()
 
     def problems(self) -> Iterator[Problem]:
@@ -194,20 +198,20 @@ class Gpu(Entry):
         yield from self._memory_problems()
         marketed = self.memory.marketed_gb
         if not 0.8 * marketed * 1e9 <= self.memory.engine_bytes <= marketed * 2**30:
-            what = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"
-            yield ("memory", "engine_bytes"), what
+            problem = f"engine_bytes {self.memory.engine_bytes:,} is not what a {marketed:g} GB GPU can have"
+            yield ("memory", "engine_bytes"), problem
 
     def _memory_problems(self) -> Iterator[Problem]:
-        """What speaks against how its memory was come by: a figure is seen, or follows from the driver's."""
+        """Contradictions between the stated basis of the memory figure and the figure of nvidia-smi."""
         memory, shown_bytes = self.memory, (self.memory.nvidia_smi_mib or 0) * 2**20
-        at = ("memory", "engine_bytes")
+        loc = ("memory", "engine_bytes")
         if memory.basis == "derived" and not shown_bytes:
             yield ("memory", "basis"), "basis is derived, but nvidia_smi_mib is missing: give what nvidia-smi shows"
         elif memory.basis == "derived" and memory.engine_bytes != (seen := round(shown_bytes * (1 - UNSEEN_SHARE))):
             share = f"{memory.nvidia_smi_mib:,} MiB less {100 * UNSEEN_SHARE:.2f} %"
-            yield at, f"engine_bytes is {memory.engine_bytes}, but derived from nvidia_smi_mib it is {seen} ({share})"
+            yield loc, f"engine_bytes is {memory.engine_bytes}, but derived from nvidia_smi_mib it is {seen} ({share})"
         elif shown_bytes and memory.engine_bytes > shown_bytes:
-            yield at, f"engine_bytes {memory.engine_bytes:,} is more than nvidia-smi shows, {shown_bytes:,}"
+            yield loc, f"engine_bytes {memory.engine_bytes:,} is more than nvidia-smi shows, {shown_bytes:,}"
         elif not shown_bytes and memory.basis == "measured" and not memory.shared_with_host:
             yield (
                 ("memory", "nvidia_smi_mib"),
@@ -216,11 +220,12 @@ class Gpu(Entry):
 
 
 def gpu_key(name: str) -> str:
+    """A GPU's name in the spelling of the index: lower case, with dashes for spaces and underscores."""
     return re.sub(r"[\s_]+", "-", name.strip().lower())
 
 
 class Devices:
-    """The GPUs that a text names as drivers and engines print them.
+    """Finds GPUs in a text by the names that drivers and engines print.
 
     words: a text without any of them names no device.
     """
@@ -230,11 +235,11 @@ class Devices:
         makers = sorted({name.split()[0] for name in names})
         self.words = tuple(f"{maker}{end}" for maker in makers for end in (" ", "_"))
         longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-        # A size or letter behind it, a `Ti` or a laptop's GPU is another device.
+        # A name followed by a size, a letter, `Ti` or `Laptop` is another device.
         self._pattern = re.compile(rf"(?<![A-Za-z])({longest_first})(?!\w| (?:Ti|D|Laptop)\b)")
 
     def find(self, text: str) -> tuple[str, str] | None:
-        """The GPU that `text` names, as the catalog calls it and as it stands there; `_` counts as a blank."""
+        """The catalog's name of the GPU that `text` names, and the name in the text; `_` counts as a blank."""
         if not any(word in text for word in self.words):
             return None
         match = self._pattern.search(text.replace("_", " "))
@@ -242,7 +247,7 @@ class Devices:
 
 
 class PastPrice(Entry):
-    """A price that held before; `source` where it was read elsewhere than its row says."""
+    """An earlier price in USD per hour; `source` only where it differs from the row's."""
 
     usd_per_hour: Price
     as_of: Date | None
@@ -250,9 +255,9 @@ class PastPrice(Entry):
 
 
 class InstancePrice(Entry):
-    """What an hour costs when bought in one way, and when that was read.
+    """The price of an hour in one purchase class, and the date when it was read.
 
-    `history` has what it cost before, the newest first. It is shown, and nothing is priced by it.
+    `history` has earlier prices, the newest first; they are only displayed.
     """
 
     purchase: PurchaseId
@@ -276,11 +281,11 @@ class InstanceRow(Entry):
     ram_gib: Amount | None = None
     local_nvme_gb: Amount | None = None
     network_gbps: Amount | None = None
-    nvlink_domain_gpus: Count | None = None  # of all machines whose GPUs one NVLink switch joins: those of a rack
+    nvlink_domain_gpus: Count | None = None  # GPUs of all machines that one NVLink switch joins, such as a rack's
     unit: Literal["instance", "per_gpu", "per_chip"]
     offer: Literal["list", "marketplace", "average"] = "list"
     region: Label
-    sold_as: Many[PurchaseId] = ()  # the only classes in which it can be had, whatever others have a list price
+    sold_as: Many[PurchaseId] = ()  # the only classes in which it is available; others have a list price alone
     prices: Many[InstancePrice] = ()
     source: Text
     confidence: Confidence
@@ -301,29 +306,29 @@ class Instance(InstanceRow):
         return f"{self.provider}/{self.type}"
 
     def price(self, purchase: str) -> InstancePrice | None:
-        """The price in that purchase class, or nothing: a missing price is never 0."""
+        """The price in that purchase class; None where there is none (a missing price is never 0)."""
         return next((p for p in self.prices if p.purchase == purchase), None)
 
     @property
     def offered(self) -> tuple[InstancePrice, ...]:
-        """The prices at which it can be had."""
+        """The prices at which the instance is available."""
         return tuple(p for p in self.prices if not self.sold_as or p.purchase in self.sold_as)
 
     def region_of(self, purchase: str) -> str:
-        """The region of its price in that purchase class."""
+        """The region of the price in that purchase class."""
         return self.region
 
     def prices_by_region(self, purchase: str) -> dict[str, InstancePrice]:
-        """The price in that purchase class in each region that is asked about."""
+        """The price in that purchase class in each region that the question names."""
         price = self.price(purchase)
         return {self.region_of(purchase): price} if price else {}
 
 
 class PlacedInstance(Instance):
-    """A row at the prices of the regions that a question names, which may be another one for each purchase class."""
+    """A row at the prices of the regions that a question names; each purchase class may be of another region."""
 
-    regions: dict[str, str]
-    every: dict[str, dict[str, InstancePrice]]  # by class and region, dearer regions too
+    regions: dict[str, str]  # by purchase class, the cheapest region
+    every: dict[str, dict[str, InstancePrice]]  # by purchase class and region, dearer regions too
 
     def region_of(self, purchase: str) -> str:
         return self.regions.get(purchase, self.region)
@@ -333,7 +338,7 @@ class PlacedInstance(Instance):
 
 
 class InstanceFile(Entry):
-    """One provider's rows. `order` places the provider in the catalog, which decides ties."""
+    """One provider's rows. `order` is the provider's position in the catalog, which decides ties."""
 
     id_field: ClassVar[str] = "provider"
     provider: Id
@@ -354,12 +359,12 @@ class Workload(Entry):
     output_tokens: Count
     about: Text
     source: Text
-    request_name: Label = "request"  # what people call one of its requests; its plural takes an s
-    tpot_target_ms: Target | None = None  # drives the number of replicas; None: no target
+    request_name: Label = "request"  # the word for one of its requests; its plural takes an s
+    tpot_target_ms: Target | None = None  # determines the number of replicas; None: no target
     ttft_target_ms: Target | None = None
     requests_per_user_per_day: Annotated[float, Field(gt=0, le=100_000)] = 20
-    history_hit_fraction: Annotated[float, Field(ge=0, le=1)] = 0  # of the prompt, each request's own
-    is_default: bool = True  # whether a sheet shows it where no workload is named
+    history_hit_fraction: Annotated[float, Field(ge=0, le=1)] = 0  # of the prompt: its own history in the cache
+    is_default: bool = True  # on a sheet whose question names no workload
 
     @property
     def context_tokens(self) -> int:
@@ -367,7 +372,7 @@ class Workload(Entry):
 
     @property
     def token_target_ms(self) -> float | None:
-        """The target of a further token; none where the answer has no further one."""
+        """The TPOT target; None where the answer has no token after the first."""
         return self.tpot_target_ms if self.output_tokens > 1 else None
 
 
@@ -377,10 +382,10 @@ class WorkloadFile(Entry):
 
     def problems(self) -> Iterator[Problem]:
         yield from self.twice("workloads", "id", "workload {}")
-        usual = [i for i, one in enumerate(self.workloads) if one.is_default]
+        usual = [i for i, workload in enumerate(self.workloads) if workload.is_default]
         if not 1 <= len(usual) <= MOST_WORKLOADS:
-            at = ("workloads", usual[-1], "is_default") if usual else ("workloads",)
-            yield at, f"{len(usual)} workloads are default, of which a sheet shows 1 to {MOST_WORKLOADS}"
+            loc = ("workloads", usual[-1], "is_default") if usual else ("workloads",)
+            yield loc, f"{len(usual)} workloads are default, of which a sheet shows 1 to {MOST_WORKLOADS}"
 
 
 class Tier(Entry):
@@ -398,7 +403,7 @@ class TierFile(Entry):
 
 
 class Term(Entry):
-    """One figure that holds for every GPU: its value, its unit, why, where it is from, and the day it is of."""
+    """One figure for owning any GPU: value, unit, reason, source and date."""
 
     id: Id
     value: Annotated[float, Field(allow_inf_nan=False)]
@@ -410,7 +415,7 @@ class Term(Entry):
 
 
 class Capex(Entry):
-    """What one GPU sells for, in US dollars: a range, for no maker publishes a price."""
+    """The purchase price of one GPU in USD, as a range: makers publish no prices."""
 
     low: Usd
     base: Usd
@@ -425,7 +430,7 @@ class Capex(Entry):
 
 
 class Power(Entry):
-    """kW of one GPU with its share of the server: what the machine draws, or all-in with the cooling."""
+    """Power in kW of one GPU with its share of the server: the machine's alone, or all-in with cooling."""
 
     kw: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
     kw_of: Literal["it", "all-in"]

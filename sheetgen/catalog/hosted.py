@@ -1,4 +1,5 @@
-"""What hosts of open models ask for a million tokens: hosted.yaml, its schema, and which model a host's name means."""
+"""The schema of hosted.yaml, the prices of hosts of open models per million tokens; and the models that hosts' names
+mean."""
 
 from __future__ import annotations
 
@@ -20,12 +21,11 @@ PerMillion = Annotated[float, Field(gt=0, le=MOST_USD_PER_MILLION)]
 
 
 class HostedPrice(Entry):
-    """What one host asks for a model, in US dollars per million tokens, on the day in the file's `read_on`.
+    """One host's price of a model in USD per million tokens, as read on `read_on` (None: the file's).
 
-    `name` is the host's own, as the list has it; `precision` only where that name says one. Without
-    `cached_usd_per_million` a prompt token found in the cache costs what any other does. `max_input_tokens` is the
-    longest prompt that the host states, where it states one. From `deprecation_date` on the host no longer serves it.
-    `read_on` is the day of this price alone, where it is another than the file's.
+    `name` is the host's own name of the model; `precision` is set only where that name states one. Without
+    `cached_usd_per_million` a cached prompt token costs as much as any other. `max_input_tokens` is the longest prompt
+    that the host states, if any. From `deprecation_date` on the host no longer serves the model.
     """
 
     host: Id
@@ -46,12 +46,12 @@ class HostedPrice(Entry):
             yield ("cached_usd_per_million",), f"cached_usd_per_million of {dearer}. Leave it out, or correct it"
 
     def takes(self, input_tokens: float) -> bool:
-        """Whether a prompt of that length is within what the host states."""
+        """True if the host accepts a prompt of that length, as far as it states a limit."""
         return self.max_input_tokens is None or self.max_input_tokens >= input_tokens
 
 
 class Host(Entry):
-    """A host, and what lists call it. From `closed_on` on it sells no tokens, whatever lists still say."""
+    """A host, and its names in price lists. From `closed_on` on it sells no tokens, even if lists still have it."""
 
     id: Id
     name: Label
@@ -66,14 +66,14 @@ class HostedModel(Entry):
 
 
 class AlsoCalled(Entry):
-    """A name of hosts, as `name_key` reads it, that means a model although no name of it reads so."""
+    """A hosts' name, as `name_key` reads it, of a model none of whose own names reads like it."""
 
     key: Annotated[str, Field(pattern=r"^[a-z0-9]{1,100}$")]
     model: Id
 
 
 class OtherWeights(Entry):
-    """A name, as lists have it, that reads like a model of the catalogs and is another, and which."""
+    """A name in price lists that reads like a model of the catalogs but is another; `what` says which."""
 
     name: Label
     what: Text
@@ -107,11 +107,11 @@ class HostedFile(Entry):
                     yield (*row, "deprecation_date"), f"{retired}, when the price was read. Take the price out"
 
     def of(self, model: str) -> tuple[HostedPrice, ...]:
-        """The prices of a model of the catalogs; none where nobody hosts it."""
-        return next((one.prices for one in self.models if one.model == model), ())
+        """The prices of a model of the catalogs; empty where nobody hosts it."""
+        return next((hosted.prices for hosted in self.models if hosted.model == model), ())
 
     def live(self, model: str, as_of: datetime.date, most_days: float) -> tuple[HostedPrice, ...]:
-        """The prices of a model whose hosts an answer of `as_of` may name: each has a source page, was read at most
+        """The prices of a model that an answer of the day `as_of` may cite: each has a source page, was read at most
         `most_days` before, and is not retired by then."""
         return tuple(price for price in self.of(model) if self._is_live(price, as_of, most_days))
 
@@ -120,42 +120,42 @@ class HostedFile(Entry):
         return bool(price.source) and age.days <= most_days and not is_retired(price, as_of.isoformat())
 
     def day_of(self, price: HostedPrice) -> str:
-        """The day when a price was read."""
+        """The day on which a price was read."""
         return price.read_on or self.read_on
 
     def host_name(self, host: str) -> str:
-        return next(one.name for one in self.hosts if one.id == host)
+        return next(entry.name for entry in self.hosts if entry.id == host)
 
 
 def is_retired(price: HostedPrice, day: str) -> bool:
-    """Whether the host no longer serves the model at that price on a day."""
+    """True if the host no longer serves the model at that price on a day."""
     return price.deprecation_date is not None and first_day(price.deprecation_date) <= day
 
 
 def hosted_file(catalog: Catalog) -> HostedFile:
-    """Raises CatalogError with every problem of the file, models that are in no catalog among them."""
+    """hosted.yaml. Raises CatalogError with every problem of the file, unknown models among them."""
     file = catalog.file(HostedFile)
 
-    def at(loc: Loc) -> str:  # the file is read once more only to say where a fault is
+    def place_of(loc: Loc) -> str:  # the file is read once more only to say where a fault is
         return catalog.read_document(HostedFile.file_name).at(loc)
 
-    if faults := list(model_faults(file, catalog.model_names, at)):
+    if faults := list(model_faults(file, catalog.model_names, place_of)):
         raise CatalogError(*faults)
     return file
 
 
-def model_faults(file: HostedFile, known: Collection[str], at: Callable[[Loc], str]) -> Iterator[str]:
-    """Models of the file that are not among those known, each with its place."""
-    named: list[tuple[Loc, str]] = [(("models", i, "model"), one.model) for i, one in enumerate(file.models)]
-    named += [(("also_called", i, "model"), one.model) for i, one in enumerate(file.also_called)]
+def model_faults(file: HostedFile, model_names: Collection[str], place_of: Callable[[Loc], str]) -> Iterator[str]:
+    """A sentence with its location for every model of the file that is not in `model_names`."""
+    named: list[tuple[Loc, str]] = [(("models", i, "model"), hosted.model) for i, hosted in enumerate(file.models)]
+    named += [(("also_called", i, "model"), alias.model) for i, alias in enumerate(file.also_called)]
     for loc, model in named:
-        if model not in known:
-            near = did_you_mean(model, known)
-            yield f"{at(loc)}: model is {model!r}, which is not in catalogs/models.{near}"
+        if model not in model_names:
+            near = did_you_mean(model, model_names)
+            yield f"{place_of(loc)}: model is {model!r}, which is not in catalogs/models.{near}"
 
 
-def name_faults(file: HostedFile, models: Iterable[Model], at: Callable[[Loc], str]) -> Iterator[str]:
-    """Prices that stand under another model than their name means, each with its place."""
+def name_faults(file: HostedFile, models: Iterable[Model], place_of: Callable[[Loc], str]) -> Iterator[str]:
+    """A sentence with its location for every price listed under another model than its name means."""
     meant = models_by_key(models, file.also_called)
     for i, hosted in enumerate(file.models):
         for k, price in enumerate(hosted.prices):
@@ -163,17 +163,17 @@ def name_faults(file: HostedFile, models: Iterable[Model], at: Callable[[Loc], s
             if (model := meant.get(key)) != hosted.model:
                 means = f"means {model or 'no model'}, not {hosted.model}"
                 mend = f"Take it out, or add {{key: {key}, model: {hosted.model}}} to also_called."
-                yield f"{at(('models', i, 'prices', k, 'name'))}: name {shown(price.name)} {means}. {mend}"
+                yield f"{place_of(('models', i, 'prices', k, 'name'))}: name {shown(price.name)} {means}. {mend}"
 
 
 _VENDORS = "ai21|cohere|deepseek|google|meta|minimax|mistral|moonshot|moonshotai|nvidia|openai|qwen|zai"
 _LEADING = re.compile(rf"^((us|eu|in|global)\.)?({_VENDORS})\.|^(databricks|fw|zai|nvidia)-")
-_REVISION = re.compile(r"-(v[1-9][0-9]*|[0-9]+):[0-9]+$|@[0-9]+$")  # of the host's service, not of the model
-_SERVED_AS = re.compile(r"-(turbo|fast|basic|maas)$")  # the same model, served faster or at a precision nobody states
+_REVISION = re.compile(r"-(v[1-9][0-9]*|[0-9]+):[0-9]+$|@[0-9]+$")  # a revision of the service, not of the model
+_SERVED_AS = re.compile(r"-(turbo|fast|basic|maas)$")  # the same model, served faster or at an unstated precision
 
 
 def name_key(name: str) -> tuple[str, str | None]:
-    """A host's name of a model as a word to be compared, and the precision that it states.
+    """A host's name of a model as a key for comparison, and the precision that it states, if any.
 
     `fireworks_ai/accounts/fireworks/models/llama-v3p1-70b-instruct`, `us.meta.llama3-1-70b-instruct-v1:0` and
     `llama3.1-70b-instruct-fp8` all read `llama3170b`, the last one fp8.
@@ -182,17 +182,17 @@ def name_key(name: str) -> tuple[str, str | None]:
     last = _LEADING.sub("", last.replace("v0:", "v0."))
     last = re.sub(r"(?<=[0-9])p(?=[0-9])", ".", last)
     precision = None
-    while (shorter := _SERVED_AS.sub("", last)) != last or (found := without_precision(last)):
-        if shorter == last and found:
-            shorter, precision = found
+    while (shorter := _SERVED_AS.sub("", last)) != last or (parted := without_precision(last)):
+        if shorter == last and parted:
+            shorter, precision = parted
         last = shorter
     last = re.sub(r"^(llama|qwen)-v(?=[0-9])", r"\1", last.removeprefix("nvidia-"))
     return re.sub(r"[^a-z0-9]", "", "".join(p for p in last.split("-") if p not in SPARE_WORDS)), precision
 
 
 def models_by_key(models: Iterable[Model], also_called: Iterable[AlsoCalled]) -> dict[str, str]:
-    """What keys of `name_key` mean: the id and the Hugging Face name of one model alone, and those of other weights of
-    its architecture (DeepSeek-R1-0528), which are models under ids of their own. Not its aliases, which are short.
+    """The model id by `name_key` of its id, its Hugging Face name, and the other weights of its architecture
+    (DeepSeek-R1-0528), which have ids of their own; without keys of several models, and without the short aliases.
     """
     own: dict[str, set[str]] = defaultdict(set)
     others: dict[str, set[str]] = defaultdict(set)
@@ -204,5 +204,5 @@ def models_by_key(models: Iterable[Model], also_called: Iterable[AlsoCalled]) ->
                 others[name_key(name)[0]].add(stem(name))
     meant = {key: ids for key, ids in others.items() if key not in own} | own
     return {key: next(iter(ids)) for key, ids in meant.items() if len(ids) == 1} | {
-        one.key: one.model for one in also_called
+        alias.key: alias.model for alias in also_called
     }

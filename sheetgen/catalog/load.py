@@ -1,4 +1,4 @@
-"""The catalogs as the rest of the program sees them: ask by name, get a checked entry.
+"""The catalogs for the rest of the program: look up a name, get a validated entry.
 
 The default folder lies beside the package (in a repository) or inside it (installed); folders given by the
 user add to it or override it, the last one first.
@@ -31,10 +31,10 @@ def default_folder() -> Path:
 
 
 def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) -> tuple[dict[str, str], list[str]]:
-    """Name to id for all entries, and the names that two entries call their own.
+    """Name to id for all entries, and messages on names that two entries call their own.
 
-    An own name beats one that only follows; a name that follows from several leads to all of them, with
-    spaces between, so that a message can name the candidates.
+    entries: an id with its own names and its derived names. An own name beats a derived one; a name derived from
+    several entries maps to all their ids, joined by spaces, so that a message can name the candidates.
     """
     own: dict[str, str] = {}
     follows: dict[str, list[str]] = {}
@@ -51,7 +51,7 @@ def table(entries: Iterable[tuple[str, tuple[Iterable[str], Iterable[str]]]]) ->
 
 PARTS = ("models", "gpus", "instances", "regions", "engines")  # folders of a catalog, with a file for each entry
 LONGEST = 200  # characters of an unknown name that are compared with those of the catalogs
-MOST_LOOKED_AT = 200  # folders beside or inside one that holds no catalog, to find the one that was meant
+MOST_LOOKED_AT = 200  # subfolders of a folder without a catalog that are searched for the one that was meant
 INDEX = "index.yaml"
 INDEX_NOTE = (
     "# Every name of a model or GPU and the id that it means. Written by `sheetgen check --write-index`; do not edit.\n"
@@ -67,7 +67,7 @@ class Index(Entry):
 
 
 class Folder:
-    """`catalogs/`, or a folder that the user lays over it. Reads on demand, each file once."""
+    """`catalogs/`, or a folder of the user's laid over it. Files are read on demand, each once."""
 
     def __init__(self, path: Path, shown_as: str, has_index: bool) -> None:
         self.path = path
@@ -77,18 +77,18 @@ class Folder:
         self._listed: dict[str, tuple[str, ...]] = {}
 
     def names(self, part: str) -> tuple[str, ...]:
-        """Ids of the files under one of PARTS, in order."""
+        """The ids of the files under one of PARTS, sorted."""
         if part not in self._listed:
             self._listed[part] = tuple(sorted(file.stem for file in (self.path / part).glob("*.yaml")))
         return self._listed[part]
 
     def files_like(self, other: Folder) -> list[str]:
-        """Its files that are no entry of a part and that `other` has as well: workloads.yaml, tiers.yaml ..."""
-        found = (file.name for file in self.path.glob("*.yaml"))
-        return sorted(name for name in found if name != INDEX and other.has(name))
+        """The folder's top-level files that `other` has too: workloads.yaml, tiers.yaml ..."""
+        files = (file.name for file in self.path.glob("*.yaml"))
+        return sorted(name for name in files if name != INDEX and other.has(name))
 
     def adds_to(self, other: Folder) -> bool:
-        """Whether it has any file that is read where it lies over `other`."""
+        """True if any file of the folder is read when it is laid over `other`."""
         return any(map(self.names, PARTS)) or bool(self.files_like(other))
 
     def has(self, relative: str) -> bool:
@@ -98,7 +98,7 @@ class Folder:
         return read_document(self.path / relative, f"{self.shown_as}/{relative}")
 
     def entry(self, relative: str, schema: type[E]) -> E:
-        """One file as its schema, with an id that is the file's name."""
+        """One file as its schema. Raises CatalogError for problems, and for an id that differs from the file's name."""
         if relative not in self._entries:
             document = self.document(relative)
             entry = validate(document, schema)
@@ -108,9 +108,9 @@ class Folder:
             if given != expected:
                 raise CatalogError(f"{document.at((key,))}: {key} is {given}, but the file is named {expected}.yaml.")
             self._entries[relative] = entry
-        found = self._entries[relative]
-        assert isinstance(found, schema)
-        return found
+        validated = self._entries[relative]
+        assert isinstance(validated, schema)
+        return validated
 
     def entries(self, part: str, schema: type[E]) -> Iterator[E]:
         for name in self.names(part):
@@ -118,15 +118,15 @@ class Folder:
 
     @cached_property
     def index(self) -> Index:
-        """From index.yaml where the folder has one, else from all its files."""
+        """The names of the folder's models and GPUs: from index.yaml if the folder has one, else from all its files."""
         if self.has_index and self.has(INDEX):
             return validate(self.document(INDEX), Index)
         return self.built_index()[0]
 
     def built_index(self) -> tuple[Index, list[str]]:
-        """The index as the files are now, and the names claimed twice."""
+        """The index built from the files, and messages on names claimed twice."""
         models, model_clashes = table((m.id, m.names()) for m in self.entries("models", Model))
-        all_gpus = [one for gpu in self.entries("gpus", Gpu) for one in (gpu, *gpu.slices)]
+        all_gpus = [part for gpu in self.entries("gpus", Gpu) for part in (gpu, *gpu.slices)]
         gpus, gpu_clashes = table((g.id, g.names()) for g in all_gpus)
         devices, device_clashes = table(((g.aliases or (g.id,))[0], (g.device_names, ())) for g in all_gpus)
         return Index(models=models, gpus=gpus, devices=devices), [*model_clashes, *gpu_clashes, *device_clashes]
@@ -141,7 +141,7 @@ def index_text(index: Index) -> str:
 
 
 def write_index(path: Path) -> Path:
-    """Write `index.yaml` for the catalog folder `path`, as its files are now."""
+    """Write `index.yaml` of the catalog folder `path` from its files, and return its path."""
     index, clashes = Folder(path, path.name, has_index=False).built_index()
     if clashes:
         raise CatalogError(*(f"{path.name}: {clash}. Give each its own name." for clash in clashes))
@@ -153,28 +153,29 @@ def write_index(path: Path) -> Path:
 
 
 def nothing_in(folder: Folder, base: Folder) -> str:
-    """What to say of a folder without a file that is read: what was expected, and the folder that was meant."""
+    """The message on a folder without any file that is read: what it should have, and the folder that was meant."""
     path = folder.path.resolve()
-    said = Path(folder.shown_as)
-    above = [(path.parent, str(said.parent if said.name in PARTS else said / ".."))] if path.name in PARTS else []
+    shown_path = Path(folder.shown_as)
+    parent_shown = str(shown_path.parent if shown_path.name in PARTS else shown_path / "..")
+    above = [(path.parent, parent_shown)] if path.name in PARTS else []
     inside = ((child, f"{folder.shown_as}/{child.name}") for child in path.iterdir() if child.is_dir())
-    around = (Folder(*one, has_index=False) for one in (*above, *itertools.islice(inside, MOST_LOOKED_AT)))
+    around = (Folder(*place, has_index=False) for place in (*above, *itertools.islice(inside, MOST_LOOKED_AT)))
     parts = [f"{part}/*.yaml" for part in PARTS]
-    what = f"{folder.shown_as}: adds nothing: it has neither {', '.join(parts)} nor a file such as workloads.yaml."
-    if meant := sorted(one.shown_as for one in around if one.adds_to(base)):
-        return f"{what} Did you mean {meant[0]}?"
+    problem = f"{folder.shown_as}: adds nothing: it has neither {', '.join(parts)} nor a file such as workloads.yaml."
+    if meant := sorted(other.shown_as for other in around if other.adds_to(base)):
+        return f"{problem} Did you mean {meant[0]}?"
     misnamed = sorted(file for part in PARTS for file in (path / part).glob("*.y*ml"))
     if misnamed:
-        return f"{what} Name {shown(misnamed[0].name)} {shown(misnamed[0].stem)}.yaml."
-    return f"{what} --catalogs takes a folder like catalogs/."
+        return f"{problem} Name {shown(misnamed[0].name)} {shown(misnamed[0].stem)}.yaml."
+    return f"{problem} --catalogs takes a folder like catalogs/."
 
 
 def names_in(folders: Iterable[Folder]) -> dict[str, dict[str, str]]:
-    """What names mean in folders that lie over one another, by part of the index; the last folder decides."""
+    """The ids by part of the index and name, for folders laid over one another; the last folder decides."""
     names: dict[str, dict[str, str]] = defaultdict(dict)
     for folder in folders:
-        for part, found in folder.index:
-            names[part] |= found
+        for part, names_of_part in folder.index:
+            names[part] |= names_of_part
     return names
 
 
@@ -182,12 +183,12 @@ Fault = tuple[Folder, str, str]  # the folder, its file ("": the folder itself),
 
 
 class Catalog:
-    """Models, GPUs, instances, workloads and tiers; every entry is read when it is needed."""
+    """Models, GPUs, instances, workloads and tiers by name; every entry is read when it is needed."""
 
     def __init__(self, *extra: str | Path, base: str | Path | None = None) -> None:
         root = Path(base) if base is not None else default_folder()
         self._imported: dict[str, Document] = {}
-        self._gpus: dict[str, Gpu] = {}  # by the names that were asked for
+        self._gpus: dict[str, Gpu] = {}  # by the names they were looked up by
         self.folders = [Folder(root, "catalogs" if base is None else str(base), has_index=True)]
         for folder in extra:
             if not str(folder).strip():
@@ -201,7 +202,7 @@ class Catalog:
                 raise CatalogError(f"{shown(folder)}: cannot be read ({error.strerror or error}).") from error
 
     def lay_over(self, path: str | Path) -> Folder:
-        """Put a folder over the others before anything is read, whether it has a file that is read or not."""
+        """Lay a folder over the others, even one without catalog files; to be called before anything is read."""
         self.folders.append(Folder(Path(path), str(path).rstrip("/") or "/", has_index=False))
         return self.folders[-1]
 
@@ -214,31 +215,34 @@ class Catalog:
         return self._names["models"].keys()
 
     def lists_model(self, name: str) -> bool:
-        """True where a folder has a model under exactly this name."""
+        """True if a folder has a model under exactly this name."""
         return name.strip().lower() in self._names["models"]
 
     def add_model(self, model: Model, where: str) -> None:
-        """Keep an entry of the user's own for `read_document`; `where` is the file that it was made from."""
+        """Make an entry of the user's own available to `read_document`; `where` is the file it was made from."""
         self._imported[f"models/{model.id}.yaml"] = Document(where, model.model_dump(mode="json"), {})
 
     def resolve_model(self, name: str) -> tuple[Model, str | None]:
-        """The model that `name` means, and the weight dtype if the name says one."""
+        """The model that `name` means, and the weight dtype if the name states one.
+
+        Raises UnknownNameError with the nearest names, or CatalogError for an ambiguous name.
+        """
         written = pasted(name)
         low = written.lower()
         keys: list[tuple[str, str | None]] = [(low, None)]
         if bare := without_precision(low):
             keys.append(bare)
         for key, stated in keys:
-            if known := self._known_name(key):
-                model, dtype = self._named(name, known)
+            if listed_name := self._known_name(key):
+                model, dtype = self._named(name, listed_name)
                 return model, stated or dtype
         if left := self.file(LeftOutFile).model(low):
             how = " With its config.json: `sheetgen catalog import`." if left.config_counts else ""
             raise UnknownNameError(f"model {shown(name)!r} is not in the catalogs: {left.reason}.{how}", "")
         for key, stated in keys:
-            of = self._known_name(untrained(key)) if is_id(stem(key)) else None
-            if of:
-                model, dtype = self._named(name, of)
+            trained_name = self._known_name(untrained(key)) if is_id(stem(key)) else None
+            if trained_name:
+                model, dtype = self._named(name, trained_name)
                 return model.derivative(written[: len(key)]), stated or dtype
         if self._known_name(gguf := without_gguf(low)):
             whole = self.resolve_model(gguf)[0].id
@@ -249,8 +253,8 @@ class Catalog:
         raise self._unknown("model", name, hint(nearest(low[:LONGEST], self._names["models"], model_parts)))
 
     def _known_name(self, key: str) -> str | None:
-        """The name in the catalogs that a name in lower case stands for, with other spare words or joined otherwise:
-        `llama3.1:70b`."""
+        """The catalogs' name for a name in lower case that may have other spare words or separators (`llama3.1:70b`);
+        None where there is none."""
         names = self._names["models"]
         plain = stem(key)
         if key in names or plain in names:
@@ -259,7 +263,7 @@ class Catalog:
 
     @cached_property
     def _names_by_parts(self) -> dict[tuple[str, ...], str]:
-        """By their words and numbers the names of models, where no other model has the same."""
+        """The models' names by their words and numbers, where these are of one model alone."""
         names = self._names["models"]
         by_parts: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for name in names:
@@ -271,11 +275,14 @@ class Catalog:
         }
 
     def _named(self, name: str, key: str) -> tuple[Model, str | None]:
-        """The model that `key`, a name in the catalogs, means, and the weight dtype of a checkpoint of that name."""
-        found = self._names["models"][key]
-        if " " in found:
-            raise CatalogError(f"model {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
-        model = self.entry("models", found, Model)
+        """The model of `key`, a name in the catalogs, and the weight dtype if that name is a checkpoint's.
+
+        `name`, the user's own spelling, is for messages. Raises CatalogError where the key is of several models.
+        """
+        model_id = self._names["models"][key]
+        if " " in model_id:
+            raise CatalogError(f"model {shown(name)!r} could be {' or '.join(model_id.split())}. Say which.")
+        model = self.entry("models", model_id, Model)
         own = next((c for c in model.checkpoints if (c.hf_id or "").lower() == key), None)
         is_entry = key in (model.id, (model.hf_id or "").lower())
         dtype = None if own is None or (is_entry and own.weight_dtype == model.weight_dtype) else own.weight_dtype
@@ -283,7 +290,7 @@ class Catalog:
         context = None if key in (model.id, *model.aliases) else model.context_of(weights)
         stated = {"max_context_tokens": context, "kv_cache_dtype": own and own.kv_cache_dtype}
         changes: dict[str, object] = {name: value for name, value in stated.items() if value}
-        if own is not None and dtype is not None:  # its own size, whichever other checkpoint is listed
+        if own is not None and dtype is not None:  # sized by this checkpoint, before others of its precision
             others = (c for c in model.checkpoints if c.weight_dtype != dtype)
             changes["checkpoints"] = (own.model_copy(update={"of": None}), *others)
         if base := model.base_named(key):
@@ -296,25 +303,24 @@ class Catalog:
         return tuple(self.entry("models", entry_id, Model) for entry_id in self.ids("models"))
 
     def gpu(self, name: str) -> Gpu:
-        """The GPU that a name means, be it an id, an alias, or what a tool prints for it."""
+        """The GPU that a name means: an id, an alias, or a name as tools print it."""
         if name not in self._gpus:
             self._gpus[name] = self._gpu_named(name)
         return self._gpus[name]
 
     def _gpu_named(self, name: str) -> Gpu:
-        found = self._names["gpus"].get(gpu_key(gpu_names.bare(name))) or " ".join(self._gpus_by_words(name))
-        if not found:
+        gpu_id = self._names["gpus"].get(gpu_key(gpu_names.bare(name))) or " ".join(self._gpus_by_words(name))
+        if not gpu_id:
             raise self._unknown_gpu(name)
-        if " " in found:
-            raise CatalogError(f"gpu {shown(name)!r} could be {' or '.join(found.split())}. Say which.")
-        if found in self.ids("gpus"):
-            return self.entry("gpus", found, Gpu)
-        whole, _, profile = found.partition(MIG)
+        if " " in gpu_id:
+            raise CatalogError(f"gpu {shown(name)!r} could be {' or '.join(gpu_id.split())}. Say which.")
+        if gpu_id in self.ids("gpus"):
+            return self.entry("gpus", gpu_id, Gpu)
+        whole, _, profile = gpu_id.partition(MIG)
         return self.entry("gpus", whole, Gpu).slice(profile)
 
     def _gpus_by_words(self, name: str) -> list[str]:
-        """The ids of the GPUs or MIG slices that the words of a name may mean; none where a word of it is none of a
-        GPU of the catalogs."""
+        """The ids of the GPUs or MIG slices that the words of a name may mean; empty if no GPU has its core words."""
         asked = gpu_names.words(name)
         gpus = self.gpus()
         could = gpu_names.gpus_named(asked, gpu_names.by_core(gpus))
@@ -338,21 +344,21 @@ class Catalog:
 
         called = {gpu.id: (gpu.aliases or (gpu.id,))[0] for gpu in self.gpus()}
         names = self._names["gpus"]
-        known = {other: " ".join(called[one] for one in names[other].split()) for other in names if MIG not in other}
-        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], known, parts)))
+        labels = {name: " ".join(called[gpu] for gpu in ids.split()) for name, ids in names.items() if MIG not in name}
+        return self._unknown("gpu", name, hint(nearest(name[:LONGEST], labels, parts)))
 
     def gpus(self) -> tuple[Gpu, ...]:
-        """Every GPU of the catalogs, without the MIG slices of it."""
+        """Every GPU of the catalogs, without MIG slices."""
         return tuple(self.entry("gpus", entry_id, Gpu) for entry_id in self.ids("gpus"))
 
     @cached_property
     def devices(self) -> Devices:
-        """The GPUs by the names that drivers and engines print."""
+        """Finds GPUs by the names that drivers and engines print."""
         return Devices(self._names["devices"])
 
     @cached_property
     def _rows(self) -> tuple[tuple[Instance, ...], frozenset[str]]:
-        """Every row in catalog order, and the ids of those that a folder over the first one adds or changes."""
+        """All instance rows in catalog order, and the ids of those that a folder over the first one adds or changes."""
         rows: dict[tuple[str, str], InstanceRow] = {}
         order: dict[str, int] = {}
         brought: set[str] = set()
@@ -374,7 +380,7 @@ class Catalog:
         return tuple(sorted(out, key=lambda row: (order[row.provider], row.provider))), frozenset(brought)
 
     def gpu_faults(self, folder: Folder, file: InstanceFile | OwningFile) -> list[str]:
-        """Rows whose GPU is in no catalog; those of instances may have any name that means one GPU."""
+        """A message for every row whose GPU is in no catalog; instance rows may use any unambiguous name of a GPU."""
         if isinstance(file, InstanceFile):
             relative, part, names = f"instances/{file.provider}.yaml", "instances", self._names["gpus"]
             gpus = [row.gpu for row in file.instances]
@@ -384,33 +390,38 @@ class Catalog:
         unknown = [(i, gpu) for i, gpu in enumerate(gpus) if " " in names.get(gpu, " ")]
         if not unknown:
             return []
-        at = folder.document(relative).at
-        what = "which is not in catalogs/gpus"
-        return [f"{at((part, i, 'gpu'))}: gpu is {gpu!r}, {what}.{did_you_mean(gpu, names)}" for i, gpu in unknown]
+        place_of = folder.document(relative).at
+        problem = "which is not in catalogs/gpus"
+        return [
+            f"{place_of((part, i, 'gpu'))}: gpu is {gpu!r}, {problem}.{did_you_mean(gpu, names)}" for i, gpu in unknown
+        ]
 
     def instances(self) -> tuple[Instance, ...]:
-        """Every row in catalog order: providers by their `order`, rows as their file has them."""
+        """All instance rows in catalog order: providers by their `order`, then as in their file."""
         return self._rows[0]
 
     @property
     def brought(self) -> frozenset[str]:
-        """The ids of rows that a folder over the first one adds or changes."""
+        """The ids of the rows that a folder over the first one adds or changes."""
         return self._rows[1]
 
     @cached_property
     def regions(self) -> Regions:
-        """What the rows cost in other regions than their own."""
+        """The prices of the rows in other regions than their own."""
         files = (file for folder in self.folders for file in folder.entries("regions", RegionFile))
         return Regions(self.instances(), files)
 
     def instance(self, name: str) -> Instance:
-        """`provider/type`, or the bare type where one provider has it."""
+        """The row called `provider/type`, or the bare type where only one provider has it.
+
+        Raises CatalogError for an unknown or ambiguous name.
+        """
         low = name.strip().lower()
-        found = [i for i in self.instances() if low in (i.id.lower(), i.type.lower())]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise CatalogError(f"instance {shown(name)!r} could be {' or '.join(i.id for i in found)}. Say which.")
+        matches = [i for i in self.instances() if low in (i.id.lower(), i.type.lower())]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise CatalogError(f"instance {shown(name)!r} could be {' or '.join(i.id for i in matches)}. Say which.")
         ids = {key: i.id for i in self.instances() for key in (i.type.lower(), i.id.lower())}
         holding = dict.fromkeys(ids[key] for key in sorted(ids, key=len) if len(low) > 1 and low in key)
         raise self._unknown("instance", name, hint(list(holding)) or did_you_mean(low, ids))
@@ -422,26 +433,26 @@ class Catalog:
         return self.file(hardware.TierFile).tiers
 
     def owning(self) -> OwningFile:
-        """What the catalogs say of owning GPUs. Raises CatalogError with every problem of the file."""
+        """owning.yaml, the costs of owning GPUs. Raises CatalogError with every problem of the file."""
         file = self.file(OwningFile)
         if faults := self.gpu_faults(self._folder_with(file.file_name), file):
             raise CatalogError(*faults)
         return file
 
     def file(self, schema: type[E]) -> E:
-        """The one file of that schema in the last folder that has it, checked; each is read once."""
+        """The validated file of a schema, from the last folder that has it; each file is read once."""
         return self._folder_with(schema.file_name).entry(schema.file_name, schema)
 
     def has(self, schema: type[Entry]) -> bool:
-        """Whether a folder has the one file of that schema."""
+        """True if a folder has the file of a schema."""
         return any(folder.has(schema.file_name) for folder in self.folders)
 
     def read_document(self, relative: str) -> Document:
-        """A file of the last folder that has it, with the lines of its fields; an imported model by its id."""
+        """A file with the lines of its fields, from the last folder that has it; or an imported model's fields."""
         return self._imported.get(relative) or self._folder_with(relative).document(relative)
 
     def catalog_sha256(self) -> str:
-        """One fingerprint of all catalog files: their names and bytes, folder by folder."""
+        """The SHA-256 of the names and bytes of all catalog files, and of imported models."""
         digest = hashlib.sha256()
         for folder in self.folders:
             for path in sorted(folder.path.rglob("*.yaml")):
@@ -453,19 +464,20 @@ class Catalog:
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        """What names mean, by part of the index. Raises CatalogError where a folder gives one that is taken."""
+        """The ids by part of the index and name. Raises CatalogError where a folder uses a name that is taken."""
         if self.taken:
             raise CatalogError(*(problem for *_, problem in self.taken))
         return names_in(self.folders)
 
     @cached_property
     def taken(self) -> list[Fault]:
-        """Where a folder gives an id or alias of one entry to another."""
+        """The faults of folders that give a name of one entry to another."""
         over = [(folder, names_in(self.folders[:i])) for i, folder in enumerate(self.folders) if i]
         return [fault for folder, names in over for fault in self._taken(folder, names)]
 
     def _taken(self, folder: Folder, names: Mapping[str, Mapping[str, str]]) -> Iterator[Fault]:
-        """Where a folder gives an entry the id or an alias of another, its own or one of those below, by `names`."""
+        """The faults of one folder that gives an entry the id or an alias of another: of its own, or in `names`, those
+        of the folders below."""
         own: tuple[tuple[str, type[Model] | type[Gpu]], ...] = (("models", Model), ("gpus", Gpu))
         for part, schema in own:
             seen: dict[str, str] = {}
@@ -478,15 +490,15 @@ class Catalog:
                         if other is None or name not in (other.id, *other.aliases):
                             continue
                     file = f"{part}/{entry.id}.yaml"
-                    at = folder.document(file).at((field,))
-                    yield folder, file, f"{at}: {name} is a name of {holder} already. Give each its own name."
+                    place = folder.document(file).at((field,))
+                    yield folder, file, f"{place}: {name} is a name of {holder} already. Give each its own name."
 
     def ids(self, part: str) -> list[str]:
-        """Every id of a part of the catalogs, those of the first folder first."""
+        """The ids of a part of the catalogs, those of the first folder first, without repetition."""
         return list(dict.fromkeys(name for folder in self.folders for name in folder.names(part)))
 
     def entry(self, part: str, entry_id: str, schema: type[E]) -> E:
-        """The file of that id in the last folder that has one, checked; each is read once."""
+        """The validated entry of an id, from the last folder that has it; each file is read once."""
         relative = f"{part}/{entry_id}.yaml"
         return self._folder_with(relative, ", though the index names it. Write the index anew").entry(relative, schema)
 
@@ -496,9 +508,9 @@ class Catalog:
                 return folder
         raise CatalogError(f"catalogs/{relative}: is missing{though}.")
 
-    def _unknown(self, what: str, name: str, near: str) -> UnknownNameError:
-        """The error of a name in no catalog, with a sentence on what it could have meant."""
-        path = " There is no such file or folder either." if what == "model" and "/" in name else ""
+    def _unknown(self, kind: str, name: str, near: str) -> UnknownNameError:
+        """The error for a name in no catalog; `near` is a sentence on what it could have meant."""
+        path = " There is no such file or folder either." if kind == "model" and "/" in name else ""
         own = "" if near or len(self.folders) > 1 else " One of your own is read with --catalogs DIR."
-        problem = f"{what} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {what}s` has all."
+        problem = f"{kind} {shown(name)!r} is not in the catalogs.{path}{near}{own} `sheetgen list {kind}s` has all."
         return UnknownNameError(problem, near)

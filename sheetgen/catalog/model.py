@@ -1,5 +1,5 @@
-"""The schema of a model's file; its names (ids, aliases, Hugging Face ids, quantized checkpoints); and the one set of
-columns that every model fits in, made of its layer list.
+"""The schema of a model's file; its names (ids, aliases, Hugging Face ids, quantized checkpoints); and the columns that
+sizing reads, the same for every model, derived from its layer list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sheetgen.units import DTYPES, STAGES_IN_ORDER
 
 
 class FullAttention(Entry):
-    """Layers that keep keys and values of every token."""
+    """Layers that keep keys and values of every token; widths are per head."""
 
     kind: Literal["full"]
     n_layers: Count
@@ -26,7 +26,7 @@ class FullAttention(Entry):
 
 
 class WindowedAttention(Entry):
-    """Layers that keep keys and values of the last tokens only (sliding) or of the current chunk."""
+    """Layers that keep keys and values of the last tokens only (windowed) or of the current chunk (chunked)."""
 
     kind: Literal["windowed", "chunked"]
     n_layers: Count
@@ -37,11 +37,11 @@ class WindowedAttention(Entry):
 
 
 class LatentAttention(Entry):
-    """Multi-head latent attention: one latent per token, whatever the heads.
+    """Multi-head latent attention: one latent per token for all heads.
 
-    absorbed_elements: of one layer, the up-projections that the engine keeps a second time, in 16 bits and in
-    the order that decoding reads them (kv_lora_rank x heads x (nope + value width)). key_width: of one head, where
-    some engines keep keys and values of all heads instead, values filled up to the keys' width.
+    absorbed_elements: per layer, the up-projections that the engine keeps a second time, in 16 bits and in the
+    order in which decoding reads them (kv_lora_rank x heads x (nope + value width)). key_width: per head, for models
+    of which some engines keep keys and values of all heads instead, with values padded to the keys' width.
     """
 
     kind: Literal["mla"]
@@ -55,8 +55,8 @@ class LatentAttention(Entry):
 class Indexer(Entry):
     """Index keys of sparse attention, kept beside the latent by some of the layers.
 
-    side_blocks: blocks of a pool of equal pages that a request holds for what the model keeps beside them, in groups
-    of its own: one for raw keys of tokens that are not pooled yet, two for the state of an n-gram's convolution.
+    side_blocks: blocks of a pool of equal pages that a request holds for the model's other groups: one for raw keys of
+    tokens that are not pooled yet, two for the state of an n-gram convolution.
     """
 
     kind: Literal["indexer"]
@@ -67,10 +67,10 @@ class Indexer(Entry):
 
 
 class Compressed(Entry):
-    """Compressed keys and values beside a window: an entry, as wide as a token of the window, for so many tokens.
+    """Compressed keys and values beside a window: one entry, as wide as a token of the window, per `tokens_per_entry`.
 
-    fp8_entry_bytes: of an entry in 8 bits, its scales and 16-bit part with it. Layers that choose among their entries
-    keep a key of `index_width` elements beside each, in `index_entry_bytes`; what is compressed there overlaps.
+    fp8_entry_bytes: an entry in FP8 with its scales and 16-bit part. Layers that select among their entries keep an
+    index key of `index_width` elements in `index_entry_bytes` beside each; their compressed blocks overlap.
     """
 
     kind: Literal["compressed"]
@@ -89,8 +89,8 @@ class Compressed(Entry):
 class Recurrent(Entry):
     """Layers with a fixed state per sequence: convolution (2 bytes an element) and recurrent part.
 
-    checkpoint_tokens: where a prompt can leave the prefix cache a state from within it, the tokens that lie between
-    such states: 1 for Mamba-2, the 64 of their kernel's chunks for gated delta nets; 0 for layers without.
+    checkpoint_tokens: the spacing of the states within a prompt that the prefix cache can keep: 1 for Mamba-2, 64 (the
+    chunk of the kernel) for gated delta nets; 0 for layers without such states.
     """
 
     kind: Literal["recurrent"]
@@ -112,18 +112,18 @@ Group = Annotated[_Groups, Field(discriminator="kind")]
 BESIDE = ("indexer", "compressed")  # kinds whose layers are counted in another group too
 
 
-SCALE_BLOCK, SCALE_BLOCKS = 128, "blocks of 128"  # of FP8 weights that share a scale, as formats have them
-EXL3 = "exl3"  # how formats of ExLlamaV3 begin, which alone loads them
-MTP = "mtp"  # by this name, as a draft: a model's own layers for multi-token prediction
-MOST_DENSE_LAYERS = 4  # before a mixture's first layer of experts
+SCALE_BLOCK, SCALE_BLOCKS = 128, "blocks of 128"  # FP8 weights that share a scale, and their words in a format
+EXL3 = "exl3"  # the beginning of formats that only ExLlamaV3 loads
+MTP = "mtp"  # the draft's name that means a model's own layers for multi-token prediction
+MOST_DENSE_LAYERS = 4  # dense layers before a mixture's first layer of experts
 
 
 class Params(Entry):
-    """Parameters by part: embedding to per_layer_embedding add up to the total.
+    """Numbers of parameters by part; embedding to per_layer_embedding add up to the total.
 
-    Of the body, `copied` are those that every tensor-parallel rank keeps whole (norms, routers, latent
-    down-projections), `unquantized` those that quantization leaves in 16 bits (norms, routers, biases,
-    convolutions). `mtp_extra` is outside the total: an engine loads it when it speculates.
+    `copied` and `unquantized` are parts of the body: those that every tensor-parallel rank keeps whole (norms, routers,
+    latent down-projections), and those that quantization leaves in 16 bits (norms, routers, biases, convolutions).
+    `mtp_extra` is outside the total: an engine loads it only for speculative decoding.
     """
 
     total: Count
@@ -147,7 +147,7 @@ class Experts(Entry):
 
 
 class LayerRun(Entry):
-    """Equal layers in a row, where a model's layers differ so much that their order decides what a stage keeps."""
+    """Consecutive equal layers, for models whose layers differ so much that their order matters to pipeline stages."""
 
     n: Count
     params: CountOrZero
@@ -155,11 +155,10 @@ class LayerRun(Entry):
 
 
 class Encoder(Entry):
-    """The largest image or clip that the engine's profile run feeds: its tokens, and its input elements.
+    """The encoder, and the largest image or clip of the engine's profile run: its tokens and input elements.
 
-    Of the encoder itself, where they are known: the patches of that image, its width, its feed-forward layer's, and how
-    many times the width of the language model an encoded token has (`outputs`: 1, and one for each inner layer that
-    hands its own features over).
+    Where known: the patches of that image, the encoder's width and feed-forward width, and the width of an encoded
+    token in widths of the language model (`outputs`: 1, and one more for each inner layer that passes on its features).
     """
 
     max_item_tokens: Count
@@ -172,7 +171,7 @@ class Encoder(Entry):
     source: Text
 
     def shape(self, language_width: int) -> dict[str, int]:
-        """The columns of the encoder, beside a language model of this width."""
+        """The encoder's columns for sizing, beside a language model of this width."""
         handed_over = (self.outputs - 1) * self.max_item_tokens * language_width
         return {
             "encoder_item_tokens": self.max_item_tokens,
@@ -196,18 +195,18 @@ NO_ENCODER = dict.fromkeys(
 
 
 class Mix(Entry):
-    """The precisions of a checkpoint that keeps its experts in another than the rest: of bits, where the kind of a
-    4-bit float is not stated."""
+    """The precisions of a checkpoint whose experts have another than the rest; fp4: a 4-bit float of unstated kind."""
 
     experts: DtypeName | Literal["fp4"]
     rest: DtypeName
 
 
 class Checkpoint(Entry):
-    """`of`: the weights that were quantized, where they are not the entry's own but others of its architecture.
-    `kv_cache_dtype`: what its config says that the KV cache is kept in, where it says so. `license`: its own, where it
-    is known. `mix`: the precisions of its experts and of the rest, where these differ; `weight_dtype` is the one by
-    which it is requested.
+    """A published checkpoint of a model.
+
+    `of`: the weights that were quantized, if they are not the entry's own but others of its architecture.
+    `kv_cache_dtype`: the KV cache precision that its config states, if any. `license`: its own, if known. `mix`: the
+    precisions of experts and the rest, where these differ; `weight_dtype` is the one by which it is requested.
     """
 
     hf_id: Label | None = None
@@ -227,7 +226,7 @@ class Checkpoint(Entry):
 
 
 class LeftOut(Entry):
-    """Names of a model or GPU that is known of and not entered, and why; of a GPU, words of a name."""
+    """Names of a model that is deliberately not entered, or words of such a GPU's name, and the reason."""
 
     names: Some[Label]
     reason: Text
@@ -242,18 +241,21 @@ class LeftOutFile(Entry):
     gpus: Many[LeftOut] = ()
 
     def gpu_reason(self, words: Collection[str]) -> str | None:
-        """Why a GPU with these words in its name is not there; None where no entry's words are all among them."""
-        return next((one.reason for one in self.gpus if any(set(n.split()) <= set(words) for n in one.names)), None)
+        """The reason why a GPU with these words in its name is not entered; None where no entry has such words
+        alone."""
+        return next(
+            (entry.reason for entry in self.gpus if any(set(n.split()) <= set(words) for n in entry.names)), None
+        )
 
     def model(self, name: str) -> LeftOut | None:
-        """The entry of the model called so; None for one that nobody has looked for."""
+        """The entry for a model's name; None where there is none."""
         bare = without_precision(name)
         plain = {stem(name), stem(bare[0] if bare else name)}
-        return next((one for one in self.models if plain & {stem(other) for other in one.names}), None)
+        return next((entry for entry in self.models if plain & {stem(other) for other in entry.names}), None)
 
 
-MODELOPT = ("fp8", "nvfp4")  # what NVIDIA publishes, most of it with scales of the KV cache
-SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name that name no other shape
+MODELOPT = ("fp8", "nvfp4")  # precisions of NVIDIA's checkpoints, most of them with scales for the KV cache
+SPARE_WORDS = {"meta", "instruct", "chat", "it", "hf", "base"}  # parts of a name without effect on the shape
 
 # The end of a checkpoint's name, and the precision of its weights. First match wins.
 _SUFFIXES = tuple(
@@ -275,17 +277,17 @@ _SUFFIXES = tuple(
 
 
 def stem(name: str) -> str:
-    """The catalog id that a Hugging Face name asks for: no organisation, no spare words, lower case."""
+    """A Hugging Face name as a catalog id: without organisation and spare words, in lower case."""
     last = name.strip().lower().rsplit("/", 1)[-1].replace("_", ".")
     parts = last.split("-")
     return "-".join(part for part in parts if part not in SPARE_WORDS) or last
 
 
-# Behind a model's name: a revision or a tag; what a folder of a cache makes of an id; and the address of a registry.
+# Text around a model's name: a revision or a tag, a cache folder's form of an id, and the address of a registry.
 _REVISION = re.compile(r"@[0-9a-z._-]+$|:(latest|main|free)$", re.IGNORECASE)
 _CACHED = re.compile(r"(?:.*/)?models--([^/]+?)--([^/]+)(?:/.*)?")
 _REGISTRY = re.compile(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co|modelscope\.cn/models)/", re.IGNORECASE)
-# The end of a name that tells of training or of a day, not of another shape: 0324, 2507, 250324, 2025-03-24, -sft.
+# The end of a name that states a training or a date, not another shape: 0324, 2507, 250324, 2025-03-24, -sft.
 _TRAINED = re.compile(
     r"[-_.]((20)?2[0-9](0[1-9]|1[0-2])([0-3][0-9])?|(0[1-9]|1[0-2])[0-3][0-9]|20[0-9]{2}-[01][0-9]-[0-3][0-9]"
     r"|fine-?tuned?|ft|sft|dpo|grpo|rlhf|tuned|merged|abliterated|uncensored)$",
@@ -294,13 +296,13 @@ _TRAINED = re.compile(
 _GGUF = re.compile(r"([-_.:](gguf|(ud-)?i?q[1-8](_[0-9a-z]+)*))+$", re.IGNORECASE)
 
 
-# Whose config a source names: Qwen--Qwen2.5-72B_config.json, huggingface.co/Qwen/Qwen2.5-72B/blob/main/config.json.
+# A config in a source: Qwen--Qwen2.5-72B_config.json, huggingface.co/Qwen/Qwen2.5-72B/blob/main/config.json.
 _CONFIG_OF = re.compile(r"([\w.-]+?)--([\w.-]+?)_config\.json|huggingface\.co/([\w.-]+)/([\w.-]+)/blob/")
 
 
 def pasted(name: str) -> str:
-    """A model's name without what logs, caches and registries put around it: `models--Qwen--Qwen3-8B/snapshots/a09a` is
-    `Qwen/Qwen3-8B`, `Llama 3.1 8B@main` is `Llama-3.1-8B`."""
+    """A model's name without the text that logs, caches and registries put around it:
+    `models--Qwen--Qwen3-8B/snapshots/a09a` is `Qwen/Qwen3-8B`, `Llama 3.1 8B@main` is `Llama-3.1-8B`."""
     bare = name.strip().strip("\"'").rstrip("/")
     if cached := _CACHED.fullmatch(bare):
         bare = f"{cached[1]}/{cached[2]}"
@@ -308,19 +310,19 @@ def pasted(name: str) -> str:
 
 
 def untrained(name: str) -> str:
-    """The name of the model that a dated build or a fine-tune is of, as far as its end says so."""
+    """A model's name without the endings of dated builds and fine-tunes."""
     while (shorter := _TRAINED.sub("", name)) != name:
         name = shorter
     return name
 
 
 def without_gguf(name: str) -> str:
-    """The name of the model that a GGUF file is of: `Llama-3.3-70B-GGUF:Q4_K_M` is of Llama-3.3-70B."""
+    """The model's name in that of a GGUF file: `Llama-3.3-70B-GGUF:Q4_K_M` gives Llama-3.3-70B."""
     return _GGUF.sub("", name)
 
 
 def without_precision(name: str) -> tuple[str, str] | None:
-    """`x-FP8-dynamic` as (`x`, `fp8`); nothing where the name ends in no known precision."""
+    """`x-FP8-dynamic` as (`x`, `fp8`); None if the name does not end with a precision."""
     low = name.strip().lower()
     for pattern, dtype in _SUFFIXES:
         if match := pattern.search(low):
@@ -328,7 +330,7 @@ def without_precision(name: str) -> tuple[str, str] | None:
     return None
 
 
-_ATTENTION = (  # columns of the layer list; 0 where a model has no such part
+_ATTENTION = (  # columns derived from the layer list; 0 where a model has no such part
     "n_full_layers", "full_kv_heads", "full_kv_width", "n_windowed_layers", "windowed_kv_heads", "windowed_kv_width",
     "window_tokens", "window_is_chunked", "n_mla_layers", "mla_width", "mla_fp8_entry_bytes", "mla_absorbed_elements",
     "n_other_layers", "other_elements_per_token", "other_bytes_per_token", "attention_elements",
@@ -337,15 +339,16 @@ _ATTENTION = (  # columns of the layer list; 0 where a model has no such part
     "n_pooled_layers", "pooled_entry_tokens", "packed_entry_bytes", "index_entry_bytes",
 )  # fmt: skip
 CONV_ELEMENT_BYTES = 2  # the convolution's state is 16-bit in every engine
-# MLA's heads as every model so far has them (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
+# MLA widths of all models so far (DeepSeek, Kimi, GLM): a latent of 512, and 64 for the rotary part.
 MLA_LATENT, MLA_ROTARY = 512, 64
-MLA_KEY_AND_VALUE = 320  # of a head, where the up-projections are not known: DeepSeek's 192 and 128
+MLA_KEY_AND_VALUE = 320  # per head, where the up-projections are not known: DeepSeek's 192 and 128
 
 
 class Model(Entry):
-    """A model's shape, names and checkpoints. sized_as: of other weights of an entry's architecture, which are called
-    by their own name, the entry's id; in no file. hosted_as: of a config of the user's own, the model of the catalogs
-    that it is by its name, and empty where it is none.
+    """A model's shape, names and checkpoints.
+
+    sized_as: for other weights of an entry's architecture under their own name, the entry's id; never in a file.
+    hosted_as: for a config of the user's own, the id of the catalog model of the same name; empty for none.
     """
 
     id: Id
@@ -385,23 +388,23 @@ class Model(Entry):
 
     @property
     def is_reference_shape(self) -> bool:
-        """Whether it is a round shape between real models, of which no checkpoint exists."""
+        """True for a round shape between real models, without any checkpoint."""
         return self.kind == "reference_shape"
 
     @property
     def entry_id(self) -> str:
-        """The id of its file: of other weights of an entry's architecture, the entry's."""
+        """The id of the catalog file: for other weights of an entry's architecture, the entry's."""
         return self.sized_as or self.id
 
     @property
     def hosted_id(self) -> str:
-        """The id under which hosts have it; empty for none."""
+        """The id under which hosted.yaml has the model; empty for none."""
         return self.id if self.hosted_as is None else self.hosted_as
 
     @property
     def expert_width(self) -> int | None:
-        """The width of one routed expert's hidden layer, of three matrices each; None where the model has no experts or
-        its layers do not say. The first few layers may have none."""
+        """The hidden width of one routed expert, which has three matrices; None without experts, or where no number of
+        dense first layers gives a whole width."""
         if self.experts is None:
             return None
         for n_dense_layers in range(MOST_DENSE_LAYERS + 1):
@@ -411,26 +414,31 @@ class Model(Entry):
         return None
 
     def blocks_width(self, hf_id: str | None, weight_dtype: str) -> int:
-        """The width of an expert of which blocks share a scale in a checkpoint; 0 where none do. A checkpoint that the
-        catalog lacks, as of other weights of this architecture, is taken to be stored as those of its precision are."""
+        """The experts' width in a checkpoint in which blocks of weights share a scale; 0 for other checkpoints.
+
+        A checkpoint that the catalog lacks, such as one of other weights of this architecture, is assumed to have the
+        format of those of its precision.
+        """
         formats = [c.format for c in self.checkpoints if c.hf_id == hf_id]
         formats = formats or [c.format for c in self.checkpoints if c.weight_dtype == weight_dtype]
         return (self.expert_width or 0) if any(SCALE_BLOCKS in stored for stored in formats) else 0
 
     def splits_scale_blocks(self, hf_id: str | None, weight_dtype: str, tensor_parallel_size: int) -> bool:
-        """Whether tensor parallelism would cut the blocks of a checkpoint's experts that share a scale: engines refuse
-        to load it then, and deal out whole experts where they are told to."""
+        """True if tensor parallelism would split blocks of experts' weights that share a scale.
+
+        Engines then refuse to load the checkpoint, unless a flag makes them distribute whole experts.
+        """
         return self.blocks_width(hf_id, weight_dtype) % (tensor_parallel_size * SCALE_BLOCK) != 0
 
     def weights_named(self, name: str) -> str | None:
-        """The Hugging Face id of the weights that a name means, where they are not the entry's own but others of its
-        architecture or a checkpoint of those; None for the entry's own."""
+        """The Hugging Face id of the weights that a name means if they, or the weights of that checkpoint, are others
+        of this architecture; None for the entry's own."""
         low = name.strip().lower()
         bare = without_precision(low)
         keys = (low, *((bare[0],) if bare else ()))
-        others = {stem(one): one for one in reversed(self.same_architecture)}
-        exact = {one.lower(): one for one in self.same_architecture}
-        exact |= {one.hf_id.lower(): one.of for one in self.checkpoints if one.hf_id and one.of}
+        others = {stem(weights): weights for weights in reversed(self.same_architecture)}
+        exact = {weights.lower(): weights for weights in self.same_architecture}
+        exact |= {stored.hf_id.lower(): stored.of for stored in self.checkpoints if stored.hf_id and stored.of}
         own = {self.id, stem(self.hf_id or ""), *self.aliases} - (others.keys() - {self.id, stem(self.hf_id or "")})
         for key in keys:
             if key in own or stem(key) in own:
@@ -440,7 +448,7 @@ class Model(Entry):
         return None
 
     def derivative(self, weights: str) -> Model:
-        """The model that other weights of this architecture are: under their own name, sized as this one."""
+        """Other weights of this architecture as a model under their own name, sized as this one."""
         is_ours = weights.split("/")[0] == (self.hf_id or "").split("/")[0]
         changes = {
             "id": stem(weights),
@@ -456,36 +464,39 @@ class Model(Entry):
 
     @property
     def _config_of_another(self) -> str | None:
-        """The checkpoint whose config the source names, where none that it names is hf_id, a copy of it, or that in
-        other bits: a base model's is not its Instruct checkpoint's."""
-        named = ["/".join(filter(None, found.groups())) for found in _CONFIG_OF.finditer(self.source)]
+        """The checkpoint whose config the source cites, unless it cites that of hf_id, of a copy, or of hf_id in
+        another precision: the config of a base model is not that of its Instruct checkpoint."""
+        named = ["/".join(filter(None, match.groups())) for match in _CONFIG_OF.finditer(self.source)]
         own = (self.hf_id or "").rsplit("/", 1)[-1].lower().removesuffix("-bf16")
         is_own = any(name.rsplit("/", 1)[-1].lower().startswith(own) for name in named)
         return None if is_own or not own else next(iter(named), None)
 
     @property
     def is_listed(self) -> bool:
-        """Whether its weights are known to be of the shape that it is sized as; not, where only its name says so."""
+        """True if the catalogs state that the weights have the shape they are sized by; false if only the name does."""
         return self.sized_as is None or self.hf_id in self.same_architecture
 
     def context_of(self, weights: str) -> int | None:
-        """The context of other weights of its architecture by their name, in lower case; None where it is its own, or
-        not known. A base model, whose name differs from hf_id's by -Instruct alone, is meant by its whole name."""
+        """The maximum context in tokens of other weights of this architecture, by their name in lower case; None where
+        it is the entry's own, or unknown. A base model, whose name differs from hf_id only by -Instruct, is found by
+        its whole name alone."""
         stated, own = {name.lower(): n for name, n in self.max_context_of.items()}, stem(self.hf_id or self.id)
         whole = {name.rsplit("/", 1)[-1]: n for name, n in stated.items()}
         by_stem = {stem(name): n for name, n in stated.items() if stem(name) != own}
         return stated.get(weights) or whole.get(weights) or by_stem.get(weights) or by_stem.get(stem(weights))
 
     def base_named(self, name: str) -> str | None:
-        """The base model that a whole Hugging Face id means, where its context is not that of hf_id; its checkpoints
-        in fewer bits are not those of hf_id either."""
+        """The base model with this whole Hugging Face id, if its context differs from that of hf_id; else None.
+
+        Its quantized checkpoints differ from those of hf_id too.
+        """
         own = stem(self.hf_id or self.id)
-        return next((one for one in self.max_context_of if one.lower() == name and stem(one) == own), None)
+        return next((base for base in self.max_context_of if base.lower() == name and stem(base) == own), None)
 
     def problems(self) -> Iterator[Problem]:
         if self.sized_as is not None:
             yield ("sized_as",), "sized_as stands in no file: name other weights of a shape in same_architecture"
-        known = {name for name in (self.hf_id, *self.same_architecture) if name}
+        own_names = {name for name in (self.hf_id, *self.same_architecture) if name}
         if self.max_context_tokens is None and self.kind != "draft":
             yield ("max_context_tokens",), "max_context_tokens is missing; only a draft may do without"
         if (other := self._config_of_another) and self.context_source is None:
@@ -495,7 +506,7 @@ class Model(Entry):
                 "context_source where that of hf_id was read",
             )
         for name in self.max_context_of:
-            if name not in known:
+            if name not in own_names:
                 yield ("max_context_of", name), f"{name} is neither hf_id nor in same_architecture"
         seen: dict[str, object] = {}
         for i, group in enumerate(self.attention):
@@ -511,8 +522,8 @@ class Model(Entry):
             own = {"n_layers", "latent_width", "absorbed_elements"} if group.kind == "mla" else {"n_layers"}
             shape = group.model_dump(exclude=own)
             if seen.setdefault(column, shape) != shape:
-                what = f"a second {column} group of another shape, which the sheet has no columns for"
-                yield ("attention", i), what
+                problem = f"a second {column} group of another shape, which the sheet has no columns for"
+                yield ("attention", i), problem
         if all(g.kind == "no_cache" for g in self.attention):
             yield ("attention",), "no layer keeps a cache or a state: nothing to size by context"
         layers = sum(g.n_layers for g in self.attention if g.kind not in BESIDE)
@@ -535,38 +546,35 @@ class Model(Entry):
             if checkpoint.hf_id and checkpoint.hf_id == self.hf_id and checkpoint.weight_dtype != self.weight_dtype:
                 stored = f"{checkpoint.hf_id} is stored in {checkpoint.weight_dtype} (checkpoints)"
                 yield ("weight_dtype",), f"weight_dtype is {self.weight_dtype}, but {stored}"
-            if (
-                checkpoint.publisher == "nvidia"
-                and checkpoint.weight_dtype in MODELOPT
-                and not checkpoint.kv_cache_dtype
-            ):
-                what = f"the hf_quant_config.json of {checkpoint.hf_id} states a precision of the KV cache: enter it as"
-                yield ("checkpoints", i), f"{what} kv_cache_dtype, as bf16 where it states none"
+            is_modelopt = checkpoint.publisher == "nvidia" and checkpoint.weight_dtype in MODELOPT
+            if is_modelopt and not checkpoint.kv_cache_dtype:
+                problem = f"the hf_quant_config.json of {checkpoint.hf_id} states a precision of the KV cache"
+                yield ("checkpoints", i), f"{problem}: enter it as kv_cache_dtype, as bf16 where it states none"
         if p.routed_experts and not self.experts:
             yield ("params", "routed_experts"), "routed_experts is given, but experts is missing"
 
     def names(self) -> tuple[list[str], list[str]]:
-        """The names that are its own, and those that only follow from them, in lower case."""
+        """The model's own names, and the names derived from them and its checkpoints, in lower case."""
         own = [self.id, *self.aliases, *self.same_architecture, *([self.hf_id] if self.hf_id else [])]
-        shorter = [found[0] for name in own if (found := without_precision(name)) and found[1] == "bf16"]
+        shorter = [parted[0] for name in own if (parted := without_precision(name)) and parted[1] == "bf16"]
         checkpoints = [checkpoint.hf_id for checkpoint in self.checkpoints if checkpoint.hf_id]
-        follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # its name: as workbooks and pages call it
+        follows = [self.name, *map(stem, [*own, *shorter]), *checkpoints]  # workbooks and pages use self.name
         return [name.lower() for name in own], [name.lower() for name in follows]
 
     def foreign_format(self, weight_dtype: str) -> str:
-        """That an engine of the catalogs loads no checkpoint like its own in a precision, and what does; else ""."""
-        known = self.checkpoint(weight_dtype)
-        if known is None or not known.format.startswith(EXL3):
+        """A clause that engines cannot load the model's checkpoint of a precision, and which programs can; else ""."""
+        checkpoint = self.checkpoint(weight_dtype)
+        if checkpoint is None or not checkpoint.format.startswith(EXL3):
             return ""
-        return f"loads no {known.format}: ExLlamaV3 does, and servers on it (TabbyAPI, Aphrodite)"
+        return f"loads no {checkpoint.format}: ExLlamaV3 does, and servers on it (TabbyAPI, Aphrodite)"
 
     def own_draft(self) -> Model:
-        """The one layer for multi-token prediction that its checkpoint brings, as its draft.
+        """The checkpoint's own layer for multi-token prediction, as a draft model.
 
-        Raises ScenarioError where none is known, or where it keeps more than keys and values of heads, or a latent.
+        Raises ScenarioError where none is known, or where it keeps more than keys and values or a latent.
         """
         kinds = {group.kind for group in self.attention} - {"recurrent", "no_cache"}
-        group = next((one for one in self.attention if kinds == {one.kind}), None)
+        group = next((attention for attention in self.attention if kinds == {attention.kind}), None)
         if not self.params.mtp_extra:
             raise ScenarioError(f"draft_model {MTP}: no layers for multi-token prediction of {self.id} are known.")
         if isinstance(group, LatentAttention):
@@ -583,11 +591,11 @@ class Model(Entry):
 
     @property
     def heads(self) -> tuple[FullAttention | WindowedAttention, ...]:
-        """Its layers whose heads keep keys and values."""
-        return tuple(one for one in self.attention if isinstance(one, (FullAttention, WindowedAttention)))
+        """The groups of layers whose heads keep keys and values."""
+        return tuple(group for group in self.attention if isinstance(group, (FullAttention, WindowedAttention)))
 
     def with_whole_heads(self) -> Model:
-        """The same model where an engine keeps keys and values of all heads of layers whose latents state a key's
+        """The model for an engine that keeps keys and values of all heads in place of latents that state a key
         width."""
         if not any(isinstance(g, LatentAttention) and g.key_width for g in self.attention):
             return self
@@ -606,9 +614,9 @@ class Model(Entry):
         return self.model_copy(update={"attention": tuple(groups)})
 
     def shape(self) -> dict[str, float]:
-        """The numbers that sizing reads, one column each; 0 where a model has no such part.
+        """The columns that sizing reads; 0 where a model has no such part.
 
-        Groups of one kind have one shape (the schema sees to it): layers add up, the rest is theirs.
+        Groups of one kind have the same shape (the schema checks it), so only their layers are added up.
         """
         p = self.params
         expert_width = self.moe_intermediate_size or self.intermediate_size or 0
@@ -628,8 +636,8 @@ class Model(Entry):
                 out["mla_width"] += g.n_layers * g.latent_width
                 out["mla_fp8_entry_bytes"] = g.fp8_entry_bytes
                 out["mla_absorbed_elements"] += g.n_layers * g.absorbed_elements
-                known = g.absorbed_elements / MLA_LATENT + self.n_heads * MLA_ROTARY
-                heads = known if g.absorbed_elements else self.n_heads * MLA_KEY_AND_VALUE
+                up_projected = g.absorbed_elements / MLA_LATENT + self.n_heads * MLA_ROTARY
+                heads = up_projected if g.absorbed_elements else self.n_heads * MLA_KEY_AND_VALUE
                 out["attention_elements"] += g.n_layers * heads
             elif g.kind == "compressed":
                 out["n_other_layers"] += g.n_layers
@@ -677,16 +685,16 @@ class Model(Entry):
         }
 
     def stage_shares(self) -> dict[str, float]:
-        """By number of stages the most of the layers' parameters, and of the layers that keep a cache, on one stage; 0
-        where all layers are alike. The two may be of different stages, so that a pool is not promised too large.
+        """The largest share of the layers' parameters, and of the layers with a cache, on one pipeline stage, by number
+        of stages; 0 where all layers are alike. The two may be of different stages, so that no pool is overestimated.
 
-        Source: vLLM get_pp_indices: as many layers a stage, a rest on the last but one and those before it.
+        Source: vLLM get_pp_indices: equal layers per stage, the remainder on the last but one and those before it.
         """
         layers = [(run.params, run.caches) for run in self.layers_in_order for _ in range(run.n)]
         out: dict[str, float] = {}
         for stages in STAGES_IN_ORDER.values():
-            each, rest = divmod(len(layers), stages)
-            sizes = [each + (0 < stages - 1 - i <= rest) for i in range(stages)]
+            per_stage, rest = divmod(len(layers), stages)
+            sizes = [per_stage + (0 < stages - 1 - i <= rest) for i in range(stages)]
             ends = [sum(sizes[: i + 1]) for i in range(stages)]
             parts = [layers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
             for i, name in enumerate(("weights", "cache")):
@@ -696,23 +704,24 @@ class Model(Entry):
 
     @property
     def own_checkpoints(self) -> list[Checkpoint]:
-        """The known checkpoints of its own weights, not of others of its architecture."""
+        """The known checkpoints of the model's own weights, without those of other weights of its architecture."""
         if self.sized_as is None:
-            return [one for one in self.checkpoints if one.of is None]
-        return [one for one in self.checkpoints if one.of is not None and one.of == self.hf_id]
+            return [stored for stored in self.checkpoints if stored.of is None]
+        return [stored for stored in self.checkpoints if stored.of is not None and stored.of == self.hf_id]
 
     def checkpoint(self, weight_dtype: str) -> Checkpoint | None:
-        """A known checkpoint of its own weights in that precision; None where none is known."""
+        """The preferred checkpoint of the model's own weights in that precision; None where none is known."""
         return self._first(self.own_checkpoints, weight_dtype)
 
     @property
     def checkpoint_ids(self) -> dict[str, str]:
-        """By precision the id of the checkpoint that is started, and that ways to pay less name."""
-        dtypes = dict.fromkeys(one.weight_dtype for one in reversed(self.own_checkpoints))
-        return {dtype: known.hf_id for dtype in dtypes if (known := self.checkpoint(dtype)) and known.hf_id}
+        """The id of the preferred checkpoint by precision, for launch commands and ways to pay less."""
+        dtypes = dict.fromkeys(checkpoint.weight_dtype for checkpoint in reversed(self.own_checkpoints))
+        return {dtype: stored.hf_id for dtype in dtypes if (stored := self.checkpoint(dtype)) and stored.hf_id}
 
     def _first(self, checkpoints: Iterable[Checkpoint], weight_dtype: str) -> Checkpoint | None:
-        """Of the checkpoints in that precision one that leaves the KV cache as it is, then the vendor's own."""
+        """The preferred checkpoint in that precision: first those that do not change the KV cache's precision, then the
+        vendor's own before NVIDIA's, Red Hat's and others."""
 
         def rank(checkpoint: Checkpoint) -> tuple[bool, int]:
             order = ((self.hf_id or "/").split("/")[0], "nvidia", "RedHatAI")
@@ -723,13 +732,13 @@ class Model(Entry):
         return min((c for c in checkpoints if c.weight_dtype == weight_dtype), key=rank, default=None)
 
     def checkpoint_bytes(self, weight_dtype: str) -> int:
-        """The bytes of its known checkpoint in that precision, else of one of its entry's: its shape is the same."""
-        of_entry = (one for one in self.checkpoints if one.of is None)
-        known = self.checkpoint(weight_dtype) or self._first(of_entry, weight_dtype)
-        return known.size_bytes if known else 0
+        """The size in bytes of the model's checkpoint in that precision, else of the entry's, which has the same shape;
+        0 where none is known."""
+        of_entry = (checkpoint for checkpoint in self.checkpoints if checkpoint.of is None)
+        checkpoint = self.checkpoint(weight_dtype) or self._first(of_entry, weight_dtype)
+        return checkpoint.size_bytes if checkpoint else 0
 
     def license_of(self, checkpoint: Checkpoint) -> str | None:
-        """The licence of a checkpoint: its own, or the model's where the same publisher made both; None where it is
-        not known."""
+        """The licence of a checkpoint: its own, or the model's if both have the same publisher; None if unknown."""
         is_own = self.hf_id is not None and checkpoint.publisher == self.hf_id.split("/")[0]
         return checkpoint.license or (self.license if is_own else None)

@@ -1,5 +1,5 @@
-"""The names of the catalogs that an unknown name is nearest to: by its words and numbers. One digit makes another model
-or card, so names that only look alike by their letters are not near."""
+"""The names of the catalogs nearest to an unknown name, by words and numbers. A single digit makes another model or
+card, so names with similar letters alone are not near."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-ENOUGH = 0.5  # the share of two names' words that must agree for one to be a hint for the other
-AS_NEAR = 0.85  # of the nearest one's agreement: others that are named beside it
-LIKE = 0.75  # of two words by their letters: a slip of the keyboard
-RELEASE = 0.5  # of two releases of one version
-NUMBER, WORD = 1.5, 1.0  # what a part of a name weighs: numbers tell models of a family apart
+ENOUGH = 0.5  # the least agreement of two names for one to be a hint for the other
+AS_NEAR = 0.85  # other hints have at least this share of the best agreement
+LIKE = 0.75  # the least likeness of two words by their letters: a typing error
+RELEASE = 0.5  # the likeness of two releases of one version
+NUMBER, WORD = 1.5, 1.0  # weights of a name's parts: numbers tell the models of a family apart
 MOST_NAMED = 8
 
 
@@ -22,41 +22,45 @@ def model_parts(name: str) -> list[str]:
 
 
 def nearest(name: str, names: Mapping[str, str], parts: Callable[[str], Collection[str]]) -> list[str]:
-    """The entries that `names` leads to and that are near `name`, the nearest first: those that have all its parts,
-    else those that agree with it most and share a word that says more than a letter or two."""
+    """The entries of `names` (name to ids) near `name`, the nearest first: those that have all its parts, else those
+    with the highest agreement that share a word of more than two letters with it."""
     asked = parts(name)
     telling = [part for part in asked if len(part) > 2 and not _has_digit(part)]
     near: dict[str, tuple[bool, float, float, str]] = {}
     for other, ids in names.items():
-        known = parts(other)
-        agrees, has_all = agreement(asked, known), set(asked) <= set(known)
-        shares = not telling or any(_likeness(part, known_part) for part in telling for known_part in known)
+        other_parts = parts(other)
+        agrees, has_all = agreement(asked, other_parts), set(asked) <= set(other_parts)
+        shares = not telling or any(_likeness(part, known_part) for part in telling for known_part in other_parts)
         if asked and shares and (has_all or agrees >= ENOUGH):
             letters = difflib.SequenceMatcher(None, name, other).ratio()
-            for one in ids.split():
-                near[one] = max(near.get(one, (False, 0.0, 0.0, "")), (has_all, agrees, letters, other))
-    best = max(near.values(), default=(False, 0.0, 0.0, ""))
-    ranked = sorted(near, key=lambda one: near[one], reverse=True)
-    kept = [one for one in ranked if near[one][0] or (not best[0] and near[one][1] >= AS_NEAR * best[1])]
+            for entry_id in ids.split():
+                near[entry_id] = max(near.get(entry_id, (False, 0.0, 0.0, "")), (has_all, agrees, letters, other))
+    has_complete, most, *_ = max(near.values(), default=(False, 0.0, 0.0, ""))
+    ranked = sorted(near.items(), key=lambda entry: entry[1], reverse=True)
+    kept = [
+        entry_id
+        for entry_id, (has_all, agrees, *_) in ranked
+        if has_all or (not has_complete and agrees >= AS_NEAR * most)
+    ]
 
-    def named(one: str) -> str:
-        """An id, or the name of other weights of it that has more of what was asked for."""
-        other = near[one][3]
-        return one if set(asked) & set(parts(other)) <= set(parts(one)) else other.rsplit("/", 1)[-1]
+    def named(entry_id: str) -> str:
+        """The id, or the matching name of the entry's other weights if that shares more parts with `name`."""
+        other = near[entry_id][3]
+        return entry_id if set(asked) & set(parts(other)) <= set(parts(entry_id)) else other.rsplit("/", 1)[-1]
 
     return list(dict.fromkeys(map(named, kept)))
 
 
 def hint(ids: list[str]) -> str:
-    """A sentence that names what was meant, with a space before it; nothing where nothing is near."""
+    """A sentence that suggests these ids, with a leading space; empty without ids."""
     if len(ids) > 1:
         return f" It could be {', '.join(ids[:MOST_NAMED])}{' and others' if len(ids) > MOST_NAMED else ''}."
     return f" Did you mean {ids[0]}?" if ids else ""
 
 
-def agreement(asked: Iterable[str], known: Iterable[str]) -> float:
-    """How much of two names' words and numbers is the same, from 0 to 1."""
-    asked, left = list(asked), list(known)
+def agreement(asked: Iterable[str], other: Iterable[str]) -> float:
+    """The share of two names' words and numbers that is the same, from 0 to 1, by weight."""
+    asked, left = list(asked), list(other)
     total = sum(map(_weight, [*asked, *left]))
     same = 0.0
     for part in asked:
@@ -78,8 +82,8 @@ def _weight(part: str) -> float:
 
 @functools.lru_cache(65_536)  # names of a catalog share most of their words
 def _likeness(part: str, other: str) -> float:
-    """1 for the same part, less for a number with one character more (40, 40b), another release of a version (5.1, 5.2)
-    and a word with a slip in it."""
+    """1 for equal parts, less for a number with one more character (40, 40b), another release of a version (5.1, 5.2)
+    and a word with a typing error; else 0."""
     if part == other:
         return 1.0
     if _has_digit(part) or _has_digit(other):

@@ -1,7 +1,7 @@
-"""Implausible prices: far from what they were, or from what any provider takes for that GPU.
+"""Implausible prices: far from their earlier value, or from the prices of all providers for that GPU.
 
-The ranges are those of the first catalog folder, the shipped one: a folder laid over it is judged by them, and each of
-its own prices by those of all other rows.
+The reference is the first catalog folder, the shipped one; its own prices are each compared with those of all its other
+rows.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from sheetgen.units import ON_DEMAND, rate_text
 
 @lru_cache(maxsize=2)
 def plausible_of(catalog: Catalog) -> Plausible:
-    """What to hold prices against, beside these catalogs."""
+    """The price ranges of these catalogs."""
     return Plausible(catalog)
 
 
 class Plausible:
-    """What hours of GPUs cost, to hold a price against.
+    """The prices of GPU hours in the first catalog folder, by which other prices are judged.
 
-    far: by how much a price may differ from what it was; beyond: by how much from what providers take.
+    far: the largest plausible factor between a price and the price before it; beyond: the same for the lowest and the
+    highest price of all providers.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         first = catalog if len(catalog.folders) == 1 else Catalog(base=catalog.folders[0].path)
-        known = guidance.assumptions(catalog)
-        self.far = guidance.number(known, "large_price_change_factor")
-        self.beyond = guidance.number(known, "plausible_price_factor")
+        judgements = guidance.assumptions(catalog)
+        self.far = guidance.number(judgements, "large_price_change_factor")
+        self.beyond = guidance.number(judgements, "plausible_price_factor")
         self._listed = {
             (row.id, price.purchase): price.usd_per_hour for row in first.instances() for price in row.prices
         }
@@ -47,13 +48,13 @@ class Plausible:
                 self._per_gpu[row.gpu][price.purchase].append((row.id, price.usd_per_hour / row.gpu_count))
                 if on_demand:
                     shares[price.purchase].append(price.usd_per_hour / on_demand.usd_per_hour)
-        self._share = {purchase: statistics.median(found) for purchase, found in shares.items()}
+        self._share = {purchase: statistics.median(of_purchase) for purchase, of_purchase in shares.items()}
 
     def taken(self, gpu: str, purchase: str, but: str = "") -> tuple[float, float] | None:
-        """The least and the most that providers take for an hour of a GPU, `but` for one row's price in that class;
-        None of a GPU without a price.
+        """The lowest and highest USD per GPU hour of all providers, `but` for one row's price in that class; None for a
+        GPU without a price.
 
-        Few GPUs have a price in each class: the least is also that on demand, times the class's usual share of it.
+        Few GPUs have prices in every class, so the lowest also counts on-demand prices, times the class's usual share.
         """
         prices = {
             of_class: others
@@ -62,22 +63,22 @@ class Plausible:
         }
         on_demand = [price * self._share.get(purchase, 1) for price in prices.get(ON_DEMAND, ())]
         low = [*prices.get(purchase, ()), *on_demand]
-        return (min(low), max(max(found) for found in prices.values())) if low else None
+        return (min(low), max(max(usd_per_gpu) for usd_per_gpu in prices.values())) if low else None
 
     def listed(self, instance: str, purchase: str) -> float | None:
-        """The price that the first folder has."""
+        """The first folder's price in USD per hour; None where it has none."""
         return self._listed.get((instance, purchase))
 
     def far_from(self, usd: float, before: float) -> str:
-        """How much more or less a price is than it was, where that is more than it may be; else nothing."""
+        """A phrase on the change from the price `before`, if it is larger than `far`; else ""."""
         factor = round(max(usd / before, before / usd), 9) if usd else inf  # 0.3 / 0.1 is a bit below 3
         if factor <= self.far:
             return ""
         return f"{rate_text(factor) if usd else 'any'} times {'more' if usd > before else 'less'} than {before:,.6g}"
 
     def doubt_in(self, region: str, instance: str, gpu: str, gpu_count: float, purchase: str, usd: float) -> str:
-        """Why a price of a region is implausible beside what the first folder has of that instance, in whatever
-        region, and beside all others; else nothing."""
+        """The reason why a regional price is implausible, compared with the first folder's price of the instance in any
+        region, and with all others; else ""."""
         own = self._regions.get(instance, region)
         when = "before" if own == region else f"in {own}"
         return self.doubt(gpu, gpu_count, purchase, usd, self.listed(instance, purchase), when=when)
@@ -92,17 +93,19 @@ class Plausible:
         but: str = "",
         when: str = "before",
     ) -> str:
-        """Why a price for an hour of an instance is implausible, beside the one that was `before` (or `when` this says)
-        and all others `but` one row's; else nothing."""
-        said = [f"{why} {when}"] if before and (why := self.far_from(usd, before)) else []
-        each, taken = usd / gpu_count, self.taken(gpu, purchase, but)
-        if taken and not taken[0] / self.beyond <= each <= taken[1] * self.beyond:
-            said.append(f"{each:,.4g} a GPU-hour, where providers take {taken[0]:,.4g} to {taken[1]:,.4g}")
-        return "; ".join(said)
+        """The reason why a price in USD per hour of an instance is implausible; else "".
+
+        It is compared with the price `before` (which the phrase `when` describes) and with all others `but` one row's.
+        """
+        reasons = [f"{why} {when}"] if before and (why := self.far_from(usd, before)) else []
+        per_gpu, taken = usd / gpu_count, self.taken(gpu, purchase, but)
+        if taken and not taken[0] / self.beyond <= per_gpu <= taken[1] * self.beyond:
+            reasons.append(f"{per_gpu:,.4g} a GPU-hour, where providers take {taken[0]:,.4g} to {taken[1]:,.4g}")
+        return "; ".join(reasons)
 
     def doubts_of(self, row: Instance, but: str = "") -> Iterator[tuple[str, str]]:
-        """The classes in which a row has a price that is implausible beside all others `but` one row's, each with a
-        sentence."""
+        """The purchase classes of a row's implausible prices, each with a sentence; compared with all others `but` one
+        row's."""
         for price in row.prices:
             before = self.listed(row.id, price.purchase)
             if why := self.doubt(row.gpu, row.gpu_count, price.purchase, price.usd_per_hour, before, but):

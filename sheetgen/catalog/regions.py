@@ -1,7 +1,7 @@
-"""Prices of the regions beside each row's own: read only where a question names a region.
+"""Prices in other regions than each row's own; read only where a question names a region.
 
-`regions/<provider>.yaml` has the provider's regions with their country and areas, and what its instance types cost
-there. What a file does not list, the region does not have.
+`regions/<provider>.yaml` has the provider's regions with country and areas, and the prices of its instance types there.
+A type without a price in a region is not sold there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sheetgen.catalog.hardware import Instance, InstancePrice, PlacedInstance, P
 from sheetgen.units import ON_DEMAND, PURCHASES
 
 EVERYWHERE, GOVERNMENT = {"all", "commercial"}, "gov"
-SHORT = 3  # letters of a text that is no part of a region's name unless it is a word of it
+SHORT = 3  # a text of so few letters must be a whole word of a region's name
 
 
 class Region(Entry):
@@ -29,7 +29,7 @@ class Region(Entry):
 
 
 class RegionPrices(Entry):
-    """What an hour costs in one purchase class by instance type and region, from one source of one day."""
+    """Prices of one purchase class in USD per hour, by instance type and region, from one source and date."""
 
     purchase: PurchaseId
     as_of: Date
@@ -55,22 +55,22 @@ class RegionFile(Entry):
         for i, block in enumerate(self.prices):
             for kind, by_region in block.usd_per_hour.items():
                 for region in by_region:
-                    at, key = ("prices", i, "usd_per_hour", kind, region), (block.purchase, kind, region)
+                    loc, key = ("prices", i, "usd_per_hour", kind, region), (block.purchase, kind, region)
                     if region not in listed:
-                        yield at, f"{region} is none of the file's regions"
+                        yield loc, f"{region} is none of the file's regions"
                     if key in priced:
-                        yield at, f"the {block.purchase} price of {kind} in {region} is given twice. Keep one"
+                        yield loc, f"the {block.purchase} price of {kind} in {region} is given twice. Keep one"
                     priced.add(key)
 
 
 class Regions:
-    """The regions of all providers by what a question may call them, and the rows as they are sold there."""
+    """The regions of all providers by the names that a question may use, and the rows at the prices there."""
 
     def __init__(self, rows: Sequence[Instance], files: Iterable[RegionFile]) -> None:
         self.rows = rows
         self._listed: dict[str, dict[str, Region]] = defaultdict(dict)
         self._prices: dict[str, dict[str, dict[str, tuple[InstancePrice, str]]]] = defaultdict(dict)
-        for file in files:  # a later folder's stand in place of an earlier one's
+        for file in files:  # a later folder's prices replace an earlier one's
             self._listed[file.provider] |= {region.id.lower(): region for region in file.regions}
             for block in file.prices:
                 for kind, by_region in block.usd_per_hour.items():
@@ -90,30 +90,30 @@ class Regions:
 
     @cached_property
     def by_provider(self) -> dict[str, dict[str, set[str]]]:
-        """The types that have a price in each region of each provider; a region may have none."""
-        found: dict[str, dict[str, set[str]]] = {
+        """The types with a price, by provider and region; a region may have none."""
+        types: dict[str, dict[str, set[str]]] = {
             provider: {region.id: set() for region in regions.values()} for provider, regions in self._listed.items()
         }
         for row in self.rows:
             for region in self.of_row(row):
-                found.setdefault(row.provider, {}).setdefault(region, set()).add(row.type)
-        return found
+                types.setdefault(row.provider, {}).setdefault(region, set()).add(row.type)
+        return types
 
     def listed(self, provider: str, region: str) -> Region | None:
-        """What is known of a region; nothing where it only stands in a row."""
+        """The entry of a region; None where only a row names it."""
         return self._listed[provider].get(region.lower())
 
     def of_row(self, row: Instance) -> dict[str, dict[str, tuple[InstancePrice, str]]]:
-        """The prices of a row by region and purchase class, with their sources, those of its own region first."""
+        """The row's prices and their sources by region and purchase class, its own region first."""
         own = {price.purchase: (price, "") for price in row.prices}
         of_type = self._prices.get(row.id.lower(), {})
-        there = {**of_type.get(row.region, {}), **own}  # a row laid over the catalogs may stand in another region
+        there = {**of_type.get(row.region, {}), **own}  # a row laid over the catalogs may have another region
         return {**({row.region: there} if there else {}), **{k: v for k, v in of_type.items() if k != row.region}}
 
     def rows_in(self, text: str) -> tuple[Instance, ...]:
-        """The rows that are sold in the regions that `text` means: an area, a country, a city, a region's name or a
-        part of it; each type once, with the price of each class in the cheapest of these regions."""
-        plain = "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+        """The rows sold in the regions that `text` means (an area, a country, a city, a region's name or a part of
+        one): one per type, with each purchase class at the price of the cheapest of these regions."""
+        plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
         asked = " ".join(plain.lower().split())
         if asked not in self._of_text:
             names = {name for regions in self.by_provider.values() for name in regions}
@@ -123,9 +123,9 @@ class Regions:
         return self._of_text[asked]
 
     def placed_without(self, row: PlacedInstance, dropped: Collection[tuple[str, str]]) -> Instance:
-        """A row of `rows_in` less its prices in some classes and regions: each class in the cheapest region of those
-        left."""
-        own = next(one for one in self.rows if one.id == row.id)
+        """A row of `rows_in` without its prices of some (purchase class, region) pairs: each class is at the price of
+        the cheapest remaining region."""
+        own = next(instance for instance in self.rows if instance.id == row.id)
         regions = list(dict.fromkeys(region for by_region in row.every.values() for region in by_region))
         placed = self._placed(own, regions, dropped)
         return placed or row.model_copy(update={"prices": (), "every": {}})
@@ -139,16 +139,18 @@ class Regions:
         return [name for name in regions if _is_part(asked, name) or asked in self._places_of(row.provider, name)]
 
     def areas_of(self, provider: str, region: str) -> Collection[str]:
-        """A region's areas; of one that no file lists, such as `eu/us` or `Frankfurt, Germany`, those that its name
-        names, or a country in it; of `all commercial` every one that is no government's."""
+        """A region's areas. For a region that no file lists, such as `eu/us` or `Frankfurt, Germany`, those of the
+        words or the country in its name; for `all commercial` every area but the government's."""
         if listed := self.listed(provider, region):
             return listed.areas
         words = set(re.findall("[a-z]+", region.lower()))
         if words >= EVERYWHERE:
             return {area for area in self.areas if GOVERNMENT not in area}
-        known = [one for regions in self._listed.values() for one in regions.values()]
-        by_word = [[{*one.areas} for one in known if word in one.areas] for word in words]
-        by_country = {one.country: {*one.areas} for one in reversed(known) if one.country.lower() in region.lower()}
+        all_regions = [place for regions in self._listed.values() for place in regions.values()]
+        by_word = [[{*place.areas} for place in all_regions if word in place.areas] for word in words]
+        by_country = {
+            place.country: {*place.areas} for place in reversed(all_regions) if place.country.lower() in region.lower()
+        }
         return set().union(*(set.intersection(*areas) for areas in by_word if areas), *by_country.values())
 
     @cached_property
@@ -158,22 +160,22 @@ class Regions:
         return tuple(sorted({region.city for region in listed if region.city}))
 
     def _places_of(self, provider: str, region: str) -> tuple[str, ...]:
-        """A region's country, and its city where that is listed."""
+        """A region's country and city in lower case, as far as they are listed."""
         listed = self.listed(provider, region)
         return tuple(place.lower() for place in (listed.country, listed.city) if place) if listed else ()
 
     def _placed(
         self, row: Instance, regions: Sequence[str], dropped: Collection[tuple[str, str]] = ()
     ) -> Instance | None:
-        """`row` at the cheapest prices of these regions, but those of the classes and regions that are dropped; nothing
-        where it is sold in none of them."""
+        """`row` at the cheapest prices of these regions, without the dropped (purchase class, region) pairs; None where
+        it is sold in none of them."""
         if not regions:
             return None
-        known = self.of_row(row)
+        by_region_and_class = self.of_row(row)
         offers = [
             (region, *offer)
             for region in regions
-            for offer in known.get(region, {}).values()
+            for offer in by_region_and_class.get(region, {}).values()
             if (offer[0].purchase, region) not in dropped
         ]
         best: dict[str, tuple[str, InstancePrice, str]] = {}
@@ -200,15 +202,15 @@ class Regions:
 
 
 def _is_part(asked: str, region: str) -> bool:
-    """Whether a text is part of a region's name; of three letters or fewer one of its words, as `de` is no part of
+    """True if a text is part of a region's name; up to three letters must be a whole word: `de` is not part of
     swedencentral, nor `es` of us-west-2."""
     low = region.lower()
     return asked in (re.findall("[a-z]+", low) if len(asked) <= SHORT else low)
 
 
 def _source_of(row: Instance, sources: dict[str, str]) -> str:
-    """The sources of a row's prices by purchase class, as a row's own source has them: the first is of the on-demand
-    price, others have the class before them, and last is what the row was made from."""
+    """The sources of a row's prices as one text, in the format of a row's `source`: first that of the on-demand price,
+    then the others with their purchase class, last the row's own."""
     first = sources.get(ON_DEMAND, "")
     own, _, rest = row.source.partition("; ")
     others = {f"{name.split('-')[0]}: {source}": None for name, source in sources.items() if source}

@@ -1,17 +1,17 @@
-"""The schemas of what a log is told by: signatures.yaml, and startup_lines.yaml, whose head says what stands there.
+"""Schemas of signatures.yaml, the log lines that identify failures, and of startup_lines.yaml (documented at its top).
 
-A signature is one text that engines print, or what such a text means, told by its parts: `word`, or one of several,
-must be in the line before `match` is tried; of several patterns each must be found, in whatever order, and `unless`
-must not. `<name>` in `match` stands for a number that is kept under that name. What it `says` depends on its kind:
+A signature matches a log line: `word`, or one of several, must be in the line before `match` is tried; all patterns of
+`match` must be found, in any order, and `unless` must not. `<name>` in `match` captures a number under that name.
+The meaning of `says` depends on the kind:
 
-typed    a label: the engine's own message names the bill. `lasting` ones are no death: a refusal, a preemption
+typed    a label: the engine's own message names the cause. `lasting` ones are no failure: a refusal, a preemption
 weak     a label, by a message that has several causes
 trap     a label that outranks all others: a message whose words mislead
-oom      where: an allocation on the GPU failed, but the text does not name the bill
+oom      a place: an allocation on the GPU failed, but the text does not name the cause
 frame    a stage: a function or file of a traceback
-phase    how far the start had come
-clue     something that tips the scale: a draft model, adapters, images, several slots
-engine   nothing but the engine
+phase    the progress of the start
+clue     evidence that decides between causes: a draft model, adapters, images, several slots
+engine   the engine alone
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _VERSION = r"v?(\d{1,4}\.\d{1,4}(?:\.\d{1,8})?(?:(?:\.?(?:rc|post|dev|a|b))\d{1,
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """With `<name>` as a group of that name that holds a number, and `<V>` as a version's."""
+    """The compiled pattern, with `<name>` as a group of that name for a number, and `<V>` as a group for a version."""
     pattern = pattern.replace("<V>", _VERSION)
     return re.compile(re.sub(r"(?<!\(\?)(?<!\(\?P)<(\w{1,40})>", lambda m: f"(?P<{m[1]}>{NUMBER[1:]}", pattern))
 
@@ -68,7 +68,7 @@ Pattern = Annotated[str, AfterValidator(_pattern)]
 
 
 class Signature(Entry):
-    """One text of an engine. `seen` are versions whose logs were read, not the first and the last that print it."""
+    """One log text of an engine. `seen` has versions whose logs were read, not the first and last that print it."""
 
     id: Id
     kind: Kind
@@ -106,7 +106,7 @@ class StartupLine(Entry):
 
 
 class StartupFigure(StartupLine):
-    """One that says figures; those that are sizes in this unit."""
+    """A line with figures; those that are sizes are in `unit`."""
 
     unit: Literal["GiB", "MiB", "none"] = "GiB"
     keep: Literal["first", "last", "sum"] = "last"
@@ -122,5 +122,5 @@ class StartupFile(Entry):
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """What a line holds that may say something of a start."""
-        return tuple(dict.fromkeys(one.word for one in (*self.figures, *self.versions, *self.settings)))
+        """The words of all lines; a log line with none of them says nothing about a start."""
+        return tuple(dict.fromkeys(line.word for line in (*self.figures, *self.versions, *self.settings)))

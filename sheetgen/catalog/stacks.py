@@ -1,5 +1,5 @@
-"""The schemas of stacks.yaml (how engines are launched, which suits which KV pattern, what other tools call our inputs)
-and of levers.yaml (what changes of a deployment are called and cost, host links, what engines lack).
+"""Schemas of stacks.yaml (launch flags, the engines that suit a KV pattern, other tools' names of our inputs) and of
+levers.yaml (names and costs of changes to a deployment, host links, precisions that engines lack).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sheetgen.catalog.engines import Gib, Share
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-# What a rule may ask of a point, and name in its sentence; sheetgen/launch/flags.py works each out.
+# Facts about a point that a rule's conditions and sentence may use; sheetgen/launch/flags.py computes them.
 FACTS = (
     "vendor", "gpu", "architecture", "data_center", "gpu_memory_gib", "n_gpus", "tensor_parallel_size",
     "data_parallel_size", "context_tokens", "input_tokens", "concurrent_requests", "prefix_cache_hit_fraction",
@@ -49,7 +49,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
 
 def _sentence(value: str) -> str:
-    """Text whose braces hold names of facts and nothing else: no attribute, index or format."""
+    """A text in whose braces there are only names of facts: no attribute, index or format."""
     try:
         parts = list(string.Formatter().parse(value))
     except ValueError as error:
@@ -70,7 +70,7 @@ Bound = Annotated[float, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
 
 
 class Condition(Entry):
-    """What a fact must be: within bounds, or a text; all that is given has to hold."""
+    """A condition on one fact: bounds, or allowed and excluded texts; all that are given must hold."""
 
     fact: Fact
     at_least: Bound | None = None
@@ -86,7 +86,7 @@ class Condition(Entry):
 
 
 class Remark(Entry):
-    """What a reader of the flags has to know where all of `when` holds, and the flags that the command needs there."""
+    """A remark on a launch command for points where all of `when` holds, and the extra flags needed there."""
 
     when: Many[Condition]
     flags: Many[Word] = ()
@@ -95,13 +95,13 @@ class Remark(Entry):
 
 
 class Launcher(Entry):
-    """One engine's flags and words.
+    """One engine's launch flags and their values.
 
-    kv_cache_16_bits: its word for 16 bits outright, where `auto` follows the checkpoint.
-    quantizes_while_loading: precisions that the engine makes of 16-bit weights, and how. most_share: the largest
-    gpu_memory_utilization that is ever proposed. uncharged_gib: memory of each GPU, at TP 1 and beyond, that the engine
-    takes and counts nowhere. host_kv: the flags that give host memory to the KV cache, with
-    {gib} of a whole replica or {gb_of_gpu}.
+    kv_cache_16_bits: the value for a 16-bit KV cache, where `auto` follows the checkpoint. quantizes_while_loading:
+    precisions that the engine makes of 16-bit weights, and the flags. most_share: the largest gpu_memory_utilization
+    that is ever proposed. uncharged_gib: GiB per GPU, at TP 1 and at higher TP, that the engine uses but does not
+    count. host_kv: the flags that give host memory to the KV cache, with {gib} for a whole replica or {gb_of_gpu}.
+    images: its container image by vendor of GPUs, with {version}.
     """
 
     engine: Id
@@ -120,11 +120,13 @@ class Launcher(Entry):
     uncharged_source: Text | None = None
     host_kv: Text | None = None
     host_kv_source: Text | None = None
+    images: dict[str, Text] = Field(default_factory=dict)
+    images_source: Text | None = None
     remarks: Many[Remark] = ()
 
     @property
     def switches_experts_whole(self) -> bool:
-        """Whether a flag without a number deals experts out whole: among ranks, or where a split would cut a scale."""
+        """True if a flag without a number distributes whole experts: among ranks, or where TP would split a scale."""
         return self.flags.get("expert_parallel_size", "").startswith(SWITCH)
 
 
@@ -146,8 +148,8 @@ class Run(Entry):
 
 
 class Rule(Entry):
-    """A KV pattern or a kind of GPU, and the stacks that suit it; `first` is named first even where another has more
-    room. runs: those whose rates the sentence names."""
+    """A KV pattern or a kind of GPU, and the engines that suit it; `first` is listed first even where another has a
+    larger KV cache. runs: the benchmark runs whose rates the sentence cites."""
 
     id: Id
     when: Many[Condition]
@@ -160,7 +162,7 @@ class Rule(Entry):
 
 
 class Setting(Entry):
-    """A setting of trtllm-build or NIM: the input of ours that it sets, or what becomes of it."""
+    """A setting of trtllm-build or NIM: the sheetgen input that it sets, or a remark about it."""
 
     name: Word
     also: Many[Word] = ()
@@ -188,18 +190,21 @@ class StackFile(Entry):
     settings_source: Text
 
     def problems(self) -> Iterator[Problem]:
-        engines = [one.engine for one in self.launchers]
+        engines = [launcher.engine for launcher in self.launchers]
         yield from self.twice("launchers", "engine")
         for i, rule in enumerate(self.rules):
             for engine in (*rule.suits, *((rule.first,) if rule.first else ())):
                 if engine not in engines:
                     near = did_you_mean(engine, engines)
                     yield ("rules", i, "suits"), f"suits has {engine}, which is no launcher here{near.rstrip('?')}"
-            for k, one in enumerate(rule.when):
-                bounds, texts = (one.at_least, one.at_most) != (None, None), bool(one.is_not or one.is_one_of)
-                if not (bounds or texts) or (bounds if one.fact in TEXT_FACTS else texts):
-                    kind = "is_not or is_one_of" if one.fact in TEXT_FACTS else "at_least or at_most"
-                    yield ("rules", i, "when", k, "fact"), f"{one.fact} needs {kind}, and nothing else"
+            for k, condition in enumerate(rule.when):
+                bounds, texts = (
+                    (condition.at_least, condition.at_most) != (None, None),
+                    bool(condition.is_not or condition.is_one_of),
+                )
+                if not (bounds or texts) or (bounds if condition.fact in TEXT_FACTS else texts):
+                    kind = "is_not or is_one_of" if condition.fact in TEXT_FACTS else "at_least or at_most"
+                    yield ("rules", i, "when", k, "fact"), f"{condition.fact} needs {kind}, and nothing else"
         if self.rules[-1].when:
             yield ("rules", len(self.rules) - 1), "the last rule must hold for every point: when: []"
         seen: dict[str, int] = {}
@@ -211,12 +216,12 @@ class StackFile(Entry):
                 yield ("settings", i, "name"), f"{setting.name} needs either an input or what it is about"
 
     def launcher(self, engine: str) -> Launcher:
-        """The launcher of that engine. Raises CatalogError for one that has none."""
-        known = [one.engine for one in self.launchers]
-        if engine not in known:
-            near = did_you_mean(engine, known)
-            raise CatalogError(f"flags are kept for {', '.join(known)}, not for {shown(engine)!r}.{near}")
-        return next(one for one in self.launchers if one.engine == engine)
+        """The launcher of an engine. Raises CatalogError where it has none."""
+        engines = [launcher.engine for launcher in self.launchers]
+        if engine not in engines:
+            near = did_you_mean(engine, engines)
+            raise CatalogError(f"flags are kept for {', '.join(engines)}, not for {shown(engine)!r}.{near}")
+        return next(launcher for launcher in self.launchers if launcher.engine == engine)
 
 
 Family = Literal["precision", "prefix", "context", "users", "speed", "hardware", "model", "offload"]
@@ -240,11 +245,11 @@ LeverId = Literal[
 ]
 
 
-TOKENS_A_SECOND = ("now", "then")  # what braces in a lever's cost may name
+TOKENS_A_SECOND = ("now", "then")  # the names that braces in a lever's cost may have
 
 
 def _cost(value: str) -> str:
-    """A label whose braces name the tokens a second that one user sees, without and with the change."""
+    """A label in whose braces there are only TOKENS_A_SECOND: one user's tokens per second before and after."""
     try:
         value.format_map(dict.fromkeys(TOKENS_A_SECOND, ""))
     except (ValueError, LookupError, AttributeError):
@@ -253,8 +258,8 @@ def _cost(value: str) -> str:
 
 
 class LeverWords(Entry):
-    """One kind of change: what it is called, and what it costs beside money: in short, and what else there is to know.
-    A page shows one of each family."""
+    """One kind of change: its name, and its cost beside money, in short and (`more`) in detail. A page shows one of
+    each family."""
 
     id: LeverId
     family: Family
@@ -265,7 +270,7 @@ class LeverWords(Entry):
 
 
 class TriedTargets(Entry):
-    """The targets of speed that are tried in place of tighter ones, in milliseconds, the tightest first."""
+    """The speed targets in milliseconds that are tried in place of tighter ones, the tightest first."""
 
     tpot_ms: Some[Milliseconds]
     ttft_ms: Some[Milliseconds]
@@ -280,7 +285,7 @@ class TriedTargets(Entry):
 
 
 class HostLink(Entry):
-    """A link between a host and one GPU, which GPUs name as theirs: bytes per second one way."""
+    """A kind of link between a host and one GPU, in bytes per second one way; GPUs refer to it by name."""
 
     name: Label
     bytes_per_second: Count
@@ -288,8 +293,8 @@ class HostLink(Entry):
 
 
 class NotRun(Entry):
-    """Precisions that an engine without a launcher does not run, whether requests share a prefix's cache there, and
-    what it has instead."""
+    """The features that an engine without a launcher lacks: precisions, and a shared prefix cache; and its
+    substitute."""
 
     engine: Id
     weight_dtypes: Many[DtypeName] = ()
@@ -310,13 +315,13 @@ class LeverFile(Entry):
     not_run: Many[NotRun] = ()
 
     def problems(self) -> Iterator[Problem]:
-        ids = [one.id for one in self.levers]
+        ids = [lever.id for lever in self.levers]
         yield from self.twice("levers", "id")
-        missing = [one for one in get_args(LeverId) if one not in ids]
+        missing = [lever_id for lever_id in get_args(LeverId) if lever_id not in ids]
         if missing:
             yield ("levers",), f"levers lacks {', '.join(missing)}"
         yield from self.twice("host_links", "name")
 
     def link(self, gpu: Gpu) -> HostLink | None:
-        """The host link of a GPU, or nothing where it is not known."""
+        """The host link of a GPU; None where it is not known."""
         return next((link for link in self.host_links if link.name == gpu.host_link), None)

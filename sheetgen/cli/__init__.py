@@ -28,13 +28,14 @@ _QUIET = f"{__name__}.quiet"
 
 
 class Commands(click.Group):
-    """Commands in the order of a day's work; what a user can mend is reported in one line each, and exits 1."""
+    """Commands in the order of a day's work; problems that a user can fix are reported in one line each, with exit code
+    1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        # No plugin changes what a catalog says, and to look for some takes pydantic longer than to read one.
+        # No plugin changes a catalog, and looking for plugins takes pydantic longer than reading one.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         if sys.stdout is None:
             _give_up("the result cannot be written: stdout is closed.")
@@ -63,15 +64,15 @@ class Commands(click.Group):
             say(f"stopped by {signal.Signals(number).name}. {wrote}.", err=True)
             ctx.exit(128 + number)
         except (SheetgenError, MemoryError, ImportError, OSError, RuntimeError) as error:
-            if not (problems := _to_mend(error)):
+            if not (problems := _fixable_problems(error)):
                 raise
             for problem in problems:
                 say(problem, err=True)
             ctx.exit(1)
 
 
-def _to_mend(error: BaseException) -> Sequence[str]:
-    """What a user can mend, a line each; nothing where an error is a bug."""
+def _fixable_problems(error: BaseException) -> Sequence[str]:
+    """The problems that a user can fix, a line each; empty where the error is a bug."""
     if isinstance(error, SheetgenError):
         return error.problems
     if isinstance(error, ModuleNotFoundError):
@@ -90,16 +91,19 @@ _NO_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start ne
 
 
 def _lacks_memory(error: BaseException) -> bool:
-    """Whether an error, or what it came from, is of memory that was not there."""
+    """True where an error, or one of its causes, is a lack of memory."""
     causes = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) and cause not in causes:
         causes.append(cause)
-    return any(isinstance(one, MemoryError) or any(words in str(one).lower() for words in _NO_MEMORY) for one in causes)
+    return any(
+        isinstance(reason, MemoryError) or any(words in str(reason).lower() for words in _NO_MEMORY)
+        for reason in causes
+    )
 
 
 @contextlib.contextmanager
 def _escaped_usage() -> Iterator[None]:
-    """What was typed wrongly is repeated without its control characters."""
+    """Repeat wrong arguments in usage errors without their control characters."""
     try:
         yield
     except click.UsageError as error:
@@ -112,7 +116,7 @@ def _escaped_usage() -> Iterator[None]:
 
 
 def _give_up(problem: str) -> NoReturn:
-    """One line, and no second failure when Python flushes at its end what could not be written."""
+    """Print one line, and no second failure when Python at its end flushes what could not be written."""
     with contextlib.suppress(OSError):
         say(problem, err=True)
     nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""A load's answer in words, for `recommend` and `build`: what to rent, its memory, its money, what a change buys."""
+"""A load's answer in words, for `recommend` and `build`: machines, memory, money, and what changes save."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ ALSO_SHOWN: tuple[dict[str, Any], ...] = (
 # What changes a purchase: the line of --details gives way to it.
 BEFORE_MORE = {"has_measured", "has_near_tie", "has_ways_in_full"}
 SHOWN_LEVERS = 3
-SHOWN_REASONS = 8  # against others; --all shows every one
+SHOWN_REASONS = 8  # reasons against others; --all shows every one
 NEVER_MEASURED = "never measured by us"
 CONTEXT = "context"  # a family of levers
 LEAST_WAIT = 1e-4  # a share of the requests; one below it is not said in digits
 SHOWN_CHEAPER = 3
 MORE = "--details: every lever, class and host, owning, why not the others"
-Row = tuple[str, str]  # a label, or nothing where it stands above; and a line
+Row = tuple[str, str]  # a label, or "" where the line above has it; and a line
 
 
 def recommendation(
     question: Question, cell: CellRecord, details: bool, show_all: bool, stack: Advice | None = None
 ) -> str:
-    """The question, its answer, and labelled lines of what it rests on; with `details` everything else, under
+    """The question, its answer, and labelled lines with what it rests on; with `details` everything else, under
     headings."""
     entry = sized_as_words(question.model_of(cell.row).model)
     asked = [question_words(question, cell), *([entry] if entry else [])]
     more = [] if details or show_all else [("more", MORE)]
     if cell.chosen is None:
-        said = [*asked, "", answer_words(question, cell), table([*_no_hardware(question, cell), *more])]
+        lines_of_answer = [*asked, "", answer_words(question, cell), table([*_no_hardware(question, cell), *more])]
     else:
 
         def drawn(shown: Shown) -> list[str]:
@@ -91,23 +91,23 @@ def recommendation(
             shown = fuller
             if n_over > 0:
                 more.clear()
-        said = drawn(shown)
+        lines_of_answer = drawn(shown)
     if details or show_all:
         for heading, lines in _details(question, cell, show_all, stack):
             if lines := list(lines):
                 every = (line for text in lines for line in text.split("\n"))
-                said += ["", heading, *(line if line[0] == " " else f"  {line}" for line in every)]
-    return "\n".join(said)
+                lines_of_answer += ["", heading, *(line if line[0] == " " else f"  {line}" for line in every)]
+    return "\n".join(lines_of_answer)
 
 
 def n_lines(texts: Iterable[str]) -> int:
-    """Lines of the terminal that texts take."""
+    """The number of terminal lines that texts take."""
     return sum(folded(line).count("\n") + 1 if line else 1 for text in texts for line in text.split("\n"))
 
 
 def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
-    """How prompt and answer set the price: by the requests that the load means in a second; and of a rate, the room for
-    chance."""
+    """How prompt and answer set the price: by the requests a second that the load means; for a rate also the allowance
+    for chance."""
     if cell.chosen is None:
         return
     if not cell.is_rate:
@@ -119,7 +119,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
         return
     wait, allowed = cell.wait_fraction or 0.0, question.settings.max_wait_fraction
     above = f", above the {100 * allowed:.3g} % requested: the square-root rule is not exact" if wait > allowed else ""
-    rare = f"below {100 * LEAST_WAIT:g} %"  # what nobody will ever see
+    rare = f"below {100 * LEAST_WAIT:g} %"  # nobody will ever see it
     yield (
         f"{cell.n_places:,} requests can run at once within the targets. If all replicas were as slow as full ones, "
         f"{rate_text(cell.chosen.offered_requests)} would run on average at peak, and "
@@ -129,7 +129,7 @@ def _pace(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _load(cell: CellRecord) -> Iterator[str]:
-    """What the line about prompt and answer rests on."""
+    """The assumption behind the line about prompt and answer."""
     if cell.is_rate:
         yield "how many wait: by exact Erlang-C"
     else:
@@ -140,15 +140,15 @@ def _load(cell: CellRecord) -> Iterator[str]:
 
 
 def headline(question: Question, cell: CellRecord) -> str:
-    """`2x aws/p5.48xlarge, $80,358 a month, 70% sure`, or why there is none; with what is budgeted for it where that
-    differs."""
-    if (one := cell.chosen) is None:
+    """`2x aws/p5.48xlarge, $80,358 a month, 70% sure`, or the reason why there is none; with the budgeted amount where
+    that differs."""
+    if (chosen := cell.chosen) is None:
         return cell.verdict
-    return f"{budgeted_words(one.n_instances, one.instance, one.monthly_usd, question)}, {sure(one.chance)}"
+    return f"{budgeted_words(chosen.n_instances, chosen.instance, chosen.monthly_usd, question)}, {sure(chosen.chance)}"
 
 
 def budgeted_words(n_instances: int, instance: str, usd: float, question: Question) -> str:
-    """What is rented and its month, which has no contingency in it, and what is budgeted for it where that differs."""
+    """The rental and its month's cost without contingency, and the budgeted amount where that differs."""
     rented, settings = rented_words(n_instances, instance, usd), question.settings
     budget = month_as_budgeted(usd, settings.currency, settings.fx_rate, settings.contingency_fraction)
     return f"{rented}, as budgeted {budget}" if budget else rented
@@ -159,72 +159,74 @@ def rented_words(n_instances: int, instance: str, usd: float) -> str:
     return f"{n_instances:,}x {instance}, ${usd:,.0f} a month"
 
 
-def _rented(one: RentalRecord | LeverRecord | NotAskedRecord) -> str:
-    """The same of a rental."""
-    return rented_words(one.n_instances, one.instance, one.monthly_usd)
+def _rented(rental: RentalRecord | LeverRecord | NotAskedRecord) -> str:
+    """The same for a rental."""
+    return rented_words(rental.n_instances, rental.instance, rental.monthly_usd)
 
 
 def dearer(share: float) -> str:
-    """How much more something costs: `+12%`, or words where that would round to nothing."""
+    """How much more something costs: `+12%`, or words where that would round to 0."""
     if share == 0:
         return "the same price"
     return f"less than 1% {'more' if share > 0 else 'less'}" if abs(share) < 0.005 else f"{share:+.0%}"
 
 
 def _labelled(label: str, lines: Iterable[str]) -> Iterator[Row]:
-    """Lines of which the first one has the label."""
+    """Lines with a label before the first one."""
     yield from ((label if i == 0 else "", line) for i, line in enumerate(lines))
 
 
 def _no_hardware(question: Question, cell: CellRecord) -> Iterator[Row]:
     """Why there is no answer, and what would help."""
-    for one in [one for one in _reasons(cell) if one.why.kind != DOUBTED][:1]:
-        yield "why", f"the nearest, {one.instance}: {one.reason}"
+    for nearest in [nearest for nearest in _reasons(cell) if nearest.why.kind != DOUBTED][:1]:
+        yield "why", f"the nearest, {nearest.instance}: {nearest.reason}"
     fitting = [lever for lever in cell.levers if not lever.further]
     fastest = [lever for lever in fitting if lever.family == "speed"][:1]
-    yield from _labelled("fastest", map(_helps, fastest))
-    helping = sorted((lever for lever in fitting if lever not in fastest), key=lambda one: one.monthly_usd)
-    yield from _labelled("helps", map(_helps, helping[:SHOWN_CHEAPER]))
+    yield from _labelled("fastest", map(_helpful_change, fastest))
+    helping = sorted((lever for lever in fitting if lever not in fastest), key=lambda lever: lever.monthly_usd)
+    yield from _labelled("helps", map(_helpful_change, helping[:SHOWN_CHEAPER]))
     if alone := cell.without_targets:
-        certainty = f", {sure(question.settings.confidence)}" if any(one.is_even_chance for one in fitting) else ""
+        certainty = f", {sure(question.settings.confidence)}" if any(lever.is_even_chance for lever in fitting) else ""
         yield "memory", f"alone would take {_rented(alone)}{certainty}"
     yield from _labelled("weights", _weights(question, cell))
     yield from _labelled("elsewhere", _not_asked(cell))
     if question.filters.region:
-        yield "regions", ", ".join(sorted({one.region for one in question.candidates})) + ", by --region"
+        yield "regions", ", ".join(sorted({candidate.region for candidate in question.candidates})) + ", by --region"
     yield "searched", _took_part(question)
 
 
-def _helps(lever: LeverRecord) -> str:
-    """A change with which something holds the load, and what; that it is an even chance, where nothing is surer."""
+def _helpful_change(lever: LeverRecord) -> str:
+    """A change with which something holds the load, and what that is; marked as an even chance where nothing is
+    surer."""
     same_targets = " and the same targets" if lever.family == CONTEXT else ""
     return f"{lever.words}{same_targets}: {_rented(lever)}{', an even chance' if lever.is_even_chance else ''}"
 
 
 def _weights(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The checkpoint of the answer, and the answer with the weights as published; nothing where it is of these."""
+    """The checkpoint of the answer, and the answer with the weights as published; nothing where the answer is for
+    these."""
     model = question.model_of(cell.row).model
-    if (one := cell.as_published) is not None:
+    if (published := cell.as_published) is not None:
         yield f"{weights_name(model, cell.weight_dtype)}: {checkpoint_words(question, cell)}"
-        yield f"as published in {weights_name(model, one.weight_dtype)}: {as_published_words(cell)}"
+        yield f"as published in {weights_name(model, published.weight_dtype)}: {as_published_words(cell)}"
     elif is_passed_over(question, cell):
         yield f"{weights_name(model, cell.weight_dtype)} as published: {not_deployed.fill()}"
 
 
 def as_published_words(cell: CellRecord) -> str:
-    """`1x aws/p5.48xlarge, $40,179 a month` of the published weights, or that nothing holds them."""
-    one = cell.as_published
-    held = one is not None and one.instance is not None
-    return str(published_words(cell, f"{one.n_instances:,}x {one.instance}" if one and held else None))
+    """`1x aws/p5.48xlarge, $40,179 a month` for the published weights, or that nothing holds them."""
+    published = cell.as_published
+    rented = f"{published.n_instances:,}x {published.instance}" if published and published.instance else None
+    return str(published_words(cell, rented))
 
 
 def _best_commitment(cell: CellRecord) -> tuple[str, RentalRecord] | None:
-    """The committed purchase class whose answer costs least, where one has an answer."""
-    committed = {p: one for p, one in cell.by_purchase.items() if one and PURCHASES[p].committed}
+    """The committed purchase class whose answer costs least; None where none has an answer."""
+    committed = {p: rental for p, rental in cell.by_purchase.items() if rental and PURCHASES[p].committed}
     return min(committed.items(), key=lambda pair: pair[1].monthly_usd, default=None)
 
 
-def _instead(cell: CellRecord) -> Iterator[str]:
+def _next_cheapest(cell: CellRecord) -> Iterator[str]:
     """The next cheapest with another GPU or from another provider."""
     if second := cell.runner_up:
         rented = rented_words(second.n_instances, second.instance, second.monthly_usd)
@@ -234,23 +236,23 @@ def _instead(cell: CellRecord) -> Iterator[str]:
 
 
 def _reasons(cell: CellRecord) -> list[NotChosen]:
-    """Why not the others, the nearest first: by price, else by time, then memory."""
-    return sorted(cell.why_not, key=lambda one: one.why.distance)
+    """Why not the others, the nearest first: by price, else by time, then by memory."""
+    return sorted(cell.why_not, key=lambda other: other.why.distance)
 
 
 def _details(
     question: Question, cell: CellRecord, show_all: bool, stack: Advice | None
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Under headings, what the answer and its five lines leave out."""
-    found = cell.chosen is not None
-    if found:
+    is_served = cell.chosen is not None
+    if is_served:
         yield "CERTAINTY", _certainty(cell)
         yield "LOAD AND SPEED", (*_pace(question, cell), *_load(cell), *_memory(question, cell))
         yield "EVERY WAY TO PAY LESS", (way_words(question, cell, way) for way in cell.pay_less)
-        yield "NEXT CHEAPEST", _instead(cell)
+        yield "NEXT CHEAPEST", _next_cheapest(cell)
         yield "WEIGHTS", _weights(question, cell)
     yield "WHAT ONE CHANGE BUYS", _changes(cell)
-    if found:
+    if is_served:
         yield "NOT REQUESTED", _not_asked(cell)
         yield "OTHER WAYS TO PAY", _money(question, cell)
         yield "OWNING", _owning(question, cell)
@@ -258,15 +260,15 @@ def _details(
     reasons = _reasons(cell)
     shown = reasons if show_all else reasons[:SHOWN_REASONS]
     rest = [f"and {len(reasons) - len(shown)} more: --all shows them"] if len(shown) < len(reasons) else []
-    told = table(("  " + one.instance, one.reason) for one in shown) or "there is no other candidate"
-    yield f"WHY NOT{' THE OTHERS' if found else ''}", (told, *rest)
+    told = table(("  " + other.instance, other.reason) for other in shown) or "there is no other candidate"
+    yield f"WHY NOT{' THE OTHERS' if is_served else ''}", (told, *rest)
     if stack:
         yield "STACK", (stack.line, *(f"{remark}." for remark in stack.remarks))
     left_out = "; ".join(f"{number} {reason}" for reason, number in question.left_out)
     yield (
         "WHO TOOK PART",
         (
-            *([_took_part(question)] if found else []),
+            *([_took_part(question)] if is_served else []),
             *([f"Catalog rows left out: {left_out}."] if left_out else []),
         ),
     )
@@ -281,7 +283,7 @@ def _certainty(cell: CellRecord) -> Iterator[str]:
 
 
 def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The parts of memory, what bounds the speed, and what other rules would take."""
+    """The parts of memory, what bounds the speed, and what other rules would choose."""
     weights, kv = cell.weights_bytes / GIB, cell.kv_bytes / GIB
     yield f"{weights:,.1f} GiB of weights a replica, {kv:,.1f} GiB of KV cache in all"
     yield f"{throughput(cell)}; every speed is indicative; bound by {cell.answer.bound_by}"
@@ -292,13 +294,14 @@ def _memory(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _not_asked(cell: CellRecord) -> Iterator[str]:
-    """What was not requested and is clearly cheaper, or holds what nothing else does."""
-    for one in cell.not_asked:
-        yield f"{other_words(one)}: {_rented(one)}{'' if one.measured else f', {NEVER_MEASURED}'}"
+    """Machines that were not requested and are clearly cheaper, or hold a load that nothing else does."""
+    for other in cell.not_asked:
+        yield f"{other_words(other)}: {_rented(other)}{'' if other.measured else f', {NEVER_MEASURED}'}"
 
 
 def _took_part(question: Question) -> str:
-    """Whose instances were compared, with whose GPUs, and in which class where that is not on demand."""
+    """The sentence that says which providers' instances were compared, with which vendors' GPUs, and in which class if
+    not on demand."""
     purchase = "" if question.settings.purchase == ON_DEMAND else f" {question.settings.purchase}"
     return f"{count(len(question.candidates), 'instance')} took part{purchase}, {took_part(question.candidates)}."
 
@@ -306,10 +309,10 @@ def _took_part(question: Question) -> str:
 def _money(question: Question, cell: CellRecord) -> Iterator[str]:
     """Purchase classes, a user, a million tokens and the budget; what is not known is said in one word or left out."""
     facts = facts_of(question, cell)
-    for purchase, one in cell.by_purchase.items():
-        if one and purchase != question.settings.purchase:
-            yield f"{purchase}: {_rented(one)}"
-    unpriced = [purchase for purchase, one in cell.by_purchase.items() if one is None]
+    for purchase, rental in cell.by_purchase.items():
+        if rental and purchase != question.settings.purchase:
+            yield f"{purchase}: {_rented(rental)}"
+    unpriced = [purchase for purchase, rental in cell.by_purchase.items() if rental is None]
     if unpriced:
         yield f"no price, or none that holds it: {', '.join(unpriced)}"
     yield f"{facts.per_user} and month{f'; {facts.per_million_tokens}' if facts.per_million_tokens else ''}"
@@ -318,18 +321,18 @@ def _money(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _hosted(question: Question, cell: CellRecord) -> Iterator[str]:
-    """The same tokens at hosts of the model."""
-    found = hosted_facts(question, cell)
-    yield str(found.hosts)
-    if found.hosts_rent:
+    """The cost of the same tokens at hosts of the model."""
+    facts = hosted_facts(question, cell)
+    yield str(facts.hosts)
+    if facts.hosts_rent:
         rate = hosted_rate(question, cell)
-        yield f"{found.hosts_rent}{f'; {rate}' if rate else ''}"
-    if found.not_given:
-        yield f"a host does not give: {found.not_given}"
+        yield f"{facts.hosts_rent}{f'; {rate}' if rate else ''}"
+    if facts.not_given:
+        yield f"a host does not give: {facts.not_given}"
 
 
 def _owning(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What owning takes, beside the best committed price, its cash in three years, and what is not in it."""
+    """Cost of owning, beside the best committed price, its cash in three years, and what is not in it."""
     facts = facts_of(question, cell)
     if not facts.owned or cell.owned is None:
         yield "own: no street price of this GPU is known; give yours with --capex-usd-per-gpu"
@@ -338,9 +341,9 @@ def _owning(question: Question, cell: CellRecord) -> Iterator[str]:
     yield f"own {facts.owned} a month{old}{even}"
     base = cell.owned.base
     if committed := _best_commitment(cell):
-        purchase, one = committed
-        word = "less" if base["monthly_owned_usd"] < one.monthly_usd else "more"
-        yield f"{word} than the best commitment, {purchase} at ${one.monthly_usd:,.0f} a month, used in every hour"
+        purchase, rental = committed
+        word = "less" if base["monthly_owned_usd"] < rental.monthly_usd else "more"
+        yield f"{word} than the best commitment, {purchase} at ${rental.monthly_usd:,.0f} a month, used in every hour"
     cash = f"cash in the first 3 years ${base['owned_three_year_cash_usd']:,.0f}: purchase, power and site"
     yield f"{cash}; not in it: staff, network between servers, support, cost of capital"
 
@@ -353,7 +356,7 @@ def _changes(cell: CellRecord) -> Iterator[str]:
     shown = [lever for _, lever in best({0: useful}, SHOWN_LEVERS)]
     if shown:
         yield table([_lever(lever) for lever in shown])
-    steps = [one for one in reversed(useful) if one.family == "speed" and one not in shown]
+    steps = [lever for lever in reversed(useful) if lever.family == "speed" and lever not in shown]
     if steps:
         yield "other targets of speed:"
         yield table([_lever(lever) for lever in steps[:SHOWN_LEVERS]])
@@ -367,7 +370,7 @@ def _changes(cell: CellRecord) -> Iterator[str]:
 
 
 def _lever(lever: LeverRecord) -> tuple[str, ...]:
-    """A lever as the columns of a line."""
+    """A lever as the columns of one line."""
     saves = saving(lever)
     rented = f"{lever.n_instances:,}x {lever.instance}", f"${lever.monthly_usd:,.0f} a month"
     return f"  {lever.words}", *rented, f"saves {saves}" if (lever.saved_usd or 0) > 0 else saves, lever.cost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,6 +26,7 @@ from sheetgen.errors import ScenarioError, shown
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.question.parse import Raw
 
 
 @command()
@@ -51,7 +52,7 @@ def size(
     flags: str | None,
     kv_budget: str | None,
     kv_offload_gib: str | None,
-    **inputs: Any,
+    **inputs: Raw,
 ) -> None:
     """One deployment, part by part: weights, activations, overhead, KV cache, whether the load fits; and its speed.
 
@@ -75,10 +76,10 @@ def size(
     if batch is None and inputs["users"] is None:  # whose columns may have the rest of a load
         rate_of(inputs)
     requested, wanted = {"model": model, **inputs}, (flags, kv_budget, kv_offload_gib)
-    has_extras = any(one is not None for one in wanted)
+    has_extras = any(extra is not None for extra in wanted)
     if has_extras and (from_log is not None or batch is not None):
-        what = "--flags, --kv-budget and --kv-offload-gib"
-        raise click.UsageError(f"{what} do not go with --from-log or --batch.")
+        options_given = "--flags, --kv-budget and --kv-offload-gib"
+        raise click.UsageError(f"{options_given} do not go with --from-log or --batch.")
     if from_log is not None:
         if batch is not None or out is not None:
             raise click.UsageError("--from-log does not go with --batch or --out.")
@@ -111,14 +112,14 @@ def size(
     remark = names.engine.fp8_remark(names.model.entry_id, names.model.name, [names.gpu]) if is_auto else None
     if remark and not quiet:
         say(remark, err=True)
-    found = record(sized)
-    keys, below = added(sized, found) if added else ({}, "")
+    point = record(sized)
+    keys, below = added(sized, point) if added else ({}, "")
     if as_json:
-        print_json(with_measured(found, sized.measured) | keys)
+        print_json(with_measured(point, sized.measured) | keys)
         return
     from sheetgen.cli.bills import bills
 
-    say(bills(sized, found))
+    say(bills(sized, point))
     if below:
         say(below.removeprefix("\n"), verbatim=True)
 
@@ -152,7 +153,7 @@ def recommend(
     disaggregated: bool,
     budget_usd: str | None,
     have: str | None,
-    **options: Any,
+    **options: Raw,
 ) -> None:
     """The question people ask: which instance, how many, $ a month; and, with --details, why not the others.
 
@@ -176,20 +177,25 @@ def recommend(
     from sheetgen.answer.disaggregated import pools_record
     from sheetgen.api import recommend_document, recommended, sheet_record
     from sheetgen.launch.flags import engines_asked
-    from sheetgen.launch.recommended import launches, with_launches
+    from sheetgen.launch.manifests import split_manifests
+    from sheetgen.launch.recommended import launches, manifests_of, with_launches
 
-    engines = () if flags is None else engines_asked(flags, catalog)
+    kinds, words = split_manifests(flags or "")
+    engines = engines_asked(words, catalog) if words or (flags is not None and not kinds) else ()
     solved = recommended(options, catalog)
     question = solved.question
     warn(question, quiet)
     record = sheet_record(solved)
     cell = record.cells[0]
     launched = launches(record, question, engines, catalog)
+    manifests = manifests_of(kinds, cell, question, launched.get(0))
     if as_json:
-        found = recommend_document(with_launches(record, launched), question)
+        document = recommend_document(with_launches(record, launched), question)
+        if kinds:
+            document["cells"][0]["manifests"] = manifests
         if disaggregated:
-            found["cells"][0] |= pools_record(apart(solved, 0))
-        print_json(found | found["cells"][0])
+            document["cells"][0] |= pools_record(apart(solved, 0))
+        print_json(document | document["cells"][0])
     else:
         from sheetgen.cli.answer_text import headline, recommendation
         from sheetgen.cli.extras import flag_lines, pools
@@ -204,6 +210,8 @@ def recommend(
             say("\n".join(("", *pools(question, cell, apart(solved, 0)))))
         if launch and engines:
             say("\n".join(flag_lines(launch.flags)), verbatim=True)
+        for text in manifests.values():
+            say(f"\n{text}", verbatim=True)
 
 
 @command()
@@ -219,7 +227,7 @@ def explain(
     as_json: bool,
     catalog: Catalog,
     quiet: bool,
-    **inputs: Any,
+    **inputs: Raw,
 ) -> None:
     """The derivation of any quantity: formula, values, result, and where every input is from.
 
@@ -245,8 +253,8 @@ def explain(
     if model is None:
         raise click.UsageError("Missing option '--model'.")
     options = {k: v for k, v in {"model": model, **inputs}.items() if v is not None}
-    found = derivation(name, options, catalog)
-    answer(as_json, record(found, depth), lambda: text(found, DEPTH if depth is None else depth))
+    derived = derivation(name, options, catalog)
+    answer(as_json, record(derived, depth), lambda: text(derived, DEPTH if depth is None else depth))
 
 
 @command()
@@ -263,7 +271,7 @@ def explain(
 )
 @click.option("--html", "html_file", metavar="FILE", help="Write the page as HTML, too.")
 @common
-def diagnose(log: str, html_file: str | None, as_json: bool, catalog: Catalog, quiet: bool, **options: Any) -> None:
+def diagnose(log: str, html_file: str | None, as_json: bool, catalog: Catalog, quiet: bool, **options: Raw) -> None:
     """Name the part of memory that ran out in a serving LOG, how we know, and the flags to move (`-` reads stdin).
 
     Reads logs of vLLM, SGLang, TensorRT-LLM, NIM, TGI, LMDeploy and llama.cpp: plain, .gz, JSON lines, with the
@@ -288,10 +296,10 @@ def diagnose(log: str, html_file: str | None, as_json: bool, catalog: Catalog, q
     # A place that cannot be looked at is reported when it is read.
     with contextlib.suppress(OSError, ValueError):
         if html_file is not None and log != "-" and Path(log).samefile(html_file):
-            what = "is the log itself, which would be overwritten. Choose another place."
-            raise ScenarioError(f"--html {shown(html_file, 200)}: {what}")
+            problem = "is the log itself, which would be overwritten. Choose another place."
+            raise ScenarioError(f"--html {shown(html_file, 200)}: {problem}")
     step(f"reading {shown(log)}")
-    found = diagnosed(log, options, catalog)
+    diagnosis = diagnosed(log, options, catalog)
     if html_file is not None:
-        write_files({Path(html_file): as_html(found).encode()}, "Choose another place with --html.")
-    answer(as_json, found.record(), lambda: text(found))
+        write_files({Path(html_file): as_html(diagnosis).encode()}, "Choose another place with --html.")
+    answer(as_json, diagnosis.record(), lambda: text(diagnosis))

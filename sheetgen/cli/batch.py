@@ -1,11 +1,10 @@
-"""`sheetgen size --batch`: every row of a CSV sized, and written with its results."""
+"""`sheetgen size --batch`: size every row of a CSV and write it with its results."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import pandas
@@ -15,14 +14,16 @@ from sheetgen.catalog import Catalog
 from sheetgen.cli.output import note, print_json, say, write_files
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.question.deployment import DEFAULTS
+from sheetgen.question.parse import Options
 from sheetgen.units import count
 from sheetgen.writers.csv import records, write_csv
 
 
 def run_batch(
-    source: Path, target: Path | None, requested: Mapping[str, Any], as_json: bool, catalog: Catalog, quiet: bool
+    source: Path, target: Path | None, requested: Options, as_json: bool, catalog: Catalog, quiet: bool
 ) -> None:
-    """Size every row of `source`; `requested` stands in for columns that it lacks, and its measured points are for all.
+    """Size every row of `source`; `requested` fills in for columns that it lacks, and its measured points apply to all
+    rows.
 
     All rows are written, also where some cannot be sized; then the exit status is 1.
     """
@@ -50,8 +51,8 @@ def run_batch(
     note(count(len(sized), "row"), quiet)
 
 
-def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:
-    """The file as text, cell by cell as typed, and what is wrong with rows that have more cells than the head."""
+def _read(source: Path, columns_read: Sequence[str]) -> tuple[pandas.DataFrame, dict[int, str]]:
+    """The file as text, cell by cell as typed, and the problems of rows that have more cells than the header."""
     if source.exists() and not source.is_file():
         raise ScenarioError(f"{shown(source)}: is not a file.")
     try:
@@ -66,7 +67,7 @@ def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[in
     if not rows:
         raise ScenarioError(f"{shown(source)}: is no CSV table (it is empty).")
     head, too_long = rows.pop(0), {}
-    if problems := [f"{shown(source)}: {problem}" for problem in _head_problems(head, known)]:
+    if problems := [f"{shown(source)}: {problem}" for problem in _head_problems(head, columns_read)]:
         raise ScenarioError(*problems)
     width = len(head)
     for i, row in enumerate(rows):
@@ -78,17 +79,17 @@ def _read(source: Path, known: Sequence[str]) -> tuple[pandas.DataFrame, dict[in
     return pandas.DataFrame(rows, columns=head, dtype=object), too_long
 
 
-def _head_problems(head: Sequence[str], known: Sequence[str]) -> Iterator[str]:
-    """What would make a column be passed over without a word."""
+def _head_problems(head: Sequence[str], columns_read: Sequence[str]) -> Iterator[str]:
+    """Problems of the header because of which a column would be ignored silently."""
     for name in sorted({name for name in head if head.count(name) > 1}):
         yield f"column {shown(name)!r} stands twice. Keep one."
     for mark, called in ((";", "';'"), ("\t", "tabs")):
-        if len(head) == 1 and any(_plain(part) in known for part in head[0].split(mark)[1:]):
+        if len(head) == 1 and any(_plain(part) in columns_read for part in head[0].split(mark)[1:]):
             yield f"the header is {shown(head[0])!r}. Is it separated by {called}? Separate the cells by commas."
             return
     for name in head:
         meant = _plain(name)
-        if name not in known and meant in known and meant not in head:
+        if name not in columns_read and meant in columns_read and meant not in head:
             yield f"column {shown(name)!r} is not read. Did you mean {meant}?"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from sheetgen.answer.answer_record import Json
 from sheetgen.answer.verdict import obstacle
 from sheetgen.api import Sized
 from sheetgen.catalog.engines import Engine
 from sheetgen.cli.output import table
+from sheetgen.program.grid import Columns
 from sheetgen.question.deployment import Resolved, model_kind
 from sheetgen.question.measurements import Measurements
 from sheetgen.question.stated_load import load_words
@@ -50,10 +51,10 @@ BAND_WORDS = {
 }
 
 
-def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
+def bills(sized: Sized, answer: Json) -> str:
     """The text of `sheetgen size` for the one deployment of `sized`; `answer` is its record."""
     names = sized.points.names[0]
-    known = numbers_of(sized)
+    numbers = numbers_of(sized)
     tensor, stages, data = (answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data"))
     n_gpus, shape = tensor * stages * data, Layout(tensor, data).words(stages)
     follows = "concurrent_requests" in sized.follows
@@ -69,9 +70,9 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
             answer["verdict"],
             *([f"{sure(answer['chance'])}: memory holds these requests"] if answer["chance"] is not None else []),
             "",
-            table(_memory(known, answer, names), right=(1, 2)),
+            table(_memory(numbers, answer, names), right=(1, 2)),
             "",
-            _band_words(answer["band_scope"], names.engine, bool(known["measured_pool_error_bytes"])),
+            _band_words(answer["band_scope"], names.engine, bool(numbers["measured_pool_error_bytes"])),
             "",
             table(
                 [
@@ -81,54 +82,56 @@ def bills(sized: Sized, answer: Mapping[str, Any]) -> str:
                         f"longest context for {count(math.ceil(answer['concurrent_requests']), 'request')}",
                         f"{answer['max_context_tokens_that_fit']:,} tokens",
                     ),
-                    ("fewest of these GPUs that hold it", _fewest(answer, known, n_gpus, shape)),
+                    ("fewest of these GPUs that hold it", _fewest(answer, numbers, n_gpus, shape)),
                 ]
             ),
             "",
-            *_held_against_speed(answer, known, names),
+            *_caveats_of_speed(answer, numbers, names),
             table([("SPEED", "", "80 % band", ""), *_speed(answer, n_gpus, follows)], right=(1,)),
             "",
             *([f"{answer['queue'][0].upper()}{answer['queue'][1:]}."] if answer["queue"] else []),
             *_scope(answer, names, sized.measured),
-            *beyond_measured({**known, **answer}, names.gpu, names.weight_dtype, names.draft is not None, names.speed),
+            *beyond_measured(
+                {**numbers, **answer}, names.gpu, names.weight_dtype, names.draft is not None, names.speed
+            ),
             *measured_lines(sized.measured),
         ]
     )
 
 
-def numbers_of(sized: Sized) -> dict[str, Any]:
+def numbers_of(sized: Sized) -> Columns:
     """Every quantity of the one deployment."""
     return {name: column.reshape(-1)[0] for name, column in sized.known.items() if hasattr(column, "reshape")}
 
 
-def _fewest(answer: Mapping[str, Any], known: Mapping[str, Any], n_gpus: int, shape: str) -> str:
-    """The fewest GPUs as a layout that the engine takes: 5 are TP 1 and PP 5, for no heads divide by 5."""
+def _fewest(answer: Json, numbers: Columns, n_gpus: int, shape: str) -> str:
+    """The fewest GPUs as a layout that the engine takes: 5 are TP 1 and PP 5, as no heads divide by 5."""
     fewest = answer["min_gpus"]
     if fewest is None:
         return "none"
-    if fewest != known["min_gpus"]:  # fewer than the search found: those of the point itself
+    if fewest != numbers["min_gpus"]:  # fewer than the search found: those of the point itself
         return f"{n_gpus:,} ({shape})"
-    layout = Layout(int(known["min_gpus_tensor_parallel_size"]), answer["data_parallel_size"])
+    layout = Layout(int(numbers["min_gpus_tensor_parallel_size"]), answer["data_parallel_size"])
     return f"{fewest:,} ({layout.words(fewest // layout.n_gpus)})"
 
 
 def _band_words(scope: str | None, engine: Engine, is_measured: bool) -> str:
-    """What the bands of memory are from; is_measured: whether a start-up log set the KV pool's."""
+    """The runs that the bands of memory come from; is_measured: True where a start-up log set the KV pool's."""
     band = engine.band("kv_pool", scope) if scope else None
     releases = f"{engine.name} {band.releases}" if band else ""
-    said = BAND_WORDS[scope].format(n=band.n_rows if band else 0, releases=releases)
-    return f"{said} The KV pool's is that of start-up logs (docs/how-to/measure-it.md)." if is_measured else said
+    words = BAND_WORDS[scope].format(n=band.n_rows if band else 0, releases=releases)
+    return f"{words} The KV pool's is that of start-up logs (docs/how-to/measure-it.md)." if is_measured else words
 
 
-def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved) -> Iterator[tuple[str, ...]]:
+def _memory(quantities: Columns, answer: Json, names: Resolved) -> Iterator[tuple[str, ...]]:
     """Each GPU's bills with their bands, then the replica's before they are divided."""
-    numbers = {**known, **{name: value for name, value in answer.items() if not isinstance(value, str | None)}}
-    is_limit, set_to = known["set_pool_is_limit"] == 1, answer["kv_cache_memory_bytes"]
+    numbers = {**quantities, **{name: value for name, value in answer.items() if not isinstance(value, str | None)}}
+    is_limit, set_to = quantities["set_pool_is_limit"] == 1, answer["kv_cache_memory_bytes"]
     is_set = set_to > 0 and not is_limit
     at_limit = 0 < set_to == answer["kv_pool_bytes_per_gpu"]
     share = f" {100 * answer['gpu_memory_utilization']:.4g}%" if answer["gpu_memory_utilization"] else ""
     of_free = names.engine.fraction_of_free
-    outside = "" if known["graphs_reserved"] else ", outside the budget"
+    outside = "" if quantities["graphs_reserved"] else ", outside the budget"
     wider = ", run in 16 bits" if names.gpu.weights_run.get(names.weight_dtype) == "weight_only" else ""
     remarks = {
         "weights_bytes_per_gpu": f" ({names.weight_dtype}{wider})",
@@ -140,14 +143,14 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
         else f",{share} of what is free"
         if of_free
         else ", as measured"
-        if known["measured_pool_more_bytes"] != known["measured_pool_less_bytes"]
+        if quantities["measured_pool_more_bytes"] != quantities["measured_pool_less_bytes"]
         else "",
         "cuda_graph_bytes_per_gpu": outside,
     }
 
     def row(label: str, size: float, band: str = "") -> tuple[str, ...]:
         gib = f"{size / GIB:,.2f}"
-        if 0 < size / GIB < 0.01:  # a token's share: no reader counts zeros
+        if 0 < size / GIB < 0.01:  # a token's share, as readers do not count zeros
             gib = f"{size / KIB:,.1f} KiB" if size < MIB else f"{size / MIB:,.1f} MiB"
         return f"  {label}", gib, f"{size:,.0f}", band
 
@@ -157,15 +160,15 @@ def _memory(known: Mapping[str, Any], answer: Mapping[str, Any], names: Resolved
             low, high = answer.get(f"{name}_low"), answer.get(f"{name}_high")
             band = "" if low is None or high is None else f"{low / GIB:,.2f} to {high / GIB:,.2f}"
             yield row(label + remarks.get(name, ""), numbers[name], band)
-    yield row("KV that these requests take", known["kv_needed_bytes_per_gpu"])
+    yield row("KV that these requests take", quantities["kv_needed_bytes_per_gpu"])
     yield "", "", "", ""
     yield "THE REPLICA, BEFORE DIVISION", "GiB", "bytes", ""
     yield from (row(label, numbers[name]) for label, name in WHOLE if name not in ONLY_IF_ANY or numbers[name])
 
 
-def _speed(answer: Mapping[str, Any], n_gpus: int, follows: bool) -> Iterator[tuple[str, str, str, str]]:
-    """follows: whether the requests at once follow from a rate; then so do the tokens a second, whatever the speed,
-    unless the queue grows."""
+def _speed(answer: Json, n_gpus: int, follows: bool) -> Iterator[tuple[str, str, str, str]]:
+    """Lines of a deployment's speed. follows: whether the requests at once follow from a rate; then so do the tokens a
+    second, whatever the speed, unless the queue grows."""
     tpot, rates, ttft = (
         [answer[f"{name}{end}"] for end in ("", "_low", "_high")]
         for name in ("tpot_seconds", "output_tokens_per_second", "ttft_seconds")
@@ -189,8 +192,8 @@ def _speed(answer: Mapping[str, Any], n_gpus: int, follows: bool) -> Iterator[tu
 
 def _times(seconds: list[float]) -> tuple[str, str]:
     """A time and its band, all in the unit of the time: milliseconds below a second."""
-    unit, each = ("ms", 1000) if seconds[0] < 0.9995 else ("s", 1)
-    middle, band = _figures([each * one for one in seconds])
+    unit, per_second = ("ms", 1000) if seconds[0] < 0.9995 else ("s", 1)
+    middle, band = _figures([per_second * second for second in seconds])
     return f"{middle} {unit}", f"{band} {unit}"
 
 
@@ -201,15 +204,15 @@ def _figures(figures: list[float]) -> tuple[str, str]:
 
 
 def _rate(figure: float) -> str:
-    """Three digits, and all of a whole number: more would promise more than the band does."""
+    """A rate in three digits, or all digits of a whole number: more would promise more than the band does."""
     return f"{figure:,.{rate_places(figure)}f}"
 
 
-def _scope(answer: Mapping[str, Any], names: Resolved, found: Measurements) -> Iterator[str]:
-    """Which runs the bands are from."""
+def _scope(answer: Json, names: Resolved, measurements: Measurements) -> Iterator[str]:
+    """Sentences that say which measured runs the bands come from."""
     engine = names.engine
     if answer["speed_scope"] == "anchored":
-        measured = next((one for one in found.deployments if one.runs), None)
+        measured = next((deployment for deployment in measurements.deployments if deployment.runs), None)
         if measured is None:
             factors = f"TPOT x {answer['speed_factor']:,.4g}, TTFT x {answer['ttft_factor']:,.4g}"
             yield f"Set right by the factors given: {factors}."
@@ -227,17 +230,17 @@ def _scope(answer: Mapping[str, Any], names: Resolved, found: Measurements) -> I
         yield f"Bands: of {runs_of}, each predicted by constants set without its configuration ({DOCS})."
     else:
         here = names.draft is None and names.speed.measured_kinds(engine.engine, names.gpu)
-        of = f" with {KINDS[model_kind(names.model)]}" if here else ""
-        unlike = f"of {engine.name} on {names.gpu.short_name}{of}"
+        with_kind = f" with {KINDS[model_kind(names.model)]}" if here else ""
+        unlike = f"of {engine.name} on {names.gpu.short_name}{with_kind}"
         yield f"Bands: wider, as of engines and GPUs without runs: none {unlike} was measured ({DOCS})."
 
 
-def _held_against_speed(answer: Mapping[str, Any], known: Mapping[str, Any], names: Resolved) -> Iterator[str]:
-    """Before any speed of what does not fit: what that speed is of."""
+def _caveats_of_speed(answer: Json, numbers: Columns, names: Resolved) -> Iterator[str]:
+    """Caveats printed before any speed of a deployment that does not fit: what that speed assumes."""
     if why := obstacle(names):
         yield f"Speed as if it ran: {why}"
-    elif not answer["fits"] and known["running_capacity"] < 1:
+    elif not answer["fits"] and numbers["running_capacity"] < 1:
         yield "It does not fit: speed as on GPUs with enough memory."
     elif not answer["fits"] and not answer["queue"]:
-        filled = f"{known['filled_tokens']:,.0f} tokens"
+        filled = f"{numbers['filled_tokens']:,.0f} tokens"
         yield f"Not all fit at full length: speed as they run at their average of {filled}, while none is preempted."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from sheetgen.writers.formats import DEFAULT_FORMATS, FORMATS
 if TYPE_CHECKING:
     from sheetgen.answer.answer_record import Record
     from sheetgen.catalog import Catalog
+    from sheetgen.question.parse import Raw
     from sheetgen.question.sheet_question import Question
     from sheetgen.readback.month_bridge import Bridge
 
@@ -42,7 +43,7 @@ OWN_LOAD = (
 @flags_option
 @brand_option
 @common
-def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **options: Any) -> None:
+def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **options: Raw) -> None:
     """The sizing sheet: a live workbook and a one-page PDF for models x workloads x requests at once.
 
     \b
@@ -68,7 +69,7 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     flags = asked.pop("flags", None)
     engines = () if flags is None else engines_asked(flags, catalog)
     if asked.get("context_tokens") and all(asked.get(name) is None for name in ("tiers", *RATES)):
-        asked["tiers"] = ",".join(str(one.requests) for one in catalog.tiers())
+        asked["tiers"] = ",".join(str(tier.requests) for tier in catalog.tiers())
     question = ask(catalog, asked)
     step(f"working out {count(len(question.loads), 'load')} on {count(len(question.candidates), 'instance')}")
     answer = answered(question)
@@ -83,14 +84,14 @@ def build(as_json: bool, catalog: Catalog, quiet: bool, scenario: str | None, **
     if as_json:
         print_json(plain_record(record))
     elif not quiet:
-        said = headlines(record, question)
-        say("\n".join([*(f"wrote {target}" for target in targets), *said.values()]))
+        lines_by_row = headlines(record, question)
+        say("\n".join([*(f"wrote {target}" for target in targets), *lines_by_row.values()]))
         say_measured(question, record.cells)
         for row, launch in launched.items():
             from sheetgen.cli.extras import flag_lines
 
             stack = folded(f"Stack: {launch.advice.line}")
-            say("\n".join(["", folded(said[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
+            say("\n".join(["", folded(lines_by_row[row]), *flag_lines(launch.flags), "", stack]), verbatim=True)
     note(f"{len(question.loads)} loads on {len(question.candidates)} instances", quiet)
     if missing and named:
         raise SystemExit(1)
@@ -152,7 +153,7 @@ def pull(
     kinds = tuple(dict.fromkeys(("pdf", *requested)))
     answer = answer_of(pulled.solved)
     drawn, missing = draw(answer, kinds, catalog, drawn_with)
-    scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.found.path).name, __version__)
+    scenario = scenario_text(pulled.options, pulled.overrides, Path(pulled.snapshot.path).name, __version__)
     files = {**drawn, "scenario.yaml": scenario.encode()}
     targets = {Path(f"{place}.{name}"): content for name, content in files.items()}
     write_drawn(targets, missing, spared=Path(edited))
@@ -226,16 +227,16 @@ def diff(
             raise ScenarioError(
                 f"{shown(file, 200)}: is a plan. `sheetgen plan PLAN.yaml --since LAST` says what changed since that."
             )
-    found = compare(*read_sheets(catalog, before, after))
-    bridge: Sequence[Bridge] = () if found.is_equal else bridges(found, catalog)
-    quality = diff_text.quality_words(found, catalog)
+    comparison = compare(*read_sheets(catalog, before, after))
+    bridge: Sequence[Bridge] = () if comparison.is_equal else bridges(comparison, catalog)
+    quality = diff_text.quality_words(comparison, catalog)
     if as_json:
-        print_json(diff_text.document(found, bridge, quality))
+        print_json(diff_text.document(comparison, bridge, quality))
     elif block:
-        say(diff_text.block_text(found, bridge, quality), verbatim=True)
+        say(diff_text.block_text(comparison, bridge, quality), verbatim=True)
     else:
-        say(diff_text.text(found, bridge, show_all, quiet, quality))
-    if exit_code and not found.is_equal:
+        say(diff_text.text(comparison, bridge, show_all, quiet, quality))
+    if exit_code and not comparison.is_equal:
         raise SystemExit(1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
 
 if TYPE_CHECKING:
+    from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
     from sheetgen.catalog.hardware import Instance
     from sheetgen.catalog.hosted import HostedPrice
@@ -33,8 +34,8 @@ _SAID: dict[What, str] = {
 _ADDED = {True: " added", False: ", which --add-new adds"}
 
 
-def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
-    """Which rows of the user's own take no part by default, and the option by which they do."""
+def _left_out_by_default(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
+    """The user's own rows that take no part by default, and the option that includes them."""
     from sheetgen.catalog.prices.rows import ANY_REGION
     from sheetgen.question.market import DEFAULT_VENDORS, LEAST_MEMORY_BYTES
 
@@ -46,83 +47,88 @@ def _not_asked(rows: Sequence[Instance], catalog: Catalog) -> Iterator[str]:
         elif gpu.vendor not in DEFAULT_VENDORS:
             by_option.setdefault(f"--vendors {gpu.vendor}", []).append(row.id)
     for option, ids in by_option.items():
-        yield f"Asked only with {option}: {_some(ids)}."
+        yield f"Asked only with {option}: {_names(ids)}."
     unplaced = [row.region for row in rows if not catalog.regions.areas_of(row.provider, row.region)]
     if unplaced := [region for region in dict.fromkeys(unplaced) if region != ANY_REGION]:
         how = "Write the country too, as in Frankfurt, Germany"
-        yield f"No --region of an area, such as eu, finds what stands in {_some(unplaced)}. {how}."
+        yield f"No --region of an area, such as eu, finds what stands in {_names(unplaced)}. {how}."
 
 
-def report(found: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
-    """The lists, the prices that change, how many do not, and what prices no row."""
-    for read in found.lists:
+def report(refreshed: Refresh, add_new: bool, catalog: Catalog) -> Iterator[str]:
+    """The price lists, the prices that change, how many stay, and the prices that match no row."""
+    for read in refreshed.lists:
         empty = f", {read.n_without_price:,} without a price" if read.n_without_price else ""
         broken = f", {len({fault.line for fault in read.faults}):,} broken" if read.faults else ""
         yield " ".join([f"{read.where}: {read.title}, {count(read.n_lines, 'line')}{empty}{broken}.", *read.notes])
     yield ""
-    yield from _changes(found.changes, ("instance",))
-    if (counted := _counted(found.changes)) or not found.brought:
+    yield from _changes(refreshed.changes, ("instance",))
+    if (counted := _counts(refreshed.changes)) or not refreshed.brought:
         yield f"Prices: {counted or 'none for a row of the catalogs'}."
-    if older := [one for one in found.changes if one.what == "older"]:
-        known = sum(not one.touches_row for one in older)
-        already = f" ({known:,} there already)" if known else ""
-        names = _some([f"{one.instance} {one.purchase} {_usd(one.new_usd)} of {one.new_as_of}" for one in older])
+    if older := [change for change in refreshed.changes if change.what == "older"]:
+        n_known = sum(not change.touches_row for change in older)
+        already = f" ({n_known:,} there already)" if n_known else ""
+        names = _names(
+            [f"{change.instance} {change.purchase} {_usd(change.new_usd)} of {change.new_as_of}" for change in older]
+        )
         yield f"{count(len(older), 'price')} older than the catalog's, which stays; kept as history{already}: {names}."
-    if found.dropped:
-        yield f"{count(len(found.dropped), 'price')} of the old region dropped from moved rows: {_some(found.dropped)}."
-    if found.n_other_regions:
-        yield f"{count(found.n_other_regions, 'line')} of other regions than --region names."
-    of_pairs = [one for one in found.of_regions if add_new or not one.is_new_pair]
+    if refreshed.dropped:
+        n_dropped = count(len(refreshed.dropped), "price")
+        yield f"{n_dropped} of the old region dropped from moved rows: {_names(refreshed.dropped)}."
+    if refreshed.n_other_regions:
+        yield f"{count(refreshed.n_other_regions, 'line')} of other regions than --region names."
+    of_pairs = [change for change in refreshed.of_regions if add_new or not change.is_new_pair]
     if of_pairs:
         yield ""
         yield from _changes(of_pairs, ("instance", "region"))
-        n_older = sum(one.what == "older" for one in of_pairs)
+        n_older = sum(change.what == "older" for change in of_pairs)
         older_too = [f"{n_older:,} older than the catalog's, which stays"] * (n_older > 0)
-        yield f"Prices of other regions than a row's own: {', '.join(filter(None, [_counted(of_pairs), *older_too]))}."
-    if pairs := dict.fromkeys((one.instance, one.new_region) for one in found.of_regions if one.is_new_pair):
-        names = _some([f"{instance} in {region}" for instance, region in pairs])
+        yield f"Prices of other regions than a row's own: {', '.join(filter(None, [_counts(of_pairs), *older_too]))}."
+    if pairs := dict.fromkeys(
+        (change.instance, change.new_region) for change in refreshed.of_regions if change.is_new_pair
+    ):
+        names = _names([f"{instance} in {region}" for instance, region in pairs])
         yield f"{count(len(pairs), 'new pair')} of type and region{_ADDED[add_new]}: {names}."
-    if found.not_in_lists:
-        yield f"{count(len(found.not_in_lists), 'catalog row')} not in the lists: {_some(found.not_in_lists)}."
-    for rows_found, added in ((found.brought, " of your own"), (found.new, _ADDED[add_new])):
+    if refreshed.not_in_lists:
+        yield f"{count(len(refreshed.not_in_lists), 'catalog row')} not in the lists: {_names(refreshed.not_in_lists)}."
+    for rows_found, added in ((refreshed.brought, " of your own"), (refreshed.new, _ADDED[add_new])):
         if rows_found:
-            names = _some([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
+            names = _names([f"{row.id} ({row.gpu_count}x {row.gpu}, {row.region})" for row in rows_found])
             yield f"{count(len(rows_found), 'new row')}{added}: {names}."
-    yield from _not_asked(found.brought, catalog)
+    yield from _left_out_by_default(refreshed.brought, catalog)
     by_why: dict[str, list[str]] = {}  # what prices no row, by reason
-    for left in found.left:
+    for left in refreshed.left:
         name = f"{left.provider or left.offer.provider} {left.named or left.offer.name}"
         by_why.setdefault(left.why, []).append(name)
     if by_why:
         yield "Not matched, and left alone:"
     reasons = sorted(by_why.items(), key=lambda pair: -len(pair[1]))
     for why, lines in reasons[:MOST_ROWS]:
-        yield f"  {count(len(lines), 'line')}: {why} ({_some(list(dict.fromkeys(lines)))})"
+        yield f"  {count(len(lines), 'line')}: {why} ({_names(list(dict.fromkeys(lines)))})"
     if len(reasons) > MOST_ROWS:
         yield f"  and {len(reasons) - MOST_ROWS:,} more reasons; --json has all"
 
 
 def _changes(changes: Sequence[Change], names: tuple[str, ...]) -> Iterator[str]:
-    """A table of the prices that are other than before, and an empty line; nothing where there is none."""
-    other = [one for one in changes if one.what in ("changed", "added", "moved")]
+    """A table of the prices that changed, and an empty line; nothing where none did."""
+    other = [change for change in changes if change.what in ("changed", "added", "moved")]
     if not other:
         return
     rows = [(*names, "purchase", "old $/h", "new $/h", "change", "old date", "new date")]
-    for one in other[:MOST_ROWS]:
-        old, new = (f" {one.old_region}", f" {one.new_region}") if one.what == "moved" else ("", "")
-        place = (one.instance, one.new_region)[: len(names)]
-        prices = _usd(one.old_usd), _usd(one.new_usd), _percent(one.share)
-        rows.append((*place, one.purchase, *prices, (one.old_as_of or "–") + old, one.new_as_of + new))
+    for change in other[:MOST_ROWS]:
+        old, new = (f" {change.old_region}", f" {change.new_region}") if change.what == "moved" else ("", "")
+        place = (change.instance, change.new_region)[: len(names)]
+        prices = _usd(change.old_usd), _usd(change.new_usd), _percent(change.share)
+        rows.append((*place, change.purchase, *prices, (change.old_as_of or "–") + old, change.new_as_of + new))
     yield table(rows, right=tuple(range(len(names) + 1, len(names) + 4)))
     if len(other) > MOST_ROWS:
         yield f"and {len(other) - MOST_ROWS:,} more; --json has all"
     yield ""
 
 
-def _counted(changes: Sequence[Change]) -> str:
-    """How many prices there are of each kind of change."""
-    n_of = Counter(one.what for one in changes)
-    return ", ".join(f"{n_of[what]:,} {words}" for what, words in _SAID.items() if n_of[what])
+def _counts(changes: Sequence[Change]) -> str:
+    """The number of prices for each kind of change."""
+    n_of = Counter(change.what for change in changes)
+    return ", ".join(f"{n_of[kind]:,} {words}" for kind, words in _SAID.items() if n_of[kind])
 
 
 def _usd(value: float | None) -> str:
@@ -133,7 +139,7 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:+.1%}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     return ", ".join(shown(name, 80) for name in names[:MOST_NAMES]) + more
 
@@ -215,7 +221,8 @@ def import_model(
 
 
 def _next_step(to: str | None, in_shipped: str = "") -> str:
-    """What is to be done with what was written into a folder; `in_shipped`: of the shipped catalogs."""
+    """The sentence on what to do with a file that was written into the folder `to`; `in_shipped`: that sentence where
+    the folder is of the shipped catalogs."""
     from sheetgen.catalog import default_folder
 
     if to is None:
@@ -338,23 +345,24 @@ def prices(
     if day is not None and day > as_of_date(None).isoformat():
         note(f"--as-of {day} is after today: until then, prices read earlier will not replace these.", quiet)
     target = None if to is None else Path(to)
-    if target and target.is_dir() and target.resolve() not in [one.path.resolve() for one in catalog.folders]:
+    laid_over = [folder.path.resolve() for folder in catalog.folders]
+    if target and target.is_dir() and target.resolve() not in laid_over:
         catalog.lay_over(target)  # what it has from an earlier run is what changes
     if n_addresses := sum("://" in place for place in lists):
         note(f"fetching {count(n_addresses, 'price list')} ...", quiet)
     stated = Stated((provider or "").strip(), sheet, usd_per_currency(usd_per))
     hosted, read = read_hosted(lists, sheet)
-    found: Refresh | HostedRefresh
+    refreshed: Refresh | HostedRefresh
     if hosted is not None:
-        found = refresh_hosted(catalog, hosted, day, skip_broken)
-        written, doubts = hosted_text(found.file, target) if target else {}, found.doubts
+        refreshed = refresh_hosted(catalog, hosted, day, skip_broken)
+        written, doubts = hosted_text(refreshed.file, target) if target else {}, refreshed.doubts
     else:
-        found = refresh(catalog, read_lists(lists, stated, read), day, region, skip_broken)
-        rows = [*found.changed, *found.brought, *(found.new if add_new else ())]
-        of_regions = [one for one in found.of_regions if add_new or not one.is_new_pair]
+        refreshed = refresh(catalog, read_lists(lists, stated, read), day, region, skip_broken)
+        rows = [*refreshed.changed, *refreshed.brought, *(refreshed.new if add_new else ())]
+        of_regions = [change for change in refreshed.of_regions if add_new or not change.is_new_pair]
         written = files(catalog, target, rows) | region_files(catalog, target, of_regions) if target else {}
-        doubts = (*found.doubts, *(found.new_doubts if add_new else ()))
-    for fault in found.skipped:
+        doubts = (*refreshed.doubts, *(refreshed.new_doubts if add_new else ()))
+    for fault in refreshed.skipped:
         say(f"{fault} {'Both lines skipped' if fault.is_pair else 'Skipped'}.", err=True)
     if doubts and target and not accept_large_changes:
         n = count(len(doubts), "implausible price")
@@ -365,12 +373,14 @@ def prices(
     if not dry_run:
         write_files({path: text.encode() for path, text in written.items()}, "Choose another folder with --to.")
     if as_json:
-        of_list = _hosted_json(found) if isinstance(found, HostedRefresh) else _json(found, add_new)
+        of_list = _hosted_json(refreshed) if isinstance(refreshed, HostedRefresh) else _json(refreshed, add_new)
         print_json({**of_list, "large_changes": list(doubts), "written": [] if dry_run else paths})
         return
     if quiet and target:
         return
-    for line in hosted_report(found) if isinstance(found, HostedRefresh) else report(found, add_new, catalog):
+    for line in (
+        hosted_report(refreshed) if isinstance(refreshed, HostedRefresh) else report(refreshed, add_new, catalog)
+    ):
         say(line)
     if doubts:
         taken = "taken as they are" if accept_large_changes else f"taken with {ACCEPT} alone"
@@ -396,7 +406,7 @@ def prices(
 
 
 def _n_comments(text: Path | str) -> int:
-    """Lines of comment in a file, or in what is to be written."""
+    """The number of comment lines in a file, or in a text that is to be written."""
     text = text.read_text(encoding="utf-8-sig") if isinstance(text, Path) else text
     return sum(line.lstrip().startswith("#") for line in text.splitlines())
 
@@ -408,62 +418,64 @@ _OF_CHANGE = {  # keys of --json, and what each has of a change
 }  # fmt: skip
 
 
-def _hosted_json(found: HostedRefresh) -> dict[str, Any]:
-    def said(model: str, price: HostedPrice) -> dict[str, Any]:
+def _hosted_json(refreshed: HostedRefresh) -> Json:
+    def said(model: str, price: HostedPrice) -> Json:
         return {"model": model, **price.model_dump(mode="json")}
 
     return {
-        "list": found.where,
-        "n_lines": found.n_lines,
-        "n_matched": found.n_matched,
-        "read_on": found.file.read_on,
+        "list": refreshed.where,
+        "n_lines": refreshed.n_lines,
+        "n_matched": refreshed.n_matched,
+        "read_on": refreshed.file.read_on,
         "changed": [
-            {"before": before.model_dump(mode="json"), **said(model, now)} for model, before, now in found.changed
+            {"before": before.model_dump(mode="json"), **said(model, now)} for model, before, now in refreshed.changed
         ],
-        "new": [said(*one) for one in found.added],
-        "gone": [said(*one) for one in found.gone],
-        "left_out": {reason: list(names) for reason, names in found.left_out.items()},
-        "skipped": [str(fault) for fault in found.skipped],
+        "new": [said(*hosted_price) for hosted_price in refreshed.added],
+        "gone": [said(*hosted_price) for hosted_price in refreshed.gone],
+        "left_out": {reason: list(names) for reason, names in refreshed.left_out.items()},
+        "skipped": [str(fault) for fault in refreshed.skipped],
     }
 
 
-def _said(change: Change) -> dict[str, Any]:
+def _change_data(change: Change) -> Json:
     return {key: getattr(change, name) for key, name in _OF_CHANGE.items()}
 
 
-def _json(found: Refresh, add_new: bool) -> dict[str, Any]:
-    changes = [one for one in found.changes if one.what != "unchanged"]
+def _json(refreshed: Refresh, add_new: bool) -> Json:
+    changes = [change for change in refreshed.changes if change.what != "unchanged"]
     return {
         "lists": [
             {
-                "list": one.where,
-                "format": one.title,
-                "n_lines": one.n_lines,
-                "n_without_price": one.n_without_price,
+                "list": read.where,
+                "format": read.title,
+                "n_lines": read.n_lines,
+                "n_without_price": read.n_without_price,
             }
-            for one in found.lists
+            for read in refreshed.lists
         ],
-        "changes": [_said(one) for one in changes],
-        "n_unchanged": len(found.changes) - len(changes),
-        "dropped": list(found.dropped),
+        "changes": [_change_data(change) for change in changes],
+        "n_unchanged": len(refreshed.changes) - len(changes),
+        "dropped": list(refreshed.dropped),
         "regions": [
-            {**_said(one), "is_new_pair": one.is_new_pair} for one in found.of_regions if one.what != "unchanged"
+            {**_change_data(change), "is_new_pair": change.is_new_pair}
+            for change in refreshed.of_regions
+            if change.what != "unchanged"
         ],
-        "n_other_regions": found.n_other_regions,
-        "not_in_lists": list(found.not_in_lists),
+        "n_other_regions": refreshed.n_other_regions,
+        "not_in_lists": list(refreshed.not_in_lists),
         "new": [
             {"id": row.id, "added": added, **row.model_dump(mode="json")}
-            for rows, added in ((found.brought, True), (found.new, add_new))
+            for rows, added in ((refreshed.brought, True), (refreshed.new, add_new))
             for row in rows
         ],
         "not_matched": [
             {
-                "provider": one.provider or one.offer.provider,
-                "name": one.offer.name,
-                "at": one.offer.at,
-                "reason": one.why,
+                "provider": left.provider or left.offer.provider,
+                "name": left.offer.name,
+                "at": left.offer.at,
+                "reason": left.why,
             }
-            for one in found.left
+            for left in refreshed.left
         ],
-        "skipped": [str(fault) for fault in found.skipped],
+        "skipped": [str(fault) for fault in refreshed.skipped],
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from sheetgen.answer.answer_record import Json
 from sheetgen.api import ONE_LOAD, recommended, sized_point
 from sheetgen.catalog import Catalog
 from sheetgen.cli.options import MARKET
@@ -14,17 +14,18 @@ from sheetgen.cli.output import columns, number_text, table
 from sheetgen.errors import ScenarioError
 from sheetgen.explain import CHOICE_QUANTITIES, ChoiceDerivation, Derivation, Step, elsewhere, quantities
 from sheetgen.question.inputs import asked_in
+from sheetgen.question.parse import Options
 from sheetgen.question.sheet_question import OPTIONS
 
 
-def derivation(name: str, options: Mapping[str, Any], catalog: Catalog) -> Step:
-    """How `name` comes about. Raises ScenarioError for inputs that would be accepted and ignored, too."""
+def derivation(name: str, options: Options, catalog: Catalog) -> Step:
+    """The derivation of `name`. Raises ScenarioError also for inputs that would be accepted and ignored."""
     if name in CHOICE_QUANTITIES:
         renamed = {{"gpu": "gpus"}.get(k, k): v for k, v in options.items()}
         ignored = [n for n in renamed if n not in OPTIONS and n not in ONE_LOAD]
         why = "is of a recommendation, which chooses by itself:"
     else:
-        ignored = [one.asked_as for one in asked_in(*MARKET) if one.asked_as in options]
+        ignored = [option.asked_as for option in asked_in(*MARKET) if option.asked_as in options]
         why = "is of one deployment and does not depend on"
     if ignored:
         raise ScenarioError(f"{name} {why} {', '.join(ignored)}. Leave it out.")
@@ -44,20 +45,20 @@ def every_quantity() -> str:
     return table(rows if columns() >= name + label + LEAST_SUMMARY else [(n, about) for n, _, about in rows])
 
 
-def record(top: Step, depth: int | None = None) -> dict[str, Any]:
-    """A derivation as plain values, to any depth where none is given. What stands above, belongs to another question or
-    is deeper stands without its inputs; `see` then says where they are."""
+def record(top: Step, depth: int | None = None) -> Json:
+    """A derivation as plain values, to any depth where none is given. A quantity that was shown above, belongs to
+    another question or is too deep stands without its inputs; `see` then says where they are."""
     seen, others = set[tuple[str, str]](), elsewhere(top.name)
-    shown = [one.name for one in dataclasses.fields(Step) if one.name not in ("inputs", "file")]
+    shown = [key.name for key in dataclasses.fields(Step) if key.name not in ("inputs", "file")]
 
-    def one_record(step: Step, level: int) -> dict[str, Any]:
+    def one_record(step: Step, level: int) -> Json:
         key = (step.name, step.reading)
         see = f"sheetgen explain {step.name}" if step.name in others else "above" if key in seen else ""
         see = see or ("" if depth is None or level < depth else f"--depth {level + 1}")
         see = see if step.inputs else ""
         if not see.startswith("--depth"):
             seen.add(key)
-        inputs = [] if see else [one_record(one, level + 1) for one in step.inputs]
+        inputs = [] if see else [one_record(input_step, level + 1) for input_step in step.inputs]
         value = None if step.value != step.value else step.value  # NaN is no JSON
         return {**{name: getattr(step, name) for name in shown}, "value": value, "see": see, "inputs": inputs}
 
@@ -65,14 +66,14 @@ def record(top: Step, depth: int | None = None) -> dict[str, Any]:
 
 
 def text(top: Step, depth: int = DEPTH) -> str:
-    """The formula, the same with the values put in, what each input was computed from, `depth` levels of it, and the
+    """The formula, the same with the values put in, `depth` levels of what each input was computed from, and the
     sources."""
     seen, others = set[tuple[str, str]](), elsewhere(top.name)
     deeper: list[tuple[str, str]] = []  # what was met where its inputs would be too deep
     given: list[Step] = []  # numbers from elsewhere: their sources stand at the end, once for all that have it
 
     def inputs(step: Step, level: int, reading: str) -> Iterator[str]:
-        """An input and, below it, what it was computed from; once."""
+        """An input and, below it, what it was computed from; each once."""
         indent = "  " * level
         head, key = f"{indent}{step.name} = {_value(step)}", (step.name, step.reading)
         if key in seen:
@@ -93,15 +94,15 @@ def text(top: Step, depth: int = DEPTH) -> str:
         if is_cut:
             deeper.append(key)
             return
-        for one in step.inputs:
-            yield from inputs(one, level + 1, step.reading or reading)
+        for input_step in step.inputs:
+            yield from inputs(input_step, level + 1, step.reading or reading)
 
     lines = [f"{top.label} ({top.name})", top.about, *([f"({top.reading})"] if top.reading else []), ""]
     if top.formula:
         lines += [f"  = {top.formula}", f"  = {top.with_values}"]
     lines.append(f"  = {_value(top)}")
     if top.inputs and depth:
-        lines += ["", "FROM", *(line for one in top.inputs for line in inputs(one, 1, top.reading))]
+        lines += ["", "FROM", *(line for input_step in top.inputs for line in inputs(input_step, 1, top.reading))]
     if not top.formula:
         lines.append(f"  [{top.origin}] {top.about}")
         given.append(top)

@@ -1,11 +1,11 @@
-"""What changed between two sheets: for a terminal, as JSON, as a Markdown block to paste, and in a message."""
+"""The changes between two sheets: for a terminal, as JSON, as a Markdown block to paste, and in a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sheetgen.errors import escaped
 from sheetgen.mail.message import Changes, Money
@@ -17,6 +17,7 @@ from sheetgen.report.page import Column, table
 from sheetgen.writers.markdown import plain, table_text
 
 if TYPE_CHECKING:
+    from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
     from sheetgen.plan.bridge import Bridge as PlanBridge
 
@@ -28,36 +29,36 @@ CAUSES = (PRICES, LOAD, SETTINGS)
 OF_ALL_QUARTERS = "Spend of all quarters at p50"
 
 
-def document(found: Comparison, bridge: Sequence[Bridge] = (), quality: Sequence[str] = ()) -> dict[str, Any]:
-    """What changed, as JSON."""
+def document(comparison: Comparison, bridge: Sequence[Bridge] = (), quality: Sequence[str] = ()) -> Json:
+    """The changes, as JSON."""
 
-    def side(one: SheetFacts) -> dict[str, Any]:
+    def side(facts: SheetFacts) -> Json:
         return {
-            "file": one.path,
-            "kind": one.kind,
-            "as_of": one.as_of.isoformat() if one.as_of else None,
-            "version": one.version or None,
-            "catalog_sha256": one.catalog_sha256,
+            "file": facts.path,
+            "kind": facts.kind,
+            "as_of": facts.as_of.isoformat() if facts.as_of else None,
+            "version": facts.version or None,
+            "catalog_sha256": facts.catalog_sha256,
         }
 
     return {
         "schema_version": DIFF_SCHEMA,
-        "a": side(found.a),
-        "b": side(found.b),
-        "equal": found.is_equal,
-        **{name: [change.data() for change in changes] for name, changes in found.sections.items()},
+        "a": side(comparison.a),
+        "b": side(comparison.b),
+        "equal": comparison.is_equal,
+        **{name: [change.data() for change in changes] for name, changes in comparison.sections.items()},
         "bridge": list(map(asdict, bridge)),
         "quality": list(quality),
-        "not_compared": list(found.not_compared),
-        "notes": [f"{one.path}: {note}" for one in (found.a, found.b) for note in one.notes],
+        "not_compared": list(comparison.not_compared),
+        "notes": [f"{facts.path}: {note}" for facts in (comparison.a, comparison.b) for note in facts.notes],
     }
 
 
-def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
-    """What a narrower precision, where a setting or a model has one now, costs in the quality of answers."""
+def quality_words(comparison: Comparison, catalog: Catalog) -> tuple[str, ...]:
+    """The loss of answer quality for each narrower precision that a setting or a model has now."""
     from sheetgen.catalog.stacks import LeverFile
 
-    changed = (*found.sections["inputs"], *found.sections["models"])
+    changed = (*comparison.sections["inputs"], *comparison.sections["models"])
     to = {(c.name.rpartition(".")[2], dtype) for c in changed for dtype in ("fp8", "fp4") if dtype in str(c.after)}
     weights, kv = ("weight_dtype", "fp8") in to, ("kv_cache_dtype", "fp8") in to
     ids = {
@@ -66,11 +67,13 @@ def quality_words(found: Comparison, catalog: Catalog) -> tuple[str, ...]:
         "fp8-kv-cache": kv and not weights,
         "fp4-weights": ("weight_dtype", "fp4") in to,
     }
-    return tuple(f"{one.words}: {one.cost}. {one.more}." for one in catalog.file(LeverFile).levers if ids.get(one.id))
+    return tuple(
+        f"{lever.words}: {lever.cost}. {lever.more}." for lever in catalog.file(LeverFile).levers if ids.get(lever.id)
+    )
 
 
 def text(
-    found: Comparison,
+    comparison: Comparison,
     bridge: Sequence[Bridge],
     show_all: bool,
     quiet: bool = False,
@@ -78,26 +81,26 @@ def text(
 ) -> str:
     """Both files, then each section that has changes; one line each."""
     lines = []
-    for name, side in (("A", found.a), ("B", found.b)):
+    for name, side in (("A", comparison.a), ("B", comparison.b)):
         made = f", sheetgen {side.version}" if side.version else ""
-        of = f"{side.kind} as of {side.as_of or 'no date'}{made}, catalog {side.catalog_sha256[:8]}"
-        lines.append(f"{name}  {side.path} ({of})")
-    lines += ["", *(["nothing changed"] if found.is_equal else [])]
-    for name, changes in found.sections.items():
+        about = f"{side.kind} as of {side.as_of or 'no date'}{made}, catalog {side.catalog_sha256[:8]}"
+        lines.append(f"{name}  {side.path} ({about})")
+    lines += ["", *(["nothing changed"] if comparison.is_equal else [])]
+    for name, changes in comparison.sections.items():
         if changes:
-            lines += [SECTIONS[name].upper(), *_limited(changes, show_all)]
+            lines += [SECTIONS[name].upper(), *_change_lines(changes, show_all)]
             if name == "recommendation":
-                lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(one, found.b)}" for one in bridge)]
+                lines += ["", "DOLLARS A MONTH", *(f"  {_bridge(month, comparison.b)}" for month in bridge)]
             lines.append("")
-    lines += ["QUALITY", *(f"  {one}" for one in quality), ""] if quality else []
+    lines += ["QUALITY", *(f"  {remark}" for remark in quality), ""] if quality else []
     if not quiet:
-        lines += [f"not compared: {reason}." for reason in found.not_compared]
-        lines += [f"note: {side.path}: {note}" for side in (found.a, found.b) for note in side.notes]
+        lines += [f"not compared: {reason}." for reason in comparison.not_compared]
+        lines += [f"note: {side.path}: {note}" for side in (comparison.a, comparison.b) for note in side.notes]
     return "\n".join(map(escaped, lines)).rstrip()
 
 
-def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
-    """The changes, those of dates alone in one line, the first ones without --all."""
+def _change_lines(changes: Sequence[Change], show_all: bool) -> list[str]:
+    """The changes, those of dates alone in one line; only the first ones without --all."""
     listed = list(changes) if show_all else [c for c in changes if c.more.get("what") != "date"]
     shown, dated = listed if show_all else listed[:SHOWN], len(changes) - len(listed)
     lines = [f"  {change}" for change in shown]
@@ -108,21 +111,22 @@ def _limited(changes: Sequence[Change], show_all: bool) -> list[str]:
     return lines
 
 
-def _bridge(one: Bridge, b: SheetFacts) -> str:
+def _bridge(month: Bridge, b: SheetFacts) -> str:
     """`Llama 3.1 70B, RAG at 32: $40,179; prices -$4,409, load +$35,770; now $71,540`, and what is budgeted for it."""
-    budget = budget_words(b, one.after_usd)
+    budget = budget_words(b, month.after_usd)
     budgeted = f", as budgeted {budget}" if budget else ""
-    return f"{one.name}, {one.load}: {_usd(one.before_usd)}; {parts(one)}; now {_usd(one.after_usd)}{budgeted}"
+    now = f"{_usd(month.after_usd)}{budgeted}"
+    return f"{month.name}, {month.load}: {_usd(month.before_usd)}; {parts(month)}; now {now}"
 
 
-def parts(one: Bridge) -> str:
-    """What each cause did, or that it is not known."""
-    if one.how == "unchanged":
+def parts(month: Bridge) -> str:
+    """The dollars of each cause, or that they are not known."""
+    if month.how == "unchanged":
         return "unchanged"
-    if one.steps:
-        return ", ".join(f"{step.cause} {signed_usd(step.usd) if step.usd else '$0'}" for step in one.steps)
-    causes = f"by {' and '.join(one.causes)} together" if one.causes else "by nothing that the files say"
-    return causes + (f" ({one.why})" if one.why else "")
+    if month.steps:
+        return ", ".join(f"{step.cause} {signed_usd(step.usd) if step.usd else '$0'}" for step in month.steps)
+    causes = f"by {' and '.join(month.causes)} together" if month.causes else "by nothing that the files say"
+    return causes + (f" ({month.why})" if month.why else "")
 
 
 def _usd(amount: float | None) -> str:
@@ -133,33 +137,37 @@ def _arrows(text: str) -> str:
     return text.replace(ARROW, " → ")
 
 
-def block_text(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
+def block_text(comparison: Comparison, bridge: Sequence[Bridge], quality: Sequence[str] = ()) -> str:
     """The block to paste: what dollars became and why, then what changed, in a few lines each."""
-    since = found.a.as_of or "the sheet before"
-    files = (f"{plain(PurePath(one.path).name)} (as of {one.as_of or 'no date'})" for one in (found.a, found.b))
+    since = comparison.a.as_of or "the sheet before"
+    files = (
+        f"{plain(PurePath(side.path).name)} (as of {side.as_of or 'no date'})" for side in (comparison.a, comparison.b)
+    )
     blocks = [f"### What changed since {since}", f"{' against '.join(files)}."]
-    if found.is_equal:
+    if comparison.is_equal:
         return "\n\n".join([*blocks, "Nothing changed."])
-    blocks += _sheet_blocks(found, bridge, quality)
-    blocks.append("\n".join(f"- Not compared: {plain(reason)}." for reason in found.not_compared))
+    blocks += _sheet_blocks(comparison, bridge, quality)
+    blocks.append("\n".join(f"- Not compared: {plain(reason)}." for reason in comparison.not_compared))
     return "\n\n".join(filter(None, blocks))
 
 
-def _sheet_blocks(found: Comparison, bridge: Sequence[Bridge], quality: Sequence[str]) -> Iterator[str]:
+def _sheet_blocks(comparison: Comparison, bridge: Sequence[Bridge], quality: Sequence[str]) -> Iterator[str]:
     """A bridge of dollars per model with its remarks, then what is rented, and what changed."""
     remarks = []
-    if any(one.how == "solved again" for one in bridge):
+    if any(month.how == "solved again" for month in bridge):
         remarks.append(
             "- Dollars a month; solved again cause by cause, in the order of the columns, on which the parts depend."
         )
-    if budgets := [f"{one.name} {words}" for one in bridge if (words := budget_words(found.b, one.after_usd))]:
+    if budgets := [
+        f"{month.name} {words}" for month in bridge if (words := budget_words(comparison.b, month.after_usd))
+    ]:
         remarks.append(f"- As budgeted, a month: {plain('; '.join(budgets))}.")
-    remarks += [f"- {plain(one.name)}: {plain(parts(one))}." for one in bridge if one.how == "not separated"]
-    lines = [("Hardware", str(change)) for change in found.sections["recommendation"]]
-    for kind, changes in _by_kind(found).items():
+    remarks += [f"- {plain(month.name)}: {plain(parts(month))}." for month in bridge if month.how == "not separated"]
+    lines = [("Hardware", str(change)) for change in comparison.sections["recommendation"]]
+    for kind, changes in _by_kind(comparison).items():
         lines += _first(kind, changes)
-    lines += [("Quality", one) for one in quality]
-    lines.append(("All loads", _changed(len(found.sections["results"]), len(found.pairing.loads()))))
+    lines += [("Quality", remark) for remark in quality]
+    lines.append(("All loads", _n_changed(len(comparison.sections["results"]), len(comparison.pairing.loads()))))
     yield from (_money_table(bridge), "\n".join(remarks), _list(lines))
 
 
@@ -174,39 +182,40 @@ def _list(lines: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- **{kind}** {plain(_arrows(words))}" for kind, words in lines)
 
 
-def _changed(count: int, of: int) -> str:
-    """How many answers changed: all 36 answers changed, 3 of 36 answers changed."""
-    if count in (0, of):
-        return f"{'all' if count else 'none of the'} {of:,} answers changed"
-    return f"{count:,} of {of:,} answers changed"
+def _n_changed(count: int, n_loads: int) -> str:
+    """The number of answers that changed: all 36 answers changed, 3 of 36 answers changed."""
+    if count in (0, n_loads):
+        return f"{'all' if count else 'none of the'} {n_loads:,} answers changed"
+    return f"{count:,} of {n_loads:,} answers changed"
 
 
 def _money_table(bridge: Sequence[Bridge]) -> str:
     """Dollars a month at the headline: before, what each cause did, after."""
-    causes = tuple(dict.fromkeys((*CAUSES, *(step.cause for one in bridge for step in one.steps))))
+    causes = tuple(dict.fromkeys((*CAUSES, *(step.cause for month in bridge for step in month.steps))))
     heads = ("Model, load", "Before", *(cause.capitalize() for cause in causes), "After")
     rows = []
-    for one in bridge:
-        did = {step.cause: step.usd for step in one.steps}
-        is_known = one.steps or one.how == "unchanged"
+    for month in bridge:
+        did = {step.cause: step.usd for step in month.steps}
+        is_known = month.steps or month.how == "unchanged"
         signed = [_signed(did.get(cause, 0.0)) if is_known else "–" for cause in causes]
-        rows.append((_arrows(f"{one.name}, {one.load}"), _usd(one.before_usd), *signed, _usd(one.after_usd)))
+        rows.append((_arrows(f"{month.name}, {month.load}"), _usd(month.before_usd), *signed, _usd(month.after_usd)))
     return table_text(table("", (heads[0], *(Column(head, right=True) for head in heads[1:])), rows))
 
 
 def _signed(amount: float) -> str:
-    """A change of dollars with a true minus, which Markdown takes for no list."""
+    """A change in dollars with a true minus sign, which Markdown does not take for a list."""
     return signed_usd(amount).replace("-", "−") if amount else "$0"
 
 
-def _by_kind(found: Comparison) -> dict[str, list[Change]]:
+def _by_kind(comparison: Comparison) -> dict[str, list[Change]]:
     """Prices, load, facts and settings. Dates alone and Decision, which moves no answer, stay out."""
-    sections, b = found.sections, found.b
+    sections, b = comparison.sections, comparison.b
     hidden = {*OF_PRICES, *NO_EFFECT} - {*OF_BUDGET}
-    recommended = [side["instance"] for one in sections["recommendation"] for side in (one.before, one.after)]
+    recommended = [side["instance"] for change in sections["recommendation"] for side in (change.before, change.after)]
 
     def weight(change: Change) -> int:
-        """What either sheet recommends at the headline first, prices of other purchase classes last."""
+        """The rank of a price: instances that either sheet recommends at the headline first, prices of other purchase
+        classes last."""
         if change.more.get("purchase", b.purchase) != b.purchase:
             return 2
         return 0 if change.more.get("instance") in recommended else 1
@@ -223,19 +232,19 @@ def _by_kind(found: Comparison) -> dict[str, list[Change]]:
 
 def changes_since(before: str, workbook: bytes, name: str, catalog: Catalog) -> Changes:
     """From the sheet in the file `before` (workbook or JSON) to the workbook that is sent. Raises WorkbookError."""
-    found = compare(read_sheet(before, catalog), facts_now(read_workbook_bytes(workbook, name), catalog))
+    comparison = compare(read_sheet(before, catalog), facts_now(read_workbook_bytes(workbook, name), catalog))
     money = []
-    for one in () if found.is_equal else bridges(found, catalog):
-        rented = (c for c in found.sections["recommendation"] if c.more.get("model") == one.model)
+    for month in () if comparison.is_equal else bridges(comparison, catalog):
+        rented = (c for c in comparison.sections["recommendation"] if c.more.get("model") == month.model)
         words = [f"{c.before['words']} → {c.after['words']}" for c in rented if c.before["words"] != c.after["words"]]
-        load, why = _arrows(f"{one.name}, {one.load}"), "; ".join([*words, parts(one)])
-        money.append(Money(load, _usd(one.before_usd), _usd(one.after_usd), why))
+        load, why = _arrows(f"{month.name}, {month.load}"), "; ".join([*words, parts(month)])
+        money.append(Money(load, _usd(month.before_usd), _usd(month.after_usd), why))
     # What one of the sheets alone has, and leaves blank, says nothing; a removed line does.
     telling = (
         [c for c in changes if "what" in c.more or not (c.before is None is c.after)]
-        for changes in _by_kind(found).values()
+        for changes in _by_kind(comparison).values()
     )
-    return _in_a_message(found, money, telling, quality_words(found, catalog))
+    return _in_a_message(comparison, money, telling, quality_words(comparison, catalog))
 
 
 def plan_changes_since(file: str, as_of: str, bridge: PlanBridge) -> Changes:
@@ -246,15 +255,16 @@ def plan_changes_since(file: str, as_of: str, bridge: PlanBridge) -> Changes:
 
 
 def _in_a_message(
-    found: Comparison,
+    comparison: Comparison,
     money: Sequence[Money],
     groups: Iterable[Sequence[Change]],
     last: Iterable[str] = (),
 ) -> Changes:
-    """What was not compared, which puts the rest in place; the first changes of each group; and the `last` lines."""
-    lines, more = [f"not compared: {reason}" for reason in found.not_compared], 0
+    """The parts that were not compared, which put the rest in place; the first changes of each group; and the `last`
+    lines."""
+    lines, more = [f"not compared: {reason}" for reason in comparison.not_compared], 0
     for changes in groups:
         lines += map(str, changes[:SHOWN_IN_MAIL])
         more += max(len(changes) - SHOWN_IN_MAIL, 0)
-    since = f"{PurePath(found.a.path).name}, as of {found.a.as_of or 'no date'}"
+    since = f"{PurePath(comparison.a.path).name}, as of {comparison.a.as_of or 'no date'}"
     return Changes(since, tuple(money), tuple(map(_arrows, (*lines, *last))), more)

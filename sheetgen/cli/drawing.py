@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sheetgen.cli.output import say, step, write_files
 from sheetgen.errors import MissingLibraryError, ScenarioError, did_you_mean, shown
@@ -23,8 +23,8 @@ PULL_SCHEMA = 1  # of the JSON of `pull`
 
 
 def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: Path | None = None) -> None:
-    """Write what could be drawn, and say what could not. Raises MissingLibraryError where that is all, ScenarioError
-    where a file would take the place of the edited workbook, which is `spared`."""
+    """Write what could be drawn, and say what could not. Raises MissingLibraryError where nothing could be drawn,
+    ScenarioError where a file would replace the edited workbook (`spared`)."""
     if not targets:
         raise MissingLibraryError(*missing)
     for target in targets:
@@ -36,8 +36,8 @@ def write_drawn(targets: Mapping[Path, bytes], missing: Sequence[str], spared: P
 
 
 def place_of(folder: str | None, name: str | None) -> Path:
-    """Where the files go, without their endings. Refuses a name that would be no file, a hidden one, one that commands
-    take for a flag, or one that cannot be typed."""
+    """The path of the files without their extensions. Refuses a name that would be no file, a hidden one, one that
+    commands take for an option, or one that cannot be typed."""
     name = "sizing-sheet" if name is None else name
     for is_wrong, rule in (
         (not name.isprintable(), "not hold control characters"),
@@ -51,23 +51,23 @@ def place_of(folder: str | None, name: str | None) -> Path:
 
 
 def formats_named(text: str | None, allowed: Collection[str] = tuple(FORMATS)) -> tuple[str, ...]:
-    """The formats asked for, in order; none where the default holds."""
+    """The formats asked for, in order; empty where the default holds."""
     from sheetgen.question.parse import words
 
-    found = words(None if text is None else text.lower())
-    wrong = [w for w in found if w not in allowed]
-    if wrong or (text is not None and not found):
+    formats = words(None if text is None else text.lower())
+    wrong = [w for w in formats if w not in allowed]
+    if wrong or (text is not None and not formats):
         name = wrong[0] if wrong else text or ""
         raise ScenarioError(f"format is {shown(name)!r}. Allowed: {', '.join(allowed)}.{did_you_mean(name, allowed)}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(formats))
 
 
-def archive_of(attach: Any, formats: Sequence[str], name: str) -> Archive:
-    """What the PDF is to carry. Raises ScenarioError where that cannot be."""
-    said = "false" if attach is None else str(attach).strip().lower()
-    if said not in ("true", "false"):
+def archive_of(attach: object, formats: Sequence[str], name: str) -> Archive:
+    """The attachment of the PDF. Raises ScenarioError where there can be none."""
+    word = "false" if attach is None else str(attach).strip().lower()
+    if word not in ("true", "false"):
         raise ScenarioError(f"attach is {shown(attach)!r}. Write true or false.")
-    attached = said == "true"
+    attached = word == "true"
     if attached and "pdf" not in formats:
         raise ScenarioError(f"attach is for the PDF, and format is {','.join(formats)}. Add pdf to it.")
     return Archive(f"{name}.xlsx" if attached else "")
@@ -82,7 +82,7 @@ def draw(
     archive: Archive = Archive(),  # noqa: B008  # it is frozen
     launched: Mapping[int, Launch] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Each format's bytes, and why where one that may lack had to be left out, a line each."""
+    """The bytes of each format, and a line for each optional format that had to be left out."""
     step(f"drawing {', '.join(formats)}")
     from sheetgen.launch.recommended import with_launch_rows
     from sheetgen.live.live_facts import facts_of_sheet
@@ -95,7 +95,7 @@ def draw(
         page = with_launch_rows(build_page(record, question), record, question, launched, catalog)
         if process:
             process.send(page, brand, archive)
-        drawn: dict[str, Callable[[], Any]] = {
+        drawn: dict[str, Callable[[], object]] = {
             "page": lambda: page,
             "record": lambda: record,
             "book": lambda: answer.book(page),

@@ -16,9 +16,10 @@ from sheetgen.errors import CatalogError, UnknownNameError, did_you_mean, shown
 from sheetgen.units import count
 
 if TYPE_CHECKING:
+    from sheetgen.answer.answer_record import Json
     from sheetgen.catalog import Catalog
 
-# By kind the columns of a table that would be wider than the terminal; and their numbers and names as they are then.
+# By kind, the columns of a table that would be wider than the terminal; and how their numbers and names are written.
 NARROW = {
     "models": ("id", "n_params", "max_context_tokens", "weight_dtype"),
     "gpus": ("id", "memory_gib", "bandwidth_gb_per_second"),
@@ -52,28 +53,29 @@ def list_entries(kind: str, words: tuple[str, ...], wide: bool, as_json: bool, c
       sheetgen list hosts llama-3.1-70b
     """
     listed = [(row, [_cell(value) for value in row.values()]) for row in _rows(kind, catalog)]
-    found = [(row, cells) for row, cells in listed if all(word.lower() in " ".join(cells).lower() for word in words)]
+    matching = [(row, cells) for row, cells in listed if all(word.lower() in " ".join(cells).lower() for word in words)]
     if as_json:
-        print_json([row for row, _ in found])
-    elif not found:
+        print_json([row for row, _ in matching])
+    elif not matching:
         say(f"No {kind} with {' and '.join(words)}." if words else f"No {kind}.")
     else:
-        rows = [row for row, _ in found]
+        rows = [row for row, _ in matching]
         head = [name.replace("_", " ") for name in rows[0]]
-        drawn, more = table([head, *(cells for _, cells in found)], _numbers(rows, rows[0]), folds=False), ""
+        drawn, more = table([head, *(cells for _, cells in matching)], _numbers(rows, rows[0]), folds=False), ""
         if not wide and max(map(len, drawn.split("\n"))) > columns():
-            drawn, more = _narrow(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
+            drawn, more = _narrow_table(rows, NARROW[kind]), f"; --wide has {len(head)} columns"
         say(drawn, verbatim=wide)
-        note(f"{len(found)} {kind}{more}", quiet)
+        note(f"{len(matching)} {kind}{more}", quiet)
 
 
-def _numbers(rows: list[dict[str, Any]], names: Iterable[str]) -> list[int]:
-    """Which of these columns are of numbers."""
+def _numbers(rows: list[Json], names: Iterable[str]) -> list[int]:
+    """The columns among these that hold numbers."""
     return [i for i, name in enumerate(names) if any(isinstance(row[name], (int, float)) for row in rows)]
 
 
-def _narrow(rows: list[dict[str, Any]], names: tuple[str, ...]) -> str:
-    """A table of these columns with their heads in several lines; an id that leaves no place stands in a line alone."""
+def _narrow_table(rows: list[Json], names: tuple[str, ...]) -> str:
+    """A table of these columns with their headers in several lines; an id that leaves no room stands on a line of its
+    own."""
     import textwrap
 
     cells = [[SHORTER.get(name, _cell)(row[name]) for name in names] for row in rows]
@@ -89,12 +91,12 @@ def _narrow(rows: list[dict[str, Any]], names: tuple[str, ...]) -> str:
     return "\n".join(text for i, line in enumerate(drawn) for text in ([alone[i]] if i in alone else []) + [line])
 
 
-def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """Every entry of a kind, by the columns of its table."""
+def _rows(kind: str, catalog: Catalog) -> Iterator[Json]:
+    """Every entry of a kind as the columns of its table."""
     from sheetgen.catalog.engines import load_engine
     from sheetgen.units import GB, GIB, ON_DEMAND
 
-    def fields(entry: object, *names: str) -> dict[str, Any]:
+    def fields(entry: object, *names: str) -> Json:
         return {name: getattr(entry, name) for name in names}
 
     if kind == "models":
@@ -115,13 +117,13 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
                 "bandwidth_gb_per_second": round(gpu.memory_bandwidth_bytes_per_second / GB, 1),
             }
     elif kind == "instances":
-        for one in catalog.instances():
-            price = one.price(ON_DEMAND)
+        for instance in catalog.instances():
+            price = instance.price(ON_DEMAND)
             yield {
-                **fields(one, "id", "gpu", "gpu_count", "unit", "region"),
+                **fields(instance, "id", "gpu", "gpu_count", "unit", "region"),
                 "on_demand_usd_per_hour": price and price.usd_per_hour,
                 "price_as_of": price and price.as_of,
-                "other_prices": [other.purchase for other in one.prices if other != price],
+                "other_prices": [other.purchase for other in instance.prices if other != price],
             }
     elif kind == "regions":
         for provider, by_region in catalog.regions.by_provider.items():
@@ -154,7 +156,7 @@ def _rows(kind: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
             }
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, (list, tuple)):
@@ -177,7 +179,7 @@ def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     near = ""
     for kind in ("model", "gpu", "workload", "engine", "instance"):
         try:
-            file, entry = _found(kind, name, catalog)
+            file, entry = _entry(kind, name, catalog)
             break
         except UnknownNameError as error:
             near = near or error.near
@@ -185,11 +187,11 @@ def show(name: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
         listed = "`sheetgen list models` (gpus, instances, ...) has all."
         raise CatalogError(f"{shown(name)!r} is in no catalog.{near} {listed}")
     where = catalog.read_document(file).where
-    lines = (f"{kind}, in {where}", "", *_lines(entry))
+    lines = (f"{kind}, in {where}", "", *_field_lines(entry))
     answer(as_json, {"kind": kind, "file": where, **entry}, lambda: "\n".join(lines))
 
 
-def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]:
+def _entry(kind: str, name: str, catalog: Catalog) -> tuple[str, Json]:
     """The file and the fields of an entry. Raises UnknownNameError where there is none of that kind."""
     key = name.strip().lower()
     if kind == "model":
@@ -219,39 +221,39 @@ def _found(kind: str, name: str, catalog: Catalog) -> tuple[str, dict[str, Any]]
             raise UnknownNameError(f"engine {shown(name)!r} is not in the catalogs.", "")
         engine = load_engine(catalog, key).model_dump(mode="json")
         return f"engines/{key}.yaml", {**engine, "speed": _speed(key, catalog)}
-    one = catalog.instance(name)
-    return f"instances/{one.provider}.yaml", {"id": one.id, **one.model_dump(mode="json")}
+    instance = catalog.instance(name)
+    return f"instances/{instance.provider}.yaml", {"id": instance.id, **instance.model_dump(mode="json")}
 
 
-def _speed(engine: str, catalog: Catalog) -> dict[str, Any]:
+def _speed(engine: str, catalog: Catalog) -> Json:
     """The constants of an engine's speed by generation of GPUs, and those for all other GPUs."""
     from sheetgen.catalog.engines import SpeedFile
 
-    known = catalog.file(SpeedFile)
-    name = known.same_as.get(engine, engine)
-    found: dict[str, Any] = {"file": catalog.read_document(SpeedFile.file_name).where}
+    speed = catalog.file(SpeedFile)
+    name = speed.same_as.get(engine, engine)
+    constants: Json = {"file": catalog.read_document(SpeedFile.file_name).where}
     if name != engine:
-        found["as"] = f"{name}: {known.same_as_source}"
-    for cell in (c for c in known.cells if c.engine == name):
+        constants["as"] = f"{name}: {speed.same_as_source}"
+    for cell in (c for c in speed.cells if c.engine == name):
         measured = {
             "n_rows": cell.n_rows,
             "n_configurations": cell.n_configurations,
             "measured_gpus": list(cell.measured_gpus),
         }
-        found[cell.generation] = {**measured, **cell.constants.model_dump(mode="json")}
-    found["other GPUs"] = {"source": known.default_source, **known.default.model_dump(mode="json")}
-    return found
+        constants[cell.generation] = {**measured, **cell.constants.model_dump(mode="json")}
+    constants["other GPUs"] = {"source": speed.default_source, **speed.default.model_dump(mode="json")}
+    return constants
 
 
-def _lines(value: Any, indent: str = "") -> Iterator[str]:
-    """Nested fields, a line each; a mapping of plain values stands on one line within a list."""
+def _field_lines(value: Any, indent: str = "") -> Iterator[str]:
+    """Nested fields, a line each; within a list, a mapping of plain values stands on one line."""
     for key, item in value.items() if isinstance(value, dict) else ((None, v) for v in value):
         label = f"{indent}{key}: " if key is not None else f"{indent}- "
         if (isinstance(item, dict) and item and key is not None) or (
             isinstance(item, list) and any(isinstance(x, (dict, str)) and len(str(x)) > 40 for x in item)
         ):
             yield label.rstrip()
-            yield from _lines(item, indent + "  ")
+            yield from _field_lines(item, indent + "  ")
         else:
             past = item.get("history", ()) if isinstance(item, dict) else ()  # of a price: what it was before
             yield label + _plain({k: v for k, v in item.items() if k != "history"} if isinstance(item, dict) else item)
@@ -259,7 +261,7 @@ def _lines(value: Any, indent: str = "") -> Iterator[str]:
                 yield f"{indent}  before: {_plain({k: v for k, v in price.items() if v is not None})}"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if value is None or value == {} or value == []:
         return "–"
     if isinstance(value, dict):
@@ -334,12 +336,12 @@ def _problems(path: str | None, catalog: Catalog) -> tuple[dict[str, str], dict[
         chosen = catalog.folders[0] if shipped else catalog.lay_over(folder)
         inside = target.resolve().relative_to(folder.resolve()).as_posix()
     faults = faults_of(catalog)
-    found, remarks = (
+    problems, remarks = (
         {
-            said: f"{one.shown_as}/{file}"
-            for one, file, said in many
-            if chosen is None or (one is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/")))
+            problem: f"{folder_read.shown_as}/{file}"
+            for folder_read, file, problem in many
+            if chosen is None or (folder_read is chosen and (inside == "." or f"{file}/".startswith(f"{inside}/")))
         }
         for many in (faults, () if faults else remarks_of(catalog))
     )
-    return found, remarks
+    return problems, remarks

@@ -1,14 +1,13 @@
-"""What `sheetgen size` prints on request: launch flags, the stack that suits, a KV budget, a start-up log compared."""
+"""Parts that `sheetgen size` prints on request: launch flags, the stack, a KV budget, a start-up log compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import click
 
-from sheetgen.answer.answer_record import CellRecord
+from sheetgen.answer.answer_record import CellRecord, Json
 from sheetgen.answer.disaggregated import Apart
 from sheetgen.answer.reverse import Reverse, in_words
 from sheetgen.api import Sized, reversed_question
@@ -22,6 +21,7 @@ from sheetgen.launch.flags import CAVEAT, Flags, advice_record, engines_asked, f
 from sheetgen.launch.kv_budget import KvBudget, budget, budget_record, inputs_of
 from sheetgen.launch.parked import GIB_OF_HOST, launch_note, parked
 from sheetgen.question.inputs import asked_in
+from sheetgen.question.parse import Options, Raw
 from sheetgen.question.sheet_question import Question
 from sheetgen.question.stated_load import A_LOAD
 from sheetgen.report.wording import lost
@@ -31,14 +31,14 @@ from sheetgen.units import GIB, PERCENT, Layout, count, rate_text
 
 
 def extras(
-    requested: Mapping[str, Any],
+    requested: Options,
     flags: str | None,
     kv_budget: str | None,
     kv_offload_gib: str | None,
     catalog: Catalog,
-) -> tuple[dict[str, Any], Callable[[Sized, Mapping[str, Any]], tuple[dict[str, Any], str]]]:
-    """The inputs, completed from the settings of --kv-budget; and what gives the keys that --flags, --kv-budget and
-    --kv-offload-gib add to the record of their point, and the text below its bills.
+) -> tuple[dict[str, Raw], Callable[[Sized, Json], tuple[Json, str]]]:
+    """The inputs, completed from the settings of --kv-budget; and a function that gives the keys that --flags,
+    --kv-budget and --kv-offload-gib add to the record of their point, and the text below its bills.
 
     Raises ScenarioError for an engine or a setting that is unknown, or a file that cannot be read.
     """
@@ -46,13 +46,13 @@ def extras(
     engines = () if flags is None else engines_asked(flags, catalog)
     settings, inputs = (None, dict(requested)) if kv_budget is None else inputs_of(kv_budget, requested, catalog)
 
-    def added(sized: Sized, point: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        record, lines = dict[str, Any](), [""]
+    def added(sized: Sized, point: Json) -> tuple[Json, str]:
+        record, lines = dict[str, object](), [""]
         if host_kv_bytes := host or (settings and settings.host_kv_bytes):
             held_there = parked(host_kv_bytes, numbers_of(sized), sized.points.names[0], catalog)
             record["parked"] = held_there.record()
             title = f"PARKED IN HOST MEMORY, {host_kv_bytes / GIB:,.6g} GiB of it"
-            lines += ["", title, *(folded(f"  {one}") for one in held_there.words)]
+            lines += ["", title, *(folded(f"  {line}") for line in held_there.words)]
         if settings is not None:
             held = budget(settings, inputs, point, catalog)
             record["kv_budget"] = budget_record(held)
@@ -60,9 +60,9 @@ def extras(
         if engines:
             written, advice = flags_for(engines, [(inputs, point)], catalog)[0]
             if host:
-                for engine, one in written.items():
-                    note = launch_note(one.launcher, host, one.checked.requested.n_gpus)
-                    written[engine] = replace(one, notes=(*one.notes, note))
+                for engine, flags_of_engine in written.items():
+                    note = launch_note(flags_of_engine.launcher, host, flags_of_engine.checked.requested.n_gpus)
+                    written[engine] = replace(flags_of_engine, notes=(*flags_of_engine.notes, note))
             record |= {"flags": flags_record(written), "stack": advice_record(advice)}
             sources = [f"  {', '.join(advice.rule.sources)}"] if advice.rule else []
             stack = (f"  {advice.line}", *sources, f"  {CAVEAT}")
@@ -73,82 +73,83 @@ def extras(
 
 
 def flag_lines(written: Mapping[str, Flags]) -> Iterator[str]:
-    """The flags of all engines asked for, with the terminal's width kept by all but the commands."""
+    """The flags of all engines asked for; all lines but the commands are folded to the terminal's width."""
     yield ""
     yield folded("LAUNCH FLAGS, each sized again under its engine")
-    for one in written.values():
-        yield from ("", *map(folded, _comments(one)))
-        if one.written is not None:
-            yield one.text(one.written)
-            for name, other in one.written.other.items():
-                yield from ("", f"# {name}", *(folded(f"# note: {note}") for note in other.notes), one.text(other))
+    for flags in written.values():
+        yield from ("", *map(folded, _comments(flags)))
+        if flags.written is not None:
+            yield flags.text(flags.written)
+            for name, other in flags.written.other.items():
+                yield from ("", f"# {name}", *(folded(f"# note: {note}") for note in other.notes), flags.text(other))
 
 
-def _budget(one: KvBudget) -> Iterator[str]:
-    """What the settings ask for, and whether it is there."""
-    sized, engine = one.trial.answer, one.trial.names.engine
-    named = ", ".join(f"{name} {value}" for name, value in one.settings.read.items())
+def _budget(kv_budget: KvBudget) -> Iterator[str]:
+    """The cache that the settings ask for, and whether there is room for it."""
+    sized, engine = kv_budget.trial.answer, kv_budget.trial.names.engine
+    named = ", ".join(f"{name} {value}" for name, value in kv_budget.settings.read.items())
     yield f"KV BUDGET of {engine.name} {engine.default_version}: {named}"
-    each = f"{count(one.n_sequences, 'sequence')} of {sized['max_model_len']:,} tokens"
-    load = f"{each}, {one.budget_tokens:,} tokens in all"
+    sequences = f"{count(kv_budget.n_sequences, 'sequence')} of {sized['max_model_len']:,} tokens"
+    load = f"{sequences}, {kv_budget.budget_tokens:,} tokens in all"
+    tokens = f"{kv_budget.budget_tokens:,} tokens" if kv_budget.is_pool else load
     yield (
-        f"  {f'{one.budget_tokens:,} tokens' if one.is_pool else load}, {sized['kv_bytes_per_token']:,} bytes each "
-        f"({sized['kv_cache_dtype']}): {one.budget_bytes / GIB:,.2f} GiB, {one.budget_bytes:,} bytes"
+        f"  {tokens}, {sized['kv_bytes_per_token']:,} bytes each "
+        f"({sized['kv_cache_dtype']}): {kv_budget.budget_bytes / GIB:,.2f} GiB, {kv_budget.budget_bytes:,} bytes"
     )
-    is_every = one.budget_tokens == one.n_sequences * sized["max_model_len"]
-    if is_every and not one.is_pool and sized["kv_bytes"] != one.budget_bytes:
+    is_every = kv_budget.budget_tokens == kv_budget.n_sequences * sized["max_model_len"]
+    if is_every and not kv_budget.is_pool and sized["kv_bytes"] != kv_budget.budget_bytes:
         yield (
             f"  with whole blocks, windows and states as the engine takes them: {sized['kv_bytes'] / GIB:,.2f} GiB, "
             f"{sized['kv_bytes']:,} bytes"
         )
-    yield f"  {one.verdict}"
-    yield from (f"  note: {note}" for note in one.settings.notes)
+    yield f"  {kv_budget.verdict}"
+    yield from (f"  note: {note}" for note in kv_budget.settings.notes)
 
 
-def _comments(one: Flags) -> Iterator[str]:
-    """The check of an engine's command, and what else is to be known of it."""
-    yield f"# {one.name}: {one.checked.verdict}"
-    if one.checked.printed is not None:
-        held = one.checked.printed.answer
-        each = " on each data-parallel rank" if held["data_parallel_size"] > 1 else ""
+def _comments(flags: Flags) -> Iterator[str]:
+    """The check of an engine's command, and other remarks on it."""
+    yield f"# {flags.name}: {flags.checked.verdict}"
+    if flags.checked.printed is not None:
+        held = flags.checked.printed.answer
+        where = " on each data-parallel rank" if held["data_parallel_size"] > 1 else ""
         yield (
-            f"# These flags hold {count(held['max_num_seqs'], 'sequence')}{each}: "
+            f"# These flags hold {count(held['max_num_seqs'], 'sequence')}{where}: "
             f"KV pool {held['kv_pool_bytes_per_gpu'] / GIB:,.2f} GiB on each GPU, {held['kv_tokens']:,} tokens, "
             f"{held['max_concurrency']:,.2f} sequences of {held['max_model_len']:,} tokens."
         )
-    if one.written is None:
+    if flags.written is None:
         yield "# No command: the engine would not start with these inputs."
-    for remedy in one.checked.remedies:
-        yield f"# would hold: {one.flag(remedy)} ({remedy.says})"
-    yield from (f"# note: {note}" for note in one.notes)
+    for remedy in flags.checked.remedies:
+        yield f"# would hold: {flags.flag(remedy)} ({remedy.says})"
+    yield from (f"# note: {note}" for note in flags.notes)
 
 
-def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator[str]:
-    """Prefill and decode apart, beside the answer for one pool."""
+def pools(question: Question, cell: CellRecord, apart: Apart | None) -> Iterator[str]:
+    """Prefill and decode apart, beside the answer with one pool."""
     yield f"PREFILL AND DECODE APART, {NEVER_MEASURED}"
-    if found is None:
+    if apart is None:
         yield "  no pair of pools in one region meets the targets over a network that is known"
         return
-    most = found.decode.requests_per_replica
-    per_token = f"{found.decode.seconds * 1000:.0f} ms a token here, up to {most:,} at once each"
+    most = apart.decode.requests_per_replica
+    per_token = f"{apart.decode.seconds * 1000:.0f} ms a token here, up to {most:,} at once each"
     for name, pool, does in (
-        ("prefill", found.prefill, f"{found.prefill.seconds:.2f} s a prompt, one at a time each"),
-        ("decode", found.decode, per_token),
+        ("prefill", apart.prefill, f"{apart.prefill.seconds:.2f} s a prompt, one at a time each"),
+        ("decode", apart.decode, per_token),
     ):
         gpus = f"{pool.layout.n_gpus}x {pool.candidate.gpu.short_name} ({pool.layout.words()})"
         yield f"  {name}: {count(pool.n_replicas, 'replica')} of {gpus}, {does}"
     yield (
-        f"  KV cache: {found.kv_transfer_bytes / GIB:,.2f} GiB a prompt, {found.kv_transfer_seconds:.2f} s on the way; "
-        f"first token {found.ttft_seconds:.1f} s"
+        f"  KV cache: {apart.kv_transfer_bytes / GIB:,.2f} GiB a prompt, {apart.kv_transfer_seconds:.2f} s on the way; "
+        f"first token {apart.ttft_seconds:.1f} s"
     )
-    rented = " and ".join(f"{n:,}x {instance}" for instance, n in found.n_instances.items())
+    rented = " and ".join(f"{n:,}x {instance}" for instance, n in apart.n_instances.items())
     alone = cell.chosen
-    beside = "" if alone is None else f", {dearer(found.monthly_usd / alone.monthly_usd - 1)} against one pool"
+    beside = "" if alone is None else f", {dearer(apart.monthly_usd / alone.monthly_usd - 1)} against one pool"
     if question.filters.region:
-        rented += f" in {found.prefill.candidate.region}"
-    yield f"  {rented}, ${found.monthly_usd:,.0f} a month for {rate_text(found.requests_per_second)} requests/s{beside}"
+        rented += f" in {apart.prefill.candidate.region}"
+    yield f"  {rented}, ${apart.monthly_usd:,.0f} a month for {rate_text(apart.requests_per_second)} requests/s{beside}"
     after = f" after the loss of a {lost(question)}" if question.settings.survive else ""
-    yield f"  at most {rate_text(found.served_at_target)} requests/s within the targets{after}"
+    yield f"  at most {rate_text(apart.served_at_target)} requests/s within the targets{after}"
     if not cell.is_rate:
         yield "  Both pools have allowance for chance, one pool has none: state the load as a rate to compare alike."
 
@@ -156,42 +157,42 @@ def pools(question: Question, cell: CellRecord, found: Apart | None) -> Iterator
 def run_reverse(
     budget_usd: str | None,
     have: str | None,
-    options: Mapping[str, Any],
+    options: Options,
     as_json: bool,
     catalog: Catalog,
     quiet: bool,
     has_extras: bool,
 ) -> None:
     """Print the most that a sum a month or machines of one's own serve, and what the next step costs."""
-    load = [one for one in A_LOAD if options.get(one) is not None]
+    load = [name for name in A_LOAD if options.get(name) is not None]
     if load or has_extras or (budget_usd is not None and have is not None):
         raise click.UsageError(
             "--budget-usd and --have ask for the load: give one of them, without a load, --flags or --disaggregated."
         )
-    found = reversed_question(options, catalog, budget_usd, have)
-    warn(found.question, quiet)
-    answer(as_json, found.record(), lambda: "\n".join(_reverse(found)))
+    reverse = reversed_question(options, catalog, budget_usd, have)
+    warn(reverse.question, quiet)
+    answer(as_json, reverse.record(), lambda: "\n".join(_reverse(reverse)))
 
 
-def _reverse(found: Reverse) -> Iterator[str]:
-    model, (work,), after = found.question.models[0], found.question.workloads, ""
+def _reverse(reverse: Reverse) -> Iterator[str]:
+    model, (work,), after = reverse.question.models[0], reverse.question.workloads, ""
     yield (
         f"{model.model.name} at {work.context_tokens:,} tokens ({work.input_tokens:,} prompt + "
         f"{work.output_tokens:,} answer; weights {model.weight_dtype}, KV cache {model.kv_cache_dtype})\n"
     )
-    asked = found.asked.get("have") or f"${found.asked['budget_usd']:,.0f} a month"
-    extra = 0.0 if found.machines else found.question.settings.contingency_fraction
+    asked = reverse.asked.get("have") or f"${reverse.asked['budget_usd']:,.0f} a month"
+    extra = 0.0 if reverse.machines else reverse.question.settings.contingency_fraction
     asked += f" of rent, {PERCENT.text(extra)} contingency on top" if extra else ""
-    rate = f"{rate_text(found.requests_per_second)} requests/s with allowance for chance"
-    if found.question.settings.survive:
-        after = f", after the loss of one {lost(found.question)} in all"
-    serves = f"{found.served_at_target:,} at once within the targets, or {rate}{after}"
-    yield f"{asked}: serves {serves if found.served_at_target else 'nothing'}"
-    kinds = zip(found.machines or [None], found.in_flight, found.per_second, found.held or [True], strict=True)
+    rate = f"{rate_text(reverse.requests_per_second)} requests/s with allowance for chance"
+    if reverse.question.settings.survive:
+        after = f", after the loss of one {lost(reverse.question)} in all"
+    serves = f"{reverse.served_at_target:,} at once within the targets, or {rate}{after}"
+    yield f"{asked}: serves {serves if reverse.served_at_target else 'nothing'}"
+    kinds = zip(reverse.machines or [None], reverse.in_flight, reverse.per_second, reverse.held or [True], strict=True)
     for own, most, fastest, is_held in kinds:
         head = f"{count(own[1], 'machine')} of {own[0].instance}" if own else ""
         if most and not own:
-            head = budgeted_words(most.n_instances, most.candidate.instance, most.monthly_usd or 0, found.question)
+            head = budgeted_words(most.n_instances, most.candidate.instance, most.monthly_usd or 0, reverse.question)
         if most:
             yield f"  {head}: {'; '.join(in_words(most))}"
         elif own:
@@ -201,17 +202,17 @@ def _reverse(found: Reverse) -> Iterator[str]:
             rented = "" if own else f"{fastest.n_instances:,}x {fastest.candidate.instance}, "
             yield f"  for the most requests/s: {rented}{'; '.join(in_words(fastest))}"
         if own and most:
-            yield f"  one machine more: {most.of_one_more:,} at once{' in all' * (len(found.machines) > 1)}"
-    if rent := found.next_rent:
-        rented = budgeted_words(rent.n_instances, rent.instance, rent.monthly_usd, found.question)
-        yield f"one more at once: {rented} {'beside them' if found.machines else 'in all'}"
-    elif found.next_verdict:
-        yield f"one more at once: {found.next_verdict}"
+            yield f"  one machine more: {most.of_one_more:,} at once{' in all' * (len(reverse.machines) > 1)}"
+    if rent := reverse.next_rent:
+        rented = budgeted_words(rent.n_instances, rent.instance, rent.monthly_usd, reverse.question)
+        yield f"one more at once: {rented} {'beside them' if reverse.machines else 'in all'}"
+    elif reverse.next_verdict:
+        yield f"one more at once: {reverse.next_verdict}"
 
 
-def run_from_log(name: str, requested: Mapping[str, Any], as_json: bool, catalog: Catalog) -> None:
+def run_from_log(name: str, requested: Options, as_json: bool, catalog: Catalog) -> None:
     """Read the log called `name` (`-`: stdin) and print what the engine measured beside its prediction."""
-    names = [one.asked_as for one in asked_in("rate", *PACE)]
+    names = [option.asked_as for option in asked_in("rate", *PACE)]
     of_speed = [f"--{name.replace('_', '-')}" for name in names if requested[name] is not None]
     if of_speed:  # they would be accepted and ignored
         raise click.UsageError(f"{', '.join(of_speed)} does not go with --from-log, which compares memory.")
@@ -244,7 +245,7 @@ def _comparison(compared: Compared) -> Iterator[str]:
     yield table(rows, right=(1, 2, 3, 4))
     for title, lines in (("NOT IN THE LOG", compared.not_stated), ("NOTES", compared.notes)):
         if lines:
-            yield from ("", title, *(f"  {one}" for one in lines))
+            yield from ("", title, *(f"  {line}" for line in lines))
 
 
 def _text(name: str, value: float | None, sign: str = "") -> str:

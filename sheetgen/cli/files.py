@@ -1,4 +1,4 @@
-"""What becomes of files when a command is stopped: a set is new or old as a whole.
+"""Files of a command that is stopped: a set is new or old as a whole.
 
 Each file is written under a name of its own beside its target, with this machine and process in it; those of processes
 that are no more are swept by the next run.
@@ -26,7 +26,7 @@ _OF = re.compile(r"\..*\.([0-9a-f]{8})-(\d{1,10})-\w{8}\.part")
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal ends the command; what is begun is cleared away on the way out."""
+    """A signal ends the command; unfinished files are removed on the way out."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -35,15 +35,16 @@ class Stopped(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def stops_cleanly() -> Iterator[None]:
-    """Within, SIGINT, SIGTERM and SIGHUP raise Stopped, once; one that is ignored, as by nohup, stays so."""
+    """Inside it SIGINT, SIGTERM and SIGHUP raise Stopped once; a signal that is ignored, as under nohup, stays
+    ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for name in STOPS if (number := getattr(signal, name))}
 
     def stop(number: int, frame: FrameType | None) -> None:
-        for one in before:  # what clears away is not stopped in turn
-            signal.signal(one, signal.SIG_IGN)
+        for signal_number in before:  # the clearing up is not stopped in turn
+            signal.signal(signal_number, signal.SIG_IGN)
         _STOP.append(number)
         if not _HELD:
             raise Stopped(number)
@@ -60,9 +61,9 @@ def stops_cleanly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held_back() -> Iterator[None]:
-    """Signals wait until the files are in place: only a kill can leave a set half. Not by the thread's mask: another
-    thread of the process would take the signal, and Python handle it here all the same."""
+def _signals_held_back() -> Iterator[None]:
+    """Signals wait until the files are in place: only a kill can leave a set half written. The thread's mask is not
+    used: another thread of the process would take the signal, and Python would handle it here all the same."""
     _HELD.append(True)
     try:
         yield
@@ -73,30 +74,31 @@ def _held_back() -> Iterator[None]:
 
 
 def part_of(target: Path) -> Path:
-    """A name beside a target that no other process has. It is known before the file is there, to be cleared away."""
+    """A name beside a target that no other process uses. It is known before the file exists, so that it can be
+    removed."""
     here, pid = zlib.crc32(platform.node().encode(errors="replace")), os.getpid()
     return target.parent / f".{target.name[:80]}.{here:08x}-{pid}-{secrets.token_hex(4)}.part"
 
 
 def put_in_place(parts: Mapping[Path, Path]) -> None:
-    """Rename every part to its target. Raises OSError, with the files before it renamed."""
-    with _held_back():
+    """Rename every part to its target. Raises OSError; files before the failing one are renamed by then."""
+    with _signals_held_back():
         for part, target in parts.items():
             part.replace(target)
             FINISHED.append(target)
 
 
 def sweep(folder: Path) -> None:
-    """Remove what processes that are no more left in a folder."""
+    """Remove what ended processes left in a folder."""
     for path in folder.glob(".*"):
-        if (of := _OF.fullmatch(path.name)) and _is_dead(of[1], int(of[2])):
+        if (parts := _OF.fullmatch(path.name)) and _is_dead(parts[1], int(parts[2])):
             with contextlib.suppress(OSError):
                 path.unlink()
 
 
 def _is_dead(machine: str, pid: int) -> bool:
     if os.name != "posix" or machine != f"{zlib.crc32(platform.node().encode(errors='replace')):08x}":
-        return False  # elsewhere a process cannot be asked after
+        return False  # elsewhere nobody can ask whether a process runs
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
     from sheetgen.mail.message import Envelope, Mail
     from sheetgen.mail.smtp import Server
+    from sheetgen.question.parse import Raw
 
 MAIL_SCHEMA = 1
 PLANS = (".yaml", ".yml", ".json")
@@ -76,7 +77,7 @@ def mail(
     as_json: bool,
     catalog: Catalog,
     quiet: bool,
-    **options: Any,
+    **options: Raw,
 ) -> None:
     """A message with the answer and its figures, workbook and PDF attached: a draft for a mail program, or sent.
 
@@ -129,10 +130,10 @@ def _message(
     since: str | None,
     subject: str | None,
     catalog: Catalog,
-    options: dict[str, Any],
+    options: dict[str, Raw],
     notes: list[str],
 ) -> tuple[Mail, Path]:
-    """The message, and the place of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
+    """The message, and the path of its draft. Where the PDF cannot be drawn it goes without, and `notes` say why."""
     from sheetgen.api import answer_of, answered
     from sheetgen.mail.message import Letter, Mail, bodies
     from sheetgen.question.sheet_question import ask
@@ -155,8 +156,8 @@ def _message(
         pulled = pull(workbook, catalog, options["models"])
         if other := pulled.other_results:
             raise ScenarioError(
-                f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.found.results):,} results are not what its "
-                "inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
+                f"{shown(workbook, 200)}: {len(other):,} of its {len(pulled.snapshot.results):,} results are not what "
+                "its inputs give: it was not recalculated, or formulas were overwritten. Open and save it once; "
                 "`sheetgen pull` names them, and with --format xlsx writes a workbook that agrees."
             )
         if overwritten := pulled.audit.overwritten if pulled.audit else ():
@@ -195,9 +196,9 @@ def _plan_message(
     since: str | None,
     subject: str | None,
     catalog: Catalog,
-    options: dict[str, Any],
+    options: dict[str, Raw],
 ) -> tuple[Mail, Path]:
-    """The message of a plan, and the place of its draft."""
+    """The message of a plan, and the path of its draft."""
     from sheetgen.cli.plan_commands import draw_plan, solved_file
     from sheetgen.mail.message import Letter, Mail, bodies
 
@@ -207,7 +208,7 @@ def _plan_message(
     letter = Letter(solved.page, place.name, attached=OF_PLAN)
     line = letter.subject(subject)
     files = {} if pdf is None else {"pdf": _pdf(pdf)}
-    drawn, missing = draw_plan([one for one in OF_PLAN if one not in files], solved, brand)
+    drawn, missing = draw_plan([ending for ending in OF_PLAN if ending not in files], solved, brand)
     if missing:
         raise MissingLibraryError(*missing)
     files |= drawn
@@ -226,23 +227,23 @@ def _is_plan(file: str) -> bool:
     return Path(file).suffix.lower() in PLANS or is_plan_book(file)
 
 
-def _no_options(file: str, options: dict[str, Any]) -> None:
-    """Refuses options of `build` beside a file that is sent as it is."""
+def _no_options(file: str, options: dict[str, Raw]) -> None:
+    """Refuse options of `build` beside a file that is sent as it is."""
     is_plan = _is_plan(file)
-    what = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
+    refusal = "a plan: write it there" if is_plan else "a workbook: that is attached as it is"
     for option, value in options.items():
         if value is not None and option not in (WITH_A_PLAN if is_plan else (*WITH_A_PLAN, "models")):
-            raise click.UsageError(f"--{option.replace('_', '-')} does not go with {what}.")
+            raise click.UsageError(f"--{option.replace('_', '-')} does not go with {refusal}.")
 
 
 def _pdf(path: str) -> bytes:
-    """A PDF that is there. Raises ScenarioError where it is none."""
+    """An existing PDF. Raises ScenarioError where the file is none."""
     from sheetgen.readback.package import read_file
 
-    found = read_file(Path(path))
-    if not found.startswith(b"%PDF-"):
+    data = read_file(Path(path))
+    if not data.startswith(b"%PDF-"):
         raise ScenarioError(f"{shown(path, 200)}: is no PDF. Name one, or leave --pdf out and it is drawn.")
-    return found
+    return data
 
 
 def _send(message: Mail, server: Server, attempts: int, timeout: float, as_json: bool, quiet: bool) -> None:
@@ -300,8 +301,8 @@ def _show(message: Mail, server: Server | None, as_json: bool, quiet: bool) -> N
     _report(message, "dry run", words, as_json, quiet, server=str(server) if server else None, text=message.text)
 
 
-def _report(message: Mail, status: str, words: str, as_json: bool, quiet: bool, **more: Any) -> None:
-    """What became of the message, in words or as JSON."""
+def _report(message: Mail, status: str, words: str, as_json: bool, quiet: bool, **more: object) -> None:
+    """Report what became of the message, in words or as JSON."""
     envelope = message.envelope
     if not as_json:
         if words and not quiet:

@@ -1,10 +1,11 @@
 """Options that several commands share, and the file that may hold a sheet's. All values stay text here: `question`
-reads them and says what is wrong."""
+reads them and says what is wrong.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +15,7 @@ from sheetgen.errors import CatalogError, ScenarioError, did_you_mean, shown, sh
 
 if TYPE_CHECKING:
     from sheetgen.catalog import Catalog
+    from sheetgen.question.parse import Options, Raw
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +27,7 @@ DEPLOYMENT = (*LOAD, "gpu", "precision", "parallel", "engine", "limits", "split"
 ANSWER = ("precision", "targets", *PACE, *MARKET, "money", "engine")  # of what is recommended
 OF_ENGINE = (("engine",), ("engine_version",), ("gpu_memory_utilization",))  # where not all of the engine's are taken
 SHORT = {"context_tokens": "--context"}
-TYPED = "typed"  # what the reader of a sheet typed over its cells: in a scenario file alone, and `ask` reads it
+TYPED = "typed"  # values typed over a sheet's cells: only in a scenario file; `ask` reads them
 # The headings of a long help, each with its groups of options, and options by name that are of no group of them.
 HEADINGS = {
     "Model and load": (
@@ -56,14 +58,16 @@ OF_FILES = ("out", "name", "format", "attach")  # options of `build` that change
 
 
 class Command(click.Command):
-    """A command that makes its shared options when they are first read: the list of all commands needs none."""
+    """A command that makes its shared options when they are first read: the list of all commands does not need them."""
 
     _made: list[Any]
 
     @property
     def params(self) -> list[click.Parameter]:
-        """Its parameters, in the order of its help."""
-        self._made = [one for many in self._made for one in ([many] if isinstance(many, click.Parameter) else many())]
+        """The parameters in the order of the help."""
+        self._made = [
+            parameter for made in self._made for parameter in ([made] if isinstance(made, click.Parameter) else made())
+        ]
         return self._made
 
     @params.setter
@@ -71,16 +75,16 @@ class Command(click.Command):
         self._made = params
 
     def sections(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Its options with their help, by heading."""
+        """The options with their help, by heading."""
         from sheetgen.question.inputs import BY_OPTION
 
-        found: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
-        for one in self.get_params(ctx):
-            if record := one.get_help_record(ctx):
-                option = BY_OPTION[one.name].option if one.name in BY_OPTION else None
-                of = {one.name, option and option.group}
-                found[next((h for h, own in HEADINGS.items() if of & {*own}), "Output")].append(record)
-        return {heading: records for heading, records in found.items() if records}
+        by_heading: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                option = BY_OPTION[parameter.name].option if parameter.name in BY_OPTION else None
+                groups = {parameter.name, option and option.group}
+                by_heading[next((h for h, own in HEADINGS.items() if groups & {*own}), "Output")].append(record)
+        return {heading: records for heading, records in by_heading.items() if records}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options of a long help under headings."""
@@ -102,7 +106,7 @@ PLACES = {"DIR": "folder"} | dict.fromkeys(
 )
 
 
-def refuse_blank(name: str, value: Any, metavar: str | None) -> None:
+def refuse_blank(name: str, value: object, metavar: str | None) -> None:
     """Refuse a blank name of a file or a folder."""
     if metavar in PLACES and isinstance(value, str) and not value.strip():
         raise ScenarioError(f"{name} is blank. Name a {PLACES[metavar]}, or leave it out.")
@@ -116,8 +120,8 @@ def text_options(*parts: str | tuple[str, ...], without: str = "") -> Callable[[
         from sheetgen.question.inputs import BY_OPTION, asked_in
 
         for part in parts:
-            for one in asked_in(part) if isinstance(part, str) else (BY_OPTION[part[0]],):
-                name, option = one.asked_as, one.option
+            for asked in asked_in(part) if isinstance(part, str) else (BY_OPTION[part[0]],):
+                name, option = asked.asked_as, asked.option
                 assert option is not None
                 of_table = option.metavar, ("parallel" in parts and option.in_size) or option.help
                 metavar, about = of_table if isinstance(part, str) else part[1:] or of_table
@@ -144,7 +148,9 @@ model_option = functools.partial(
     help="Model by catalog id, alias, Hugging Face id, or path of a config.json.",
 )
 flags_option = click.option(
-    "--flags", metavar="ENGINES", help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all."
+    "--flags",
+    metavar="ENGINES",
+    help="Launch flags: vllm, sglang, tensorrt-llm, nim, lmdeploy, all; of recommend also compose, kserve, llm-d.",
 )
 brand_option = click.option(
     "--brand",
@@ -153,8 +159,8 @@ brand_option = click.option(
 )
 
 
-def one_load(options: Mapping[str, Any]) -> None:
-    """Refuse options of which each is a load by itself."""
+def one_load(options: Options) -> None:
+    """Refuse several options of which each is a load by itself."""
     from sheetgen.question.stated_load import A_LOAD
 
     if len(given := [f"--{name.replace('_', '-')}" for name in A_LOAD if options.get(name) is not None]) > 1:
@@ -162,7 +168,8 @@ def one_load(options: Mapping[str, Any]) -> None:
 
 
 def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., Any]:
-    """What every command takes; it gets the catalogs opened. With --catalogs stderr says what these change.
+    """Add the options that every command takes, and open the catalogs for it. With --catalogs stderr says what these
+    change.
 
     checks: whether a folder with a broken file is refused, though the command may not read that file.
     """
@@ -173,11 +180,11 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
     )
     @click.option("--quiet", "-q", is_flag=True, help="No notes, only the result.")
     @functools.wraps(function)
-    def run(*arguments: Any, catalogs: tuple[str, ...], quiet: bool, **options: Any) -> Any:
+    def run(*arguments: object, catalogs: tuple[str, ...], quiet: bool, **options: Raw) -> Any:
         from sheetgen.catalog import Catalog
 
-        for one in click.get_current_context().command.params:
-            refuse_blank(one.opts[0].lstrip("-"), options.get(one.name or ""), one.metavar)
+        for parameter in click.get_current_context().command.params:
+            refuse_blank(parameter.opts[0].lstrip("-"), options.get(parameter.name or ""), parameter.metavar)
         catalog = Catalog(*catalogs)
         if catalogs:
             _say_overlays(catalog, quiet, checks)
@@ -187,44 +194,44 @@ def common(function: Callable[..., Any], checks: bool = True) -> Callable[..., A
 
 
 def _say_overlays(catalog: Catalog, quiet: bool, checks: bool) -> None:
-    """How many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing of
-    broken ones that are not refused."""
+    """Say how many prices, models and GPUs each folder adds and replaces, and which of its files are not read; nothing
+    about broken folders that are not refused."""
     from sheetgen.catalog.check import DONE, file_faults, overlays
     from sheetgen.cli.output import say
 
-    faults = [fault for one in catalog.folders[1:] for fault in file_faults(one)]
-    broken = [said for file, said in faults if file.endswith(".yaml")]  # files of other endings are not read
+    faults = [fault for folder in catalog.folders[1:] for fault in file_faults(folder)]
+    broken = [problem for file, problem in faults if file.endswith(".yaml")]  # files of other endings are not read
     if broken and checks:
         raise CatalogError(*broken)
     for _, unread in faults if checks and not quiet else ():
         say(unread, err=True)
-    for one in () if broken else overlays(catalog):
-        parts = (("prices", one.prices), ("models", one.models), ("GPUs", one.gpus))
-        said = [
-            f"{name} {', '.join(f'{done[what]:,} {what}' for what in DONE if done[what])}"
+    for overlay in () if broken else overlays(catalog):
+        parts = (("prices", overlay.prices), ("models", overlay.models), ("GPUs", overlay.gpus))
+        changes = [
+            f"{name} {', '.join(f'{done[kind]:,} {kind}' for kind in DONE if done[kind])}"
             for name, done in parts
             if done
         ]
-        said += [f"{', '.join(one.files)} read instead"] if one.files else []
-        if not said:
-            raise CatalogError(f"{one.folder}: adds nothing: its files have no entry.")
+        changes += [f"{', '.join(overlay.files)} read instead"] if overlay.files else []
+        if not changes:
+            raise CatalogError(f"{overlay.folder}: adds nothing: its files have no entry.")
         if not quiet:
-            say(f"{one.folder}: {'; '.join(said)}.", err=True)
+            say(f"{overlay.folder}: {'; '.join(changes)}.", err=True)
 
 
-def with_scenario(path: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def with_scenario(path: str | None, options: Options) -> dict[str, Raw]:
     """`options` on top of those in the file, `--scenario FILE.yaml`, which may be any of a sheet's.
 
     Raises ScenarioError with file and line for a key that is no option, or a value that is no plain one.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    found = given if path is None else {**_of_scenario(path, options), **given}
-    if found.get("ask") and str(found.get("together")).lower() == "yes":
+    merged = given if path is None else {**_of_scenario(path, options), **given}
+    if merged.get("ask") and str(merged.get("together")).lower() == "yes":
         raise ScenarioError("ask names one model to approve, and together the total of all. Leave one of them out.")
-    return found
+    return merged
 
 
-def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def _of_scenario(path: str, options: Options) -> dict[str, Raw]:
     from sheetgen.catalog import read_document
     from sheetgen.measured.read_measured import beside
     from sheetgen.question.inputs import BY_OPTION, REPEATED
@@ -235,39 +242,39 @@ def _of_scenario(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
         raise ScenarioError(f"{document.at(())}: holds no options. Write lines such as models: [8b, 70b].")
     allowed = (*options, TYPED, *OF_FILES)
     problems = []
-    found: dict[str, Any] = {}
+    scenario: dict[str, Raw] = {}
     for key, value in document.data.items():
-        at, name = document.at((key,)), key.replace("-", "_")
+        place, name = document.at((key,)), key.replace("-", "_")
         if name not in allowed:
-            problems.append(f"{at}: unknown option {shown_key(key)}.{did_you_mean(name, allowed)}")
+            problems.append(f"{place}: unknown option {shown_key(key)}.{did_you_mean(name, allowed)}")
         elif name == TYPED:
-            found[name] = Written(value, lambda loc: f"{document.at((TYPED, *loc))}: ")
+            scenario[name] = Written(value, lambda loc: f"{document.at((TYPED, *loc))}: ")
         elif name == "together" and isinstance(value, bool):
-            found[name] = "yes" if value else "no"
+            scenario[name] = "yes" if value else "no"
         elif not _is_plain(value) and not (name == "attach" and isinstance(value, bool)):
             option = BY_OPTION[name].option if isinstance(value, dict) and name in BY_OPTION else None
             pairs = f", such as {option.pairs}" if option and option.pairs else ""
-            problems.append(f"{at}: {shown(key)} must be text, a number, or a list of these{pairs}.")
-        elif name in found:
-            problems.append(f"{at}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
+            problems.append(f"{place}: {shown(key)} must be text, a number, or a list of these{pairs}.")
+        elif name in scenario:
+            problems.append(f"{place}: {shown(name)} is given twice, with a dash and with an underscore. Keep one.")
         elif name == "engine_version" and isinstance(value, float):
-            what = f"engine_version {value} is a number, in which 0.10 is 0.1"
-            problems.append(f"{at}: {what}. Write it in quotes: '0.10'.")
+            problem = f"engine_version {value} is a number, in which 0.10 is 0.1"
+            problems.append(f"{place}: {problem}. Write it in quotes: '0.10'.")
         elif value is not None:
             if name in REPEATED:
                 given = value if isinstance(value, list) else [value]
-                found[name] = [beside(Path(path).parent, str(one)) for one in given]
+                scenario[name] = [beside(Path(path).parent, str(file)) for file in given]
                 continue
-            found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            refuse_blank(name, found[name], {"out": "DIR", "brand": "FILE.yaml"}.get(name))
+            scenario[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            refuse_blank(name, scenario[name], {"out": "DIR", "brand": "FILE.yaml"}.get(name))
             if name == "brand":  # it stands beside the scenario
-                found[name] = str(Path(path).parent / found[name])
+                scenario[name] = str(Path(path).parent / scenario[name])
     if problems:
         raise ScenarioError(*problems)
-    return found
+    return scenario
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     values = value if isinstance(value, list) else [value]
-    are_plain = (isinstance(one, (str, int, float)) and not isinstance(one, bool) for one in values)
+    are_plain = (isinstance(item, (str, int, float)) and not isinstance(item, bool) for item in values)
     return value is None or (bool(values) and all(are_plain))

@@ -1,4 +1,4 @@
-"""What the commands print and write: results on stdout, notes on a terminal's stderr, files whole or not at all."""
+"""Output of the commands: results on stdout, notes on a terminal's stderr, files whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,20 +32,20 @@ _NEAREST = "sheetgen.nearest"
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:
-    """What a stream cannot hold in plain letters: as it looks, else without its accents, else a question mark."""
+    """Plain letters for those that a stream cannot encode: similar ones, else without accents, else a question mark."""
     import unicodedata
 
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letters = [
-        _LOOKS_LIKE.get(one) or unicodedata.normalize("NFKD", one).encode("ascii", "ignore").decode() or "?"
-        for one in error.object[error.start : error.end]
+        _LOOKS_LIKE.get(letter) or unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode() or "?"
+        for letter in error.object[error.start : error.end]
     ]
     return "".join(letters), error.end
 
 
 def take_any_text() -> None:
-    """From now on stdout and stderr take every character, whatever their encoding."""
+    """From now on stdout and stderr accept every character, whatever their encoding."""
     codecs.register_error(_NEAREST, _nearest)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # closed, or no stream of text
@@ -53,20 +53,20 @@ def take_any_text() -> None:
 
 
 def print_text(text: str, err: bool = False) -> None:
-    """`text` as it is. The stream is named, for click would write UTF-8 to one that is ASCII."""
+    """Print `text` unchanged. The stream is named, as click would write UTF-8 to one that is ASCII."""
     if (stream := sys.stderr if err else sys.stdout) is not None:
         click.echo(text, file=stream, nl=False)
 
 
 def columns() -> int:
-    """The terminal's width; in a pipe what COLUMNS says, else 80."""
+    """The terminal's width; in a pipe the value of COLUMNS, else 80."""
     import shutil
 
     return max(LEAST_COLUMNS, shutil.get_terminal_size().columns)
 
 
 def say(text: str, err: bool = False, verbatim: bool = False) -> None:
-    """Lines for a person: nothing in them, a user's text or a catalog's, can command the terminal.
+    """Print lines for a person: no control character in them, from a user's text or a catalog, reaches the terminal.
 
     They keep to its width, unless they are to be pasted (`verbatim`) or are errors, of which each is one line.
     """
@@ -75,16 +75,16 @@ def say(text: str, err: bool = False, verbatim: bool = False) -> None:
 
 
 def say_measured(question: Question, cells: Sequence[CellRecord] = (), err: bool = False) -> None:
-    """Which measured points set times of an answer, and which were read and set none; nothing where none was given.
+    """Say which measured points set times of an answer, and which were read and set none; nothing where none was given.
     cells: the answers, of which one may rent what was measured."""
     from sheetgen.report.measured_words import measured_lines
 
-    if lines := list(measured_lines(question.measurements, [one for one in cells if one.chosen])):
+    if lines := list(measured_lines(question.measurements, [cell for cell in cells if cell.chosen])):
         say("\n".join(lines if err else ("", *lines)), err=err)
 
 
 def folded(line: str) -> str:
-    """A line broken between words where it is wider than the terminal; what follows is indented."""
+    """A line broken between words where it is wider than the terminal; its continuation is indented."""
     if len(line) <= (width := columns()):
         return line
     words = line.lstrip(" ") if line[0] == " " else line.removeprefix("# ")  # of a comment every line is one
@@ -93,7 +93,7 @@ def folded(line: str) -> str:
 
 
 def _filled(words: str, first: str, rest: str) -> str:
-    """Words in lines of the terminal's width, which begin with these."""
+    """Words in lines of the terminal's width that begin with these."""
     import textwrap
 
     return textwrap.fill(
@@ -101,8 +101,8 @@ def _filled(words: str, first: str, rest: str) -> str:
     )
 
 
-def print_json(value: Any) -> None:
-    """The result, and nothing else on stdout; in ASCII where stdout cannot hold a letter of it."""
+def print_json(value: object) -> None:
+    """Print the result and nothing else on stdout; in ASCII where stdout cannot encode one of its letters."""
     from sheetgen.writers.formats import json_text
 
     text = json_text(value)
@@ -113,8 +113,8 @@ def print_json(value: Any) -> None:
     print_text(text)
 
 
-def answer(as_json: bool, record: Any, words: Callable[[], str]) -> None:
-    """The result: its record as JSON, or in words."""
+def answer(as_json: bool, record: object, words: Callable[[], str]) -> None:
+    """Print the result: its record as JSON, or its words."""
     if as_json:
         print_json(record)
     else:
@@ -122,20 +122,20 @@ def answer(as_json: bool, record: Any, words: Callable[[], str]) -> None:
 
 
 def number_text(value: float) -> str:
-    """All digits of a whole number, 12 of another, and never an exponent."""
+    """A number as text: all digits of a whole number, 12 of another, never an exponent."""
     from decimal import Decimal
 
     return f"{value:,}" if isinstance(value, int) else f"{Decimal(f'{value:.12g}'):,f}"
 
 
 def note(message: str, quiet: bool = False) -> None:
-    """A remark for a person who watches: on stderr, and only on a terminal."""
+    """Print a remark for a person who watches: on stderr, and only on a terminal."""
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
         say(message, err=True)
 
 
 def warn_of_letters(question: Question, files: Collection[str], brand: Brand | None, quiet: bool = False) -> None:
-    """On stderr, which letters of the page's head its drawn formats (of `files`) lack, where they have a `?`."""
+    """Say on stderr which letters of the page's head its drawn formats (among `files`) lack and print as `?`."""
     from sheetgen.writers.formats import templates_folder
     from sheetgen.writers.layout import FONTS, undrawable
 
@@ -145,8 +145,8 @@ def warn_of_letters(question: Question, files: Collection[str], brand: Brand | N
     heads |= {"brand": brand.name} if brand else {}
     for name, text in heads.items():
         if lacks := undrawable(text, templates_folder() / "fonts" / FONTS[400]):
-            what = f"{name} is {shown(text)!r}: the PDF's font lacks {shown(' '.join(lacks))} and has ? there"
-            say(f"{what}. The workbook, HTML and Markdown have them.", err=True)
+            problem = f"{name} is {shown(text)!r}: the PDF's font lacks {shown(' '.join(lacks))} and has ? there"
+            say(f"{problem}. The workbook, HTML and Markdown have them.", err=True)
 
 
 _STEPS = [""]  # what is done now, in words
@@ -154,13 +154,13 @@ FIRST_SECONDS, NEXT_SECONDS = 2.0, 5.0
 
 
 def step(words: str) -> None:
-    """What the command does next; a person who waits is shown it."""
+    """Set the words for the next step of the command, which a waiting person is shown."""
     _STEPS[0] = words
 
 
 @contextlib.contextmanager
 def progress(quiet: bool) -> Iterator[None]:
-    """While it runs, a line for a person who watches, after two seconds and then every five."""
+    """While the work runs, print a line for a person who watches, after two seconds and then every five."""
     import threading
     import time
 
@@ -186,7 +186,7 @@ def progress(quiet: bool) -> Iterator[None]:
 
 
 def warn(question: Question, quiet: bool = False) -> None:
-    """On stderr, what of a question is out of the range of what is known: the engine's version, the day of prices."""
+    """Say on stderr what part of a question is out of the known range: the engine's version, the day of prices."""
     from sheetgen.question.parse import as_of_date
     from sheetgen.report.notes import day_of
     from sheetgen.sizing.parallelism import ZONE
@@ -197,7 +197,7 @@ def warn(question: Question, quiet: bool = False) -> None:
         say(question.engine.caution, err=True)
     for remark in question.fp8_remarks:
         say(remark, err=True)
-    days = [day for one in question.candidates if (day := day_of(one.price_as_of))]
+    days = [day for candidate in question.candidates if (day := day_of(candidate.price_as_of))]
     if days and question.as_of < min(days):
         say(f"as_of {question.as_of} is before every price was read, the first on {min(days)}.", err=True)
     if question.options.get("zones") is not None and question.settings.survive != ZONE:
@@ -229,7 +229,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
             with part.open("xb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())  # or each rename would wait for the disk, with the set half in place
+                os.fsync(file.fileno())  # otherwise each rename would wait for the disk, with the set half in place
         put_in_place(written)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
@@ -241,7 +241,7 @@ def write_files(files: Mapping[Path, bytes], change: str = "Choose another place
 
 
 def followed(target: Path) -> Path:
-    """The place that a link leads to, so that the link stays. Raises OSError where it leads to none, or to a device."""
+    """The target of a link, so that the link stays. Raises OSError where it leads nowhere, or to a device."""
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     if place.is_symlink():
         raise OSError(40, "is a link that leads to itself")
@@ -253,7 +253,7 @@ def followed(target: Path) -> Path:
 def table(
     lines: Iterable[Sequence[str]], right: Container[int] = (), folds: bool = True, optional: Iterable[int] = ()
 ) -> str:
-    """Columns of text, aligned by spaces; those in `right` flush right.
+    """Columns of text aligned by spaces; those in `right` are aligned to the right.
 
     Where they are wider than the terminal, `optional` columns are left out, the first of them first, and then the last
     column is folded if it `folds`.

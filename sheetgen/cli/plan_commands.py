@@ -23,6 +23,7 @@ from sheetgen.units import count, today
 from sheetgen.writers.formats import DEFAULT_OF_PLAN, PLAN_FORMATS, Archive, Options, gc_paused, write_each
 
 if TYPE_CHECKING:
+    from sheetgen.answer.answer_record import Json
     from sheetgen.book.sheets import Book
     from sheetgen.brand import Brand
     from sheetgen.catalog import Catalog
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sheetgen.plan.pages import PlanPage
     from sheetgen.plan.stated_plan import Plan
     from sheetgen.plan.worked_plan import Answer
+    from sheetgen.question.parse import Raw
 
 EXAMPLE = "plan.yaml"
 ACTUALS_SCHEMA = 1
@@ -111,8 +113,8 @@ def init(out: str, sheet: str | None, force: bool, as_json: bool, catalog: Catal
         say(f"wrote {target}")
 
 
-def _sheet(path: Path, catalog: Catalog) -> dict[str, Any]:
-    """The record of a sheet: its JSON, or that of its workbook as it is now."""
+def _sheet(path: Path, catalog: Catalog) -> Json:
+    """The record of a sheet: from its JSON, or of its workbook as it is now."""
     from sheetgen.plan.from_sheet import read_sheet
 
     if path.suffix.lower() != ".xlsx":
@@ -121,7 +123,7 @@ def _sheet(path: Path, catalog: Catalog) -> dict[str, Any]:
     from sheetgen.api import sheet_record
     from sheetgen.readback.pulled import pull
 
-    record: dict[str, Any] = as_json(sheet_record(pull(str(path), catalog, None).solved, ()))
+    record: Json = as_json(sheet_record(pull(str(path), catalog, None).solved, ()))
     return record
 
 
@@ -137,11 +139,13 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     """
     from sheetgen.plan.read_plan import read_plan
 
-    found = read_plan(Path(file), catalog)
+    plan_read = read_plan(Path(file), catalog)
     if as_json:
-        print_json({"file": file, "services": len(found.services), "quarters": len(found.quarters), "problems": []})
+        print_json(
+            {"file": file, "services": len(plan_read.services), "quarters": len(plan_read.quarters), "problems": []}
+        )
     elif not quiet:
-        say(f"{file}: {len(found.services)} services, {len(found.quarters)} quarters, nothing wrong.")
+        say(f"{file}: {len(plan_read.services)} services, {len(plan_read.quarters)} quarters, nothing wrong.")
 
 
 @plan.command(cls=Command)
@@ -196,7 +200,7 @@ def build(
     place = place_of(out, NAME if name is None else name)
     brand_read = brand_of(brand)
     solved = solved_file(file, catalog, since, paper, measured or ())
-    answer, found = solved.whole.answer, solved.record
+    answer, record = solved.whole.answer, solved.record
     linked = sheet_names(answer, place) if sheets else {}
     files, missing = draw_plan(named, solved, brand_read, linked)
     written = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
@@ -205,11 +209,11 @@ def build(
         written, missing = written | of_services, (*missing, *missing_there)
     write_drawn(written, missing)
     if as_json:
-        print_json(found)
+        print_json(record)
     elif not quiet:
         unused = list(unused_lines(answer.plan.unused))
         lines = ["", *unused] if unused else []
-        say("\n".join([*(f"wrote {target}" for target in written), "", *summary(found), *lines]))
+        say("\n".join([*(f"wrote {target}" for target in written), "", *summary(record), *lines]))
     note(f"{len(answer.plan.services)} services, {len(answer.plan.quarters)} quarters", quiet)
     if missing:
         raise SystemExit(1)
@@ -231,19 +235,19 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
     """
     from sheetgen.plan import actuals as real
 
-    said = None if of_plan is None else record_of_file(Path(of_plan))
-    starts = 1 if said is None else said["inputs"]["plan"].get("fiscal_year_starts", 1)
-    found = real.read_actuals(Path(file), starts)
+    planned = None if of_plan is None else record_of_file(Path(of_plan))
+    starts = 1 if planned is None else planned["inputs"]["plan"].get("fiscal_year_starts", 1)
+    spent = real.read_actuals(Path(file), starts)
     compared, parts = [], []
-    if said is not None:
-        compared, parts = list(real.against(said, found)), list(real.variance(said, found))
-    quarters, measured = list(real.by_quarter(found)), list(real.measured(found))
+    if planned is not None:
+        compared, parts = list(real.against(planned, spent)), list(real.variance(planned, spent))
+    quarters, measured = list(real.by_quarter(spent)), list(real.measured(spent))
     if as_json:
         print_json(
             {
                 "schema_version": ACTUALS_SCHEMA,
-                "lines": len(found.lines),
-                "left_out": found.left_out,
+                "lines": len(spent.lines),
+                "left_out": spent.left_out,
                 "quarters": quarters,
                 "measured": measured,
                 "against": compared,
@@ -252,41 +256,42 @@ def actuals(file: str, of_plan: str | None, as_json: bool, catalog: Catalog, qui
         )
         return
     rows = [("quarter", "days", "$", "of it unused $")]
-    for one in quarters:
-        days = f"{one['days']} of {one['of_days']}"
-        rows.append((one["quarter"], days, f"{one['usd']:,.0f}", f"{one['unused_usd']:,.0f}"))
+    for quarter in quarters:
+        days = f"{quarter['days']} of {quarter['of_days']}"
+        rows.append((quarter["quarter"], days, f"{quarter['usd']:,.0f}", f"{quarter['unused_usd']:,.0f}"))
     say(table(rows, right=(2, 3)))
     if compared:
         against = [
             ("of the same days", "plan p50 $", "p90 $", "spent $", "plan / spent - 1", "owned: plan $", "spent $")
         ]
-        for one in compared:
-            error = "-" if one["error_fraction"] is None else f"{one['error_fraction']:+.1%}"
-            usd = [f"{one[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd")]
-            owned = (f"{one[f'owned_{name}_usd']:,.0f}" for name in ("planned", "actual"))
-            against.append((one["quarter"], *usd, error, *owned))
+        for quarter in compared:
+            error = "-" if quarter["error_fraction"] is None else f"{quarter['error_fraction']:+.1%}"
+            usd = [f"{quarter[name]:,.0f}" for name in ("p50_usd", "p90_usd", "actual_usd")]
+            owned = (f"{quarter[f'owned_{name}_usd']:,.0f}" for name in ("planned", "actual"))
+            against.append((quarter["quarter"], *usd, error, *owned))
         say("\n" + table(against, right=range(1, 7)))
         apart = [("quarter", "by", "", "plan p50 $", "spent $", "more $")]
-        for one in parts:
-            name = one["name"] or {"service": "shared, or not tagged", "purchase": "no class"}.get(one["by"], "others")
-            amounts = (f"{one[f'{which}_usd']:,.0f}" for which in ("planned", "actual", "difference"))
-            apart.append((one["quarter"], one["by"].replace("purchase", "class"), name, *amounts))
+        for part in parts:
+            unnamed = {"service": "shared, or not tagged", "purchase": "no class"}
+            name = part["name"] or unnamed.get(part["by"], "others")
+            amounts = (f"{part[f'{which}_usd']:,.0f}" for which in ("planned", "actual", "difference"))
+            apart.append((part["quarter"], part["by"].replace("purchase", "class"), name, *amounts))
         say("\n" + table(apart, right=range(3, 6)))
-    for one in measured:
+    for service in measured:
         say(
-            f"{one['id']} in {one['quarter']}: {one['replicas']:g} replicas served {one['in_flight_peak']:g} requests"
-            " at once at its peak"
+            f"{service['id']} in {service['quarter']}: {service['replicas']:g} replicas served "
+            f"{service['in_flight_peak']:g} requests at once at its peak"
         )
 
 
-def summary(found: dict[str, Any]) -> list[str]:
+def summary(record: Json) -> list[str]:
     """Money by quarter against the budget, and the next decisions, in the plan's currency."""
     from sheetgen.plan.schema import DOLLARS
     from sheetgen.plan.spending import budget_left_usd
     from sheetgen.report.wording import prefix_of, sign_of
     from sheetgen.sizing.cost import in_currency
 
-    head = found["inputs"]["plan"]
+    head = record["inputs"]["plan"]
     sign = sign_of(head.get("currency", DOLLARS))
 
     def there(usd: float) -> float:
@@ -296,33 +301,37 @@ def summary(found: dict[str, Any]) -> list[str]:
         ("US $" if sign == "$" else sign, "", "", "", "Contingency", "Budget left", "Budget"),
         ("Quarter", "Budget", "p50", "p90", "at p90", "at p90", "holds"),
     ]
-    for one in found["money"]:
-        budget, spent = one["budget_usd"], (one["p50_usd"], one["p90_usd"], one["contingency_p90_usd"])
+    for quarter in record["money"]:
+        budget, spent = quarter["budget_usd"], (quarter["p50_usd"], quarter["p90_usd"], quarter["contingency_p90_usd"])
         left = None if budget is None else budget_left_usd(budget, *spent[1:])
         amounts = ("-" if usd is None else f"{there(usd):,.0f}" for usd in (budget, *spent, left))
-        rows.append((one["quarter"], *amounts, one["verdict"]))
+        rows.append((quarter["quarter"], *amounts, quarter["verdict"]))
     orders = [("by", "what", "instance", "n", "from", "")]
-    for one in found["decisions"]:
-        saved, way = one["expected_saving_usd"], one["or"]
+    for decision in record["decisions"]:
+        saved, way = decision["expected_saving_usd"], decision["or"]
         amount = f"{prefix_of(sign)}{there(abs(saved or 0)):,.0f}"
         saves = "" if saved is None else f"expected to {'save' if saved >= 0 else 'cost more, by'} {amount}"
         either = ""
         while way:
             either += f" or {way['what']} {way['n_instances']:g} by {way['order_by']}"
             way = way["or"]
-        about = ", ".join(filter(None, (one["about"], saves, either.strip())))
-        n, said = f"{one['n_instances']:g}", "late" if one["late"] else about
-        orders.append((one["order_by"], one["what"], one["instance"], n, one["needed_from"], said))
+        about = ", ".join(filter(None, (decision["about"], saves, either.strip())))
+        n, remark = f"{decision['n_instances']:g}", "late" if decision["late"] else about
+        orders.append(
+            (decision["order_by"], decision["what"], decision["instance"], n, decision["needed_from"], remark)
+        )
     words = [table(rows, right=range(1, 6), optional=(2,)), "", table(orders, right=(3,))]
-    if found["since"]:
+    if record["since"]:
         parts = [("since the last plan", "service", f"p50 {sign}")]
-        parts += [(one["factor"], one["service"] or "shared", f"{there(one['usd']):+,.2f}") for one in found["bridge"]]
+        parts += [
+            (step["factor"], step["service"] or "shared", f"{there(step['usd']):+,.2f}") for step in record["bridge"]
+        ]
         words += ["", table(parts, right=(2,))]
     return words
 
 
-def record_of_file(path: Path) -> Mapping[str, Any]:
-    """A plan as JSON has it: of its JSON, or as its workbook was built, whatever was typed into it since."""
+def record_of_file(path: Path) -> Mapping[str, Raw]:
+    """A plan's record: from its JSON, or as its workbook was built, whatever was typed into it since."""
     from sheetgen.plan.bridge import read_record
     from sheetgen.readback.plan_book import read_plan_book
 
@@ -331,33 +340,33 @@ def record_of_file(path: Path) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Since:
-    """The last plan that a plan was compared with: its file, and what that holds."""
+    """The last plan, with which a plan is compared: its file, and its content."""
 
     file: str
-    record: Mapping[str, Any]
+    record: Mapping[str, Raw]
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A plan that was worked out: what is found in it, its page and its record."""
+    """A plan that was worked out: its results, its page and its record."""
 
     whole: Findings
     page: PlanPage
-    record: dict[str, Any]
+    record: Json
     since: Since | None
 
 
 def solved_file(
     file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", measured: Sequence[str] = ()
 ) -> Solved:
-    """The plan in a file, worked out: YAML, the JSON that was written of one, or its workbook with what was typed
-    since. measured: results of benchmarks for a plan in YAML."""
+    """The plan in a file, worked out: from YAML, from the JSON that was written of one, or from its workbook with what
+    was typed since. measured: results of benchmarks for a plan in YAML."""
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
     if measured and Path(file).suffix.lower() in (".json", ".xlsx"):
         raise ScenarioError(f"{shown(file, 200)}: --measured goes with the plan's YAML, which carries it from then on.")
-    built: Mapping[str, Any] | None = None
+    built: Mapping[str, Raw] | None = None
     match Path(file).suffix.lower():
         case ".json":
             built = record_of_file(Path(file))
@@ -400,8 +409,8 @@ def draw_plan(
     brand: Brand | None,
     sheets: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Each format's bytes, and what is missing to draw the others. sheets: by service the workbook beside it that is
-    its sizing sheet."""
+    """The bytes of each format, and what is missing to draw the others. sheets: by service, the workbook beside the
+    plan that is its sizing sheet."""
     step(f"drawing {', '.join(formats)}")
     page, record = solved.page, solved.record
 
@@ -410,7 +419,7 @@ def draw_plan(
 
         return build_plan_book(solved.whole, page, record, sheets)
 
-    drawn: dict[str, Callable[[], Any]] = {"page": lambda: page, "record": lambda: record, "book": book}
+    drawn: dict[str, Callable[[], object]] = {"page": lambda: page, "record": lambda: record, "book": book}
     sha256 = solved.whole.answer.plan.catalog.catalog_sha256()
     options = Options(brand=brand, archive=Archive(catalog_sha256=sha256))
     return write_each(
@@ -419,29 +428,29 @@ def draw_plan(
 
 
 def sheet_names(answer: Answer, place: Path) -> dict[str, str]:
-    """By service the name of its workbook, which stands in the plan's own folder."""
+    """By service the name of its workbook, which is in the plan's own folder."""
     from sheetgen.plan.sized_alone import alone
 
-    services = (answer.plan.services[one.service].id for one in alone(answer))
+    services = (answer.plan.services[row.service].id for row in alone(answer))
     return {service: f"{place.name}.{service}.xlsx" for service in services}
 
 
 def draw_sheets(
     answer: Answer, place: Path, names: Mapping[str, str], brand: Brand | None
 ) -> tuple[dict[Path, bytes], list[str]]:
-    """Workbook and PDF of every service by their files; and what could not be drawn."""
+    """The workbook and PDF of every service by file name; and what could not be drawn."""
     from sheetgen.api import answered
     from sheetgen.plan.sized_alone import alone, sheet_options
     from sheetgen.question.sheet_question import ask
 
     files, lacking = dict[Path, bytes](), list[str]()
     catalog = answer.plan.catalog
-    for one in alone(answer):
-        service = answer.plan.services[one.service].id
+    for row in alone(answer):
+        service = answer.plan.services[row.service].id
         step(f"the sizing sheet of {service}")
-        found, missing = draw(answered(ask(catalog, sheet_options(answer, one))), OF_SHEET, catalog, brand)
+        drawn, missing = draw(answered(ask(catalog, sheet_options(answer, row))), OF_SHEET, catalog, brand)
         workbook = place.with_name(names[service])
-        files |= {workbook.with_suffix(f".{ending}"): data for ending, data in found.items()}
+        files |= {workbook.with_suffix(f".{ending}"): data for ending, data in drawn.items()}
         lacking += [f"{service}: {line}" for line in missing]
     return files, lacking
 
@@ -465,16 +474,16 @@ def pull_book(
     step(f"reading {shown(edited)}, and working it out anew")
     pulled = pull_plan(edited, catalog)
     solved = solved_of(pulled.plan)
-    found = solved.record
+    record = solved.record
     files, missing = draw_plan(named, solved, drawn_with)
     files["plan.yaml"] = plan_text(pulled, __version__).encode()
     written = {Path(f"{place}.{ending}"): data for ending, data in files.items()}
     write_drawn(written, missing, spared=Path(edited))
     if as_json:
-        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": found})
+        print_json({"schema_version": PULL_SCHEMA, **data(pulled), "files": list(map(str, written)), "plan": record})
     elif not quiet:
-        usd = {name: sum(one[f"{name}_usd"] for one in found["money"]) for name in ("p50", "p90")}
-        said = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *summary(found)]
-        say("\n".join(said))
+        usd = {name: sum(quarter[f"{name}_usd"] for quarter in record["money"]) for name in ("p50", "p90")}
+        report = [*lines(pulled, usd), *(f"wrote {target}" for target in written), "", *summary(record)]
+        say("\n".join(report))
     if missing:
         raise SystemExit(1)

@@ -1,8 +1,8 @@
-"""Facts -> a label: was it an allocation failure, the engine's own message, the frame, the phase, the numbers.
+"""Facts -> a label, by the engine's own message, the traceback's frames, the phase and the numbers.
 
-"CUDA out of memory" closes logs of seven labels. What decides is the deepest frame of the engine, else how far the
-start had come, else the numbers of the line; where these do not decide, nothing is guessed. Where no failure was
-matched a log is healthy, cut too early, failed by an unknown error, or no log of an engine.
+"CUDA out of memory" ends logs of seven labels. The deepest engine frame decides, else the progress of the start, else
+the numbers of the line; where these do not decide, the label is undetermined. Without a matched failure a log is
+healthy, cut too early, ended by an unknown error, or no log of an engine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STARTING = ("loading", "loaded", "sized", "capturing", "captured", "failed-start
 FRAMES_MISSING = "the traceback above the error line: its deepest engine frame names the part"
 LINES_MISSING = "the lines above the error: what was being made, and whether an image was being processed"
 PHASE_MISSING = "the log from the engine's first line, which says how far the start had come"
-UNSAID = "unsaid"  # what an allocation's failure is called that says nothing of memory
+UNSAID = "unsaid"  # the signature of a failed allocation that does not mention memory
 UNSAID_MISSING = (
     "how much memory was free: the operator's error does not say that it ran out, nor does every cause of it "
     "(expandable segments under WSL 2, a compile cache of which a part is missing)"
@@ -42,31 +42,31 @@ KILLER_MISSING = (
     "who ended the process: dmesg of the host, or the pod's last state. Code 137 is any SIGKILL; the container's "
     "limit shows as OOMKilled"
 )
-REFUSED = "refused-with-room"  # the form of an allocation's failure: the GPU had more free than was requested
-PROMPTS = "prompts"  # host memory, of a server that keeps a copy of each prompt's cache there
-POSING = "posing"  # a KV pool that is shorter than the context, so that its length refuses requests
+# Forms of a failure:
+REFUSED = "refused-with-room"  # an allocation failed though the GPU had more free than was requested
+PROMPTS = "prompts"  # host memory, in a server that keeps a copy of each prompt's cache there
+POSING = "posing"  # a KV pool shorter than the context, which then limits the length of requests
 NEARLY_FULL = 0.95
-FULL = 0.985  # the fullest of the last samples, where requests were thrown out again
+FULL = 0.985  # usage of the fullest of the last samples, at which requests were preempted
 LONG_REQUEST = 65_536  # tokens of one request, beyond which a few of them fill a pool
 FEW = 8  # requests
-_FLAT = 3  # samples: as many requests run in more than so many, while others wait
+_FLAT = 3  # more samples than this with equally many running requests, while others wait, show a limit
 _HIGH = 0.9
-_UNSAID, _UNSAID_HERE = 0.7, 0.45  # at most, for an allocation that failed without a word of memory; where others do
-_KILLED_OTHERWISE = 0.4  # how sure of the host's memory: the log names another who may have ended the process
-_QUOTED = 0.45  # at most, for words that a text quotes
-_GRAPHS_MADE = 0.45  # how sure of a step's peak: the graphs have their memory, nothing else says how far it had come
-_OF_ONE_BLOCK = (
-    0.2  # of the card in one allocation of a profile run: images attend to each other, tokens of a step do not
-)
-_WITH_ROOM = 2  # times what was requested: with so much free no part of memory was short
-_POOL_RESERVE = 64  # tokens of the pool that SGLang keeps from a request
-_MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # of the card
-_OVER_ANY_BUDGET = 0.93  # of the card in this process's tensors: more than a pool within the budget leaves
+# Confidences, most of them upper limits:
+_UNSAID, _UNSAID_HERE = 0.7, 0.45  # a failed allocation that does not mention memory; on a host with other causes
+_KILLED_OTHERWISE = 0.4  # host memory, where the log names another reason for the end of the process
+_QUOTED = 0.45  # words that a text quotes
+_GRAPHS_MADE = 0.45  # the peak of a step, where only the CUDA graphs' memory shows the phase
+_OF_ONE_BLOCK = 0.2  # share of the card in one allocation of a profile run: only an image encoder needs so much
+_WITH_ROOM = 2  # times the requested memory: if so much is free, no part of memory was short
+_POOL_RESERVE = 64  # tokens of the pool that SGLang does not give to a request
+_MOSTLY_OTHERS, _PARTLY_OTHERS = 0.25, 0.05  # shares of the card held by other processes
+_OVER_ANY_BUDGET = 0.93  # share of the card in this process's tensors, more than a pool within the budget allows
 
 
 @dataclass(frozen=True)
 class Bill:
-    """A label, how sure it is, the form of the death, other labels that would look the same, and what is missing."""
+    """A label with its confidence, the form of the failure, other possible labels, and the evidence that is missing."""
 
     label: str
     confidence: float
@@ -77,7 +77,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The bill, the run that it is of, the failure that decided it (none where nothing failed), and the evidence."""
+    """The bill, its run of the engine, the failure that decided it (None where nothing failed), and the evidence."""
 
     bill: Bill
     run: Run
@@ -94,16 +94,16 @@ class Verdict:
 
     @property
     def figures(self) -> dict[str, float]:
-        """Of the whole run; the line that failed outranks the rest."""
+        """The figures of the whole run; those of the line that failed take precedence."""
         return {**self.run.figures, **self.of_failure}
 
     @property
     def amounts(self) -> dict[str, float]:
-        """What the line that failed says of the GPU's memory, in bytes."""
+        """The amounts of GPU memory in the line that failed, in bytes."""
         return self.failure.amounts if self.failure else {}
 
 
-# What the deepest frame says; `None` says nothing by itself.
+# The bill by the stage of the deepest frame.
 _OF_STAGE = {
     "sampler": Bill(SAMPLER, 0.87),
     "logprobs": Bill(SAMPLER, 0.85, also=(PREFILL,)),
@@ -123,18 +123,18 @@ _OF_PHASE = {
     "capturing": Bill(WORKSPACE, 0.87),
     "captured": Bill(SAMPLER, 0.5, also=(WORKSPACE,)),
 }
-# Frames below which others say more: a run of the model, and whether the engine starts or serves.
+# Stages of outer frames, which other frames specify: a run of the model, and whether the engine starts or serves.
 WIDE = ("profile", "forward", "compile", "serving", "starting")
 
 
 def _share_of_others(amounts: Mapping[str, float]) -> float:
-    """What processes but this one hold, as a share of the card; 0 where it is not known."""
+    """The share of the card that other processes hold; 0 where unknown."""
     total = amounts.get("gpu_memory_bytes", 0.0)
     return amounts.get("other_bytes", 0.0) / total if total else 0.0
 
 
 def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The bill of an allocation failure; `added` are "lora" and "draft" where the arguments have them."""
+    """The bill of a failed allocation; `added` has "lora" and "draft" if the engine's arguments enable them."""
     amounts, stages = failure.amounts, failure.stages
     if 0 < _WITH_ROOM * amounts.get("tried_bytes", 0.0) <= amounts.get("free_bytes", 0.0):
         suspects = [bill.label for bill in (_by_frame(stages, run),) if bill is not None]
@@ -142,23 +142,24 @@ def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     share = _share_of_others(amounts) if amounts.get("other_bytes", 0.0) > GIB else 0.0
     if share > _MOSTLY_OTHERS:
         return Bill(SHARED, 0.7, also=(WEIGHTS,))
-    found = _by_frame(stages, run) or _by_phase(failure, run, added)
+    bill = _by_frame(stages, run) or _by_phase(failure, run, added)
     is_block = amounts.get("tried_bytes", 0.0) > _OF_ONE_BLOCK * amounts.get("gpu_memory_bytes", float("inf"))
-    if found.case == "profile" and is_block:
-        found = Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(LINES_MISSING,))
+    if bill.case == "profile" and is_block:
+        bill = Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(LINES_MISSING,))
     if failure.match.signature.says == UNSAID:
         most = _UNSAID_HERE if "no-virtual-memory" in run.clues else _UNSAID
-        also, missing = (*found.also, NOT_AN_OOM), (UNSAID_MISSING, *found.missing)
-        found = replace(found, confidence=min(most, found.confidence), also=also, missing=missing)
+        also, missing = (*bill.also, NOT_AN_OOM), (UNSAID_MISSING, *bill.missing)
+        bill = replace(bill, confidence=min(most, bill.confidence), also=also, missing=missing)
     if failure.match.signature.engine == "llama.cpp":  # which prints no traceback
-        missing = tuple(LINES_MISSING if one == FRAMES_MISSING else one for one in found.missing)
-        found = replace(found, missing=missing)
-    if share > _PARTLY_OTHERS and found.confidence < 0.7:
-        return Bill(SHARED, 0.55, also=(found.label,) if found.label != UNDETERMINED else ())
-    return found
+        missing = tuple(LINES_MISSING if hint == FRAMES_MISSING else hint for hint in bill.missing)
+        bill = replace(bill, missing=missing)
+    if share > _PARTLY_OTHERS and bill.confidence < 0.7:
+        return Bill(SHARED, 0.55, also=(bill.label,) if bill.label != UNDETERMINED else ())
+    return bill
 
 
 def _by_frame(stages: list[str], run: Run) -> Bill | None:
+    """The bill by the frames of the traceback; None where they do not decide."""
     for word in ("draft", "lora", "pinned"):
         if word in stages:
             return _OF_STAGE[word]
@@ -175,6 +176,7 @@ def _by_frame(stages: list[str], run: Run) -> Bill | None:
 
 
 def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
+    """The bill by the phase of the engine, and by the amounts of the line."""
     phase = failure.phase
     if "serving" in failure.stages and "starting" not in failure.stages:
         return _while_serving(failure, run, added)
@@ -189,7 +191,7 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
         return _OF_PHASE[phase]
     if (phase in SERVING and "starting" not in failure.stages) or "forward" in failure.stages:
         return _while_serving(failure, run, added)
-    # Before the pool is made only weights can take nearly all of the card; graphs show as private pools.
+    # Before the pool is allocated only weights can take nearly all of the card; CUDA graphs show as private pools.
     amounts = failure.amounts
     total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
     alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
@@ -204,50 +206,50 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
 
 
 def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The pool was allocated long before, so that a peak of one step overran: a prompt, an image, an adapter."""
+    """The bill of a failure while serving: the pool is allocated, so the peak of a step was too high."""
     if failure.match.signature.engine == "llama.cpp":
-        # Its compute buffers were reserved at the start: what a request allocates is an image's, or scratch.
+        # Its compute buffers were reserved at the start: a request allocates only for images, or scratch.
         return Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(FRAMES_MISSING,))
     if "lora" in added:
         return Bill(ADDED, 0.55, "lora", (PREFILL,))
     images = (ENCODER,) if "images" in run.clues else ()
     samples = run.usage.until(failure.match.line_number)
     by, usage = filled_by(samples), next((s.usage for s in reversed(samples) if s.usage is not None), 0.0)
-    # A full pool is no reason for an allocation outside of it to fail, but is in the way of whatever helps that.
+    # A full pool does not make an allocation outside of it fail, but it limits the fixes.
     full = (_FILLED[by].label,) if by and usage >= NEARLY_FULL else ()
     return Bill(PREFILL, 0.55 if images or full else 0.62, "peak", (*full, *images, SAMPLER), (FRAMES_MISSING,))
 
 
 def soon_full(samples: Sequence[Sample]) -> bool:
-    """Whether few requests, and nobody new, fill what is left as fast as they filled what was seen."""
-    known = [s.usage for s in samples if s.usage is not None]
-    rises = len(known) > 2 and all(later > earlier for earlier, later in itertools.pairwise(known))
-    return rises and known[-1] >= _HIGH and FULL - known[-1] <= 2 * (known[-1] - known[0])
+    """True if usage rose in all samples, and the pool will be full after at most twice the rise seen so far."""
+    usages = [s.usage for s in samples if s.usage is not None]
+    rises = len(usages) > 2 and all(later > earlier for earlier, later in itertools.pairwise(usages))
+    return rises and usages[-1] >= _HIGH and FULL - usages[-1] <= 2 * (usages[-1] - usages[0])
 
 
 def filled_by(samples: Sequence[Sample]) -> Literal["length", "number"] | None:
-    """Whether the length of few requests fills the pool, or their number; None where the samples do not say.
+    """The reason why the pool fills: the length of few requests or their number; None where the samples do not tell.
 
-    Prompts no longer come in, nobody waits and as many run as before, while the pool fills: length. A queue, new
-    prompts or more and more running: number, unless a few requests hold very many tokens each.
+    Length: no new prompts, nobody waits and equally many run while usage rises; or a few requests with very many
+    tokens each. Number: a queue, new prompts or more and more running requests.
     """
-    known = [s for s in samples if s.usage is not None]
-    if not known:
+    sampled = [s for s in samples if s.usage is not None]
+    if not sampled:
         return None
-    last = known[-1]
+    last = sampled[-1]
     if last.tokens and 0 < last.running <= FEW and last.tokens / last.running >= LONG_REQUEST:
         return "length"
-    if max(s.running + s.waiting for s in known) <= 1:
+    if max(s.running + s.waiting for s in sampled) <= 1:
         return "length"
     if last.waiting > 0:
         return "number"
-    if len(known) < 2:
+    if len(sampled) < 2:
         return None
-    running = [s.running for s in known]
+    running = [s.running for s in sampled]
     flat = max(running) - min(running) <= max(0.0, 0.1 * max(running))
-    rising = (last.usage or 0) > (known[0].usage or 0)
-    prompts = sum(s.prompt_rate or 0 for s in known)
-    made = sum(s.generation_rate or 0 for s in known)
+    rising = (last.usage or 0) > (sampled[0].usage or 0)
+    prompts = sum(s.prompt_rate or 0 for s in sampled)
+    made = sum(s.generation_rate or 0 for s in sampled)
     if flat and rising and prompts <= 0.02 * max(made, 1):
         return "length"
     return "number" if running[-1] > running[0] or prompts > 0.02 * max(made, 1) else None
@@ -255,7 +257,7 @@ def filled_by(samples: Sequence[Sample]) -> Literal["length", "number"] | None:
 
 @dataclass(frozen=True)
 class Queue:
-    """A server that runs as many requests as it can while others wait; `limit` is what holds them back."""
+    """A saturated server: running and waiting requests, and the `limit`: a full pool, or the places (max_num_seqs)."""
 
     limit: Literal["full", "places"]
     running: int
@@ -264,10 +266,10 @@ class Queue:
 
 
 def queue_of(samples: Sequence[Sample], most_running: float | None) -> Queue | None:
-    """The queue of the last samples, None where nobody waits for long or what holds them back is not shown.
+    """The queue of the last samples; None where requests do not wait for long, or the samples do not show the limit.
 
-    A pool is full where another request of the usual size does not fit beside those that run. Below that it is
-    places: as many run as `most_running` allows, or, where that is not known, as many in each sample.
+    The pool is full if another request of the mean size does not fit. Otherwise the limit is places, if as many run as
+    `most_running` allows, or, where that is unknown, equally many in each sample.
     """
     queued = [s for s in samples if s.waiting > 0 and s.running > 0]
     if not queued or samples[-1] is not queued[-1] or 2 * len(queued) < len(samples):
@@ -282,7 +284,7 @@ def queue_of(samples: Sequence[Sample], most_running: float | None) -> Queue | N
     return Queue("places", int(running), int(last.waiting), usage) if is_capped else None
 
 
-# What fills a pool while it serves, by `filled_by`.
+# The bill of a pool that fills while serving, by `filled_by`.
 _FILLED = {"length": Bill(LONG, 0.65, also=(MANY,)), "number": Bill(MANY, 0.65, "pool", (LONG,))}
 ERROR_MISSING = "the error line itself: the log ends, or was cut, before it"
 READY_MISSING = "the rest of the log, up to the line that says that the server is ready"
@@ -302,11 +304,11 @@ _ADDED_ARGUMENTS = {
 }
 # A line that only reports that another process is gone.
 _DIED = re.compile(r"(?i)\b(scheduler|worker|detokenizer|engine|shard|runner|router)\b.{0,40}\b(?:died|dead|exited)\b")
-_HAD_FREE_TOKENS = 0.6  # how sure: the engine says that memory is short, its figures say that it is not
-_CROWDED = 0.75  # how sure: weights did not fit beside other processes, most often ranks of the same job
+_HAD_FREE_TOKENS = 0.6  # confidence where the engine reports a shortage that its figures contradict
+_CROWDED = 0.75  # confidence where weights did not fit beside other processes, usually ranks of the same job
 _JUST_BEFORE = 200  # lines
-_SMALL_STEP = 512  # tokens: where even these do not fit, the weights fill the GPU
-# What an engine's own message says of the phase by itself.
+_SMALL_STEP = 512  # tokens: if even so few do not fit, the weights fill the GPU
+# The phase that a label implies if it is from the engine's own message.
 _PHASE_OF_LABEL = {
     POOL: "start: sizing the KV pool",
     SHARED: "start: before the weights",
@@ -315,7 +317,7 @@ _PHASE_OF_LABEL = {
     LONG: "serving",
 }
 _OFF = (None, False, 0, "", "{}", "[]", "None", "null")
-# Words of an error that may be one of memory or of a limit, though no signature knows it, or it was cut.
+# Words of errors that may concern memory or a limit, though no signature matches them.
 _OF_CAPACITY = re.compile(
     r"(?i)memory|alloc|oom\b|\bcache|block|seq(?:uence)?s?\b|swap|larger than|longer than|exceed|at least one|capacity"
     r"|insufficient|not enough|too (?:long|large|small|many(?! open files))|\bout o"
@@ -323,7 +325,7 @@ _OF_CAPACITY = re.compile(
 
 
 def verdict_of(facts: Facts) -> Verdict:
-    """The verdict on the last run; on the one before it where the last one only began."""
+    """The verdict on the last run of the engine, or on the one before it if the last one had only begun."""
     verdict = _verdict_of_run(facts.run, facts)
     if facts.n_runs == 1:
         return verdict
@@ -333,8 +335,8 @@ def verdict_of(facts: Facts) -> Verdict:
         return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
     last = f"{note}; this is the last, from line {facts.run.line_number:,}."
     if before.failure is not None:
-        at = before.failure.match.line_number
-        last += f" The one before it died at line {at:,}: {before.bill.label}."
+        line_number = before.failure.match.line_number
+        last += f" The one before it died at line {line_number:,}: {before.bill.label}."
     return replace(verdict, notes=(last, *verdict.notes))
 
 
@@ -345,21 +347,22 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
     failure, bill = _first_cause(run, added)
     if failure is None:
         cap = stated.get("max_num_seqs") or stated.get("max_running_requests")
-        found = without_failure(run, facts, cap if isinstance(cap, (int, float)) else None)
+        verdict = without_failure(run, facts, cap if isinstance(cap, (int, float)) else None)
         overcome = [f.match for f in run.failures if f not in run.lasting_failures]
-        if found.bill.label != HEALTHY or not overcome:
-            return found
+        if verdict.bill.label != HEALTHY or not overcome:
+            return verdict
         failed = f"line {overcome[0].line_number:,} failed on the way, and the engine came up nevertheless"
-        return replace(found, notes=(f"{failed}: {overcome[0].text[:100]}",))
-    alone = not facts.votes and not any(one.phases for one in facts.runs)
+        return replace(verdict, notes=(f"{failed}: {overcome[0].text[:100]}",))
+    alone = not facts.votes and not any(other.phases for other in facts.runs)
     if failure.match.signature.kind == "oom" and alone and "other-program" in run.clues:
-        # Training, a notebook, an image generator: the same text, and none of the bills of a server.
+        # Training, a notebook, an image generator: the same message, but no label of a server applies.
         also = (bill.label,) if bill.label != UNDETERMINED else bill.also
         bill = Bill(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *bill.missing))
     notes: tuple[str, ...] = ()
     if failure.match.is_source:
         line_number = failure.match.line_number
-        if not run.n_tracebacks and all(frame.line_number == line_number for frame in failure.frames):  # they show code
+        # Tracebacks show source code too.
+        if not run.n_tracebacks and all(frame.line_number == line_number for frame in failure.frames):
             also = (bill.label,) if bill.label != UNDETERMINED else bill.also
             bill = Bill(UNDETERMINED, 0.1, also=also, missing=(SOURCE_MISSING,))
             notes = (SOURCE,)
@@ -372,7 +375,8 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
 
 
 def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
-    """What outranks the rest: a trap, the engine's message, an allocation failure, a weak message, a refusal."""
+    """The decisive failure of a run and its bill, by rank: a trap, the engine's own message, a failed allocation, a
+    weak message, a refusal; (None, undetermined) without failures."""
     failures = [f for f in run.lasting_failures if not _is_quoted(f, run)]
     failures = [f for f in failures if not f.match.is_quoted] or failures
     kinds = ("trap", "typed", "oom", "weak")
@@ -390,9 +394,9 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
         others = [f for f in of_kind["weak"] if f.match.signature.says != NOT_AN_OOM]
         if bill.label != UNDETERMINED or not others:
             kept, tried = (failure.amounts.get(k, 0.0) for k in ("reserved_unallocated_bytes", "tried_bytes"))
-            # More reserved and unused than was requested: a cheap trial, never the diagnosis.
+            # More memory was reserved but unused than requested: a cheap fix to try, not the diagnosis.
             return failure, replace(bill, also=(*bill.also, FRAGMENTED)) if tried and kept >= 0.9 * tried else bill
-        best = max(others, key=_weight)  # the allocator does not say what for, another line does
+        best = max(others, key=_weight)  # more specific than the allocator's message
     else:
         weak = [f for f in of_kind["weak"] if f.match.line_number > run.last("ready")]
         if refused and not any(f.match.signature.confidence >= 0.8 for f in weak):
@@ -404,7 +408,7 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
 
 
 def _by_the_pool(failure: Failure, run: Run) -> Failure:
-    """The refusal of a prompt, with the pool's figures where its limit is the pool and not the longer context."""
+    """The failure; the refusal of a prompt whose limit is the pool, not the longer context, gets the pool's figures."""
     of_run, figures = run.figures, failure.match.figures
     pool, context, limit = of_run.get("pool_tokens", 0), of_run.get("context_tokens", 0), figures.get("limit_tokens", 0)
     if failure.match.signature.case != "refused" or not pool - _POOL_RESERVE <= limit <= pool < context:
@@ -414,7 +418,7 @@ def _by_the_pool(failure: Failure, run: Run) -> Failure:
 
 
 def _unexplained(ooms: list[Failure], weak: list[Failure]) -> list[Failure]:
-    """Failed allocations, without those that say nothing of memory where another fault came just before."""
+    """The failed allocations, except those that do not mention memory and follow another fault closely."""
     others = [f.match.line_number for f in weak if f.match.signature.says == NOT_AN_OOM]
     return [
         f
@@ -424,7 +428,8 @@ def _unexplained(ooms: list[Failure], weak: list[Failure]) -> list[Failure]:
 
 
 def _is_quoted(failure: Failure, run: Run) -> bool:
-    """Words of a client in a line that an engine or a proxy printed: no traceback, and answers that follow."""
+    """True if a fatal message is probably a client's text in a line of an engine or a proxy: it has no traceback, and
+    the engine goes on to answer."""
     s, line = failure.match.signature, failure.match.line_number
     deadly = (s.kind == "oom" and s.engine is None) or (s.kind != "oom" and s.says in (POOL, WEIGHTS))
     if not deadly or failure.frames or failure.phase not in SERVING or run.last("died-serving") > line:
@@ -433,13 +438,14 @@ def _is_quoted(failure: Failure, run: Run) -> bool:
 
 
 def _weight(weak: Failure) -> tuple[float, ...]:
-    """Of messages with several causes: a sure one, then the first in time, then the surest of a line."""
+    """The rank of a weak message: high confidence first, then the earliest, then the highest confidence of a line."""
     sure, line = weak.match.signature.confidence, weak.match.line_number
     return (sure >= 0.8, sure >= 0.6, -line, sure)
 
 
 def _clearest(failures: list[Failure]) -> Failure:
-    """The first in time; of one and the same bill's messages the surest one."""
+    """The first failure, or the one with the highest confidence within 40 lines if it has the same label or is clearly
+    more certain."""
     first = failures[0].match
     near = [f for f in failures if f.match.line_number - first.line_number <= 40]
     better = max(near, key=lambda f: (f.match.signature.confidence, -f.match.line_number))
@@ -449,7 +455,7 @@ def _clearest(failures: list[Failure]) -> Failure:
 
 
 def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The label of a message; the rest of the log may tip it to a neighbour."""
+    """The bill of a message; other evidence in the log may change it to a related one."""
     s, amounts, figures = failure.match.signature, failure.amounts, {**run.figures, **failure.match.figures}
     bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
     if s.says == HOST and "prompt-cache" in run.clues:
@@ -466,8 +472,8 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
     if s.says == POOL and figures.get("kv_available_gib", 1) <= 0:
         return replace(bill, case="empty")
     if s.says == MANY and s.case == "pool" and 0 < figures.get("asked_tokens", 0) <= figures.get("pool_free_tokens", 0):
-        # The engine's own figures say that what it requested was there; the statistics may object.
-        seen = [one.usage for one in run.usage.until(failure.match.line_number) if one.usage is not None]
+        # By the engine's own figures enough was free, unless the statistics contradict them.
+        seen = [sample.usage for sample in run.usage.until(failure.match.line_number) if sample.usage is not None]
         if not seen or seen[-1] < NEARLY_FULL:
             return replace(bill, confidence=min(s.confidence, _HAD_FREE_TOKENS), case="room")
     if s.engine == "sglang" and s.says in (MANY, WORKSPACE) and "draft" in failure.stages:
@@ -475,7 +481,7 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
     if s.engine == "sglang" and s.says == POOL and ("draft" in added or "draft" in run.clues):
         return Bill(ADDED, 0.55, "draft", (POOL,))
     if s.case == "reserve" and (failure.phase in SERVING or failure.stages[-1:] == ["encoder"]):
-        # Compute buffers are reserved once, at the start; what is reserved at a request is the image encoder's.
+        # Compute buffers are reserved once, at the start; only the image encoder reserves memory at a request.
         return Bill(ENCODER, 0.6, also=(WORKSPACE,))
     if s.says == WORKSPACE and s.engine == "llama.cpp" and "images" in run.clues:
         return Bill(ENCODER, 0.75, also=(WORKSPACE,))
@@ -483,7 +489,7 @@ def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill
         bill = Bill(MANY, s.confidence, "pool", (LONG, POOL))
     if bill.label not in (MANY, LONG) or bill.case not in ("pool", "swap", None):
         return bill
-    # A full pool: the slope of its usage says whether length or number filled it; slots do, where there is none.
+    # A full pool: the course of its usage tells length from number; without samples the slots do.
     by_slots = "number" if "several-slots" in run.clues else "length" if "one-slot" in run.clues else ""
     by = filled_by(run.usage.until(failure.match.line_number)) or by_slots
     if not by or _FILLED[by].label == bill.label:
@@ -504,16 +510,16 @@ def _phase(failure: Failure, run: Run, bill: Bill) -> str:
         elif run.seen("died-serving"):
             phase = "died-serving"
     if phase == "capturing" and failure.match.signature.engine == "tgi":
-        return "start: warming up"  # of which the graphs are the last part
+        return "start: warming up"  # capturing graphs is the last part of it
     return PHASES.get(phase, "unknown")
 
 
-def _quoted(*ones: Match | Sample) -> tuple[Evidence, ...]:
-    return tuple(Evidence(one.line_number, one.text) for one in ones)
+def _as_evidence(*ones: Match | Sample) -> tuple[Evidence, ...]:
+    return tuple(Evidence(line.line_number, line.text) for line in ones)
 
 
 def _evidence(run: Run, failure: Failure, bill: Bill) -> tuple[Evidence, ...]:
-    """The line that decided it, then what it was weighed by, in the order of the log."""
+    """The decisive line and the other evidence considered, in the order of the log."""
     deep = [f for f in failure.frames if f.signature.says not in WIDE] or failure.frames
     alike = [f.match for f in run.failures[:30] if f.match.signature.says == failure.match.signature.says]
     names = (*STARTING, "died-serving") if bill.label not in (MANY, LONG, PREFILL) else SERVING
@@ -526,19 +532,23 @@ def _evidence(run: Run, failure: Failure, bill: Bill) -> tuple[Evidence, ...]:
         (samples, 9),
         (run.clues.values(), 8),
     ):
-        for one in _quoted(*ones):
+        for quoted in _as_evidence(*ones):
             if len(chosen) < most:
-                chosen.setdefault(one.line_number, one)
+                chosen.setdefault(quoted.line_number, quoted)
     return tuple(chosen[number] for number in sorted(chosen))
 
 
 def without_failure(run: Run, facts: Facts, most_running: float | None = None) -> Verdict:
-    """Nothing failed in the file: it is healthy, or it ends too early, or it is no log of an engine."""
+    """The verdict on a run without a matched failure.
+
+    It is healthy, saturated, cut too early, ended by an unknown error, or no log of an engine. most_running: the limit
+    on running requests, if known.
+    """
     samples = run.usage.until(None)
     queue = queue_of(samples, most_running)
     last = [s for s in samples if s.usage is not None][-1:]
     phases = {name: match for names in run.phases.values() for name, match in names.items()}
-    marks = _quoted(*sorted(phases.values(), key=lambda m: m.line_number))[-4:]
+    marks = _as_evidence(*sorted(phases.values(), key=lambda m: m.line_number))[-4:]
     says = max(phases.values(), key=lambda m: m.line_number).signature.says if phases else ""
 
     def verdict(bill: Bill, *evidence: Evidence, phase: str = PHASES.get(says, "unknown")) -> Verdict:
@@ -547,13 +557,13 @@ def without_failure(run: Run, facts: Facts, most_running: float | None = None) -
     by = filled_by(samples)
     fullest = max((s.usage or 0.0 for s in samples), default=0.0)
     if by and (fullest >= FULL or any((s.usage or 0) >= NEARLY_FULL for s in last)):
-        return verdict(_FILLED[by], *_quoted(samples[0], *last), phase="serving")
+        return verdict(_FILLED[by], *_as_evidence(samples[0], *last), phase="serving")
     if by == "length" and soon_full(samples):
-        return verdict(replace(_FILLED[by], confidence=0.5), *_quoted(samples[0], *last), phase="serving")
+        return verdict(replace(_FILLED[by], confidence=0.5), *_as_evidence(samples[0], *last), phase="serving")
     frames = run.frames
     if (frames or run.n_tracebacks) and not run.errors:
         lines = [*frames[-3:], *run.clues.values()][:8]
-        quoted = {one.line_number: one for one in (*marks, *_quoted(*lines))}
+        quoted = {evidence.line_number: evidence for evidence in (*marks, *_as_evidence(*lines))}
         return verdict(_of_frames(run), *(quoted[number] for number in sorted(quoted)))
     started = run.seen("ready") or run.seen("serving") or samples
     signs = max([run.last("ready"), run.last("serving"), *(s.line_number for s in samples)])
@@ -568,7 +578,7 @@ def without_failure(run: Run, facts: Facts, most_running: float | None = None) -
     if run.seen("died-serving") or run.seen("failed-start"):
         return verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), *marks)
     if started:
-        return verdict(Bill(HEALTHY, 0.9, queue.limit if queue else None), *marks, *_quoted(*last))
+        return verdict(Bill(HEALTHY, 0.9, queue.limit if queue else None), *marks, *_as_evidence(*last))
     if "captured" in phases:
         return verdict(Bill(HEALTHY, 0.65), *marks)
     if any(name in phases for name in ("sized", "capturing")):
@@ -579,7 +589,7 @@ def without_failure(run: Run, facts: Facts, most_running: float | None = None) -
 
 
 def _of_frames(run: Run) -> Bill:
-    """Frames of an error whose own line is missing: a suspicion at most."""
+    """The bill by the frames of an error whose own line is missing, with low confidence."""
     unknown = Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
     if not run.frames:
         return unknown

@@ -1,14 +1,14 @@
-"""A log -> the whole diagnosis: as plain values, which `--json` prints, as a short page of text, or as HTML."""
+"""The whole diagnosis of a log: as plain values (`--json`), as a short text, or as HTML."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.signatures import SignatureFile
@@ -40,7 +40,7 @@ from sheetgen.units import GB, GIB, MIB
 
 _BILLS = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
 _COMPARED = ("weights_bytes_per_gpu", "activation_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens")
-# What was needed, what there was, and the words for both; the first pair that the log holds is reported.
+# The figures for what was needed and what was available, and their words; the first pair in the log is reported.
 _PAIRS = (
     ("kv_needed_bytes", "kv_available_bytes", "one request needs {} of KV cache, the pool has {}", "bytes"),
     ("wanted_bytes", "free_at_start_bytes", "the share asks for {}, {} were free at the start", "bytes"),
@@ -55,7 +55,7 @@ _PAIRS = (
 
 @dataclass(frozen=True)
 class Shortfall:
-    """So much was needed and so much there, in `unit`; `what` says it, with {} for each of the two."""
+    """The amounts needed and available, in `unit`; `what` is a sentence with {} for each of the two."""
 
     what: str
     needed: float | int
@@ -65,7 +65,7 @@ class Shortfall:
 
     @property
     def said(self) -> str:
-        """The sentence with plain numbers, of bytes in GiB."""
+        """The sentence with its numbers; bytes in GiB."""
         if self.unit == "bytes":
             return self.what.format(*(f"{n / GIB:,.2f} GiB" for n in (self.needed, self.there)))
         return self.what.format(f"{self.needed:,}", f"{self.there:,}")
@@ -73,7 +73,7 @@ class Shortfall:
 
 @dataclass(frozen=True)
 class Health:
-    """`first_limit` is one sentence; `compared` has predicted and measured by quantity."""
+    """The capacity of a healthy server: its first limit in a sentence, and (predicted, measured) by quantity."""
 
     first_limit: str
     compared: dict[str, tuple[float | int, float | int]]
@@ -82,7 +82,7 @@ class Health:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All that is said of one log. `record` is INTERFACE's; the rest adds to it."""
+    """The diagnosis of one log."""
 
     verdict: Verdict
     engine: str | None
@@ -97,7 +97,8 @@ class Diagnosis:
     not_replayed_because: tuple[str, ...]
     health: Health | None
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> RawRecord:
+        """The diagnosis as JSON, as INTERFACE.md has it."""
         bill, replayed = self.verdict.bill, self.replayed
         names = ("bill", "needed_bytes", "there_bytes", "short_by_bytes")
         return {
@@ -107,9 +108,9 @@ class Diagnosis:
             "phase": self.verdict.phase,
             "engine": self.engine,
             "engine_version": self.engine_version,
-            "evidence": [asdict(one) for one in self.verdict.evidence],
+            "evidence": [asdict(evidence) for evidence in self.verdict.evidence],
             "numbers": self.numbers,
-            "fixes": [asdict(one) for one in self.fixes],
+            "fixes": [asdict(fix) for fix in self.fixes],
             "also_possible": list(dict.fromkeys(bill.also)),
             "missing": list(bill.missing),
             "case": bill.case,
@@ -131,7 +132,7 @@ class Diagnosis:
         }
 
 
-def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnosis:
+def diagnose(name: str, options: RawMapping, catalog: Catalog) -> Diagnosis:
     """The diagnosis of the log called `name` (`-`: stdin). Raises ScenarioError where it is no text, or is empty."""
     if wrong := wrong_values({key: value for key, value in options.items() if value is not None}, catalog):
         raise ScenarioError(*wrong)  # also where nothing is replayed with it
@@ -150,7 +151,7 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
             replayed = replay(verdict, startup, engine, given, catalog)
         except SheetgenError as error:
             reasons = error.problems
-    if replayed is None:  # a name that was typed and is in no catalog is the user's to mend
+    if replayed is None:  # raise for names in the options that no catalog has
         if "model" in given:
             resolve_model(str(given["model"]), catalog)
         if "gpu" in given:
@@ -164,9 +165,9 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
         verdict,
         engine,
         version,
-        *_words(fingerprint, verdict, engine),
+        *_bill_and_symptom(fingerprint, verdict, engine),
         numbers,
-        shortfall(numbers) if verdict.failure else _of_queue(verdict.queue),
+        shortfall(numbers) if verdict.failure else _queue_shortfall(verdict.queue),
         fixes,
         (*verdict.notes, *_remarks(verdict), *(replayed.notes if replayed else ())),
         replayed,
@@ -175,19 +176,21 @@ def diagnose(name: str, options: Mapping[str, Any], catalog: Catalog) -> Diagnos
     )
 
 
-def _words(one: guidance.Fingerprint | None, verdict: Verdict, engine: str | None) -> tuple[str | None, str]:
-    """The bill and how it looks: for this form of the death, else for this engine, else for all."""
-    if one is None:
+def _bill_and_symptom(
+    fingerprint: guidance.Fingerprint | None, verdict: Verdict, engine: str | None
+) -> tuple[str | None, str]:
+    """The words for the part of memory and the symptom: for this form of the failure, else this engine, else all."""
+    if fingerprint is None:
         return _BILLS.get(verdict.bill.label), ""
-    case = one.cases.get(verdict.bill.case or "")
+    case = fingerprint.cases.get(verdict.bill.case or "")
     if case:
         return case.bill, case.symptom
-    usual = one.words(engine or "").symptom
-    return one.bill, f"Typical: {usual}" if usual else ""  # not every line that it speaks of is in this log
+    usual = fingerprint.words(engine or "").symptom
+    return fingerprint.bill, f"Typical: {usual}" if usual else ""  # this log may lack lines that it mentions
 
 
 def engine_of(log: Facts) -> str | None:
-    """The engine that most of the lines are of; NIM is known by its own, for the rest are of the engine inside."""
+    """The engine of most of the lines, or NIM if any line is its own: the others are of the engine inside it."""
     votes = log.votes
     if votes:
         return "nim" if votes.get("nim") else max(votes, key=lambda engine: votes[engine])
@@ -195,20 +198,20 @@ def engine_of(log: Facts) -> str | None:
 
 
 def _numbers(verdict: Verdict, log: Facts) -> dict[str, float | int]:
-    """Named figures: of the line that decided the label, of the start, of the last statistics."""
-    found: dict[str, float] = dict(verdict.run.figures)
+    """The log's figures by name, sizes in bytes: of the decisive line, of the start-up log, of the last statistics."""
+    figures: dict[str, float] = dict(verdict.run.figures)
     if startup := log.start_of(verdict.run):
-        found |= {name: figure.value for name, figure in measure(startup).figures.items()}
-    found |= verdict.amounts | verdict.of_failure
+        figures |= {name: figure.value for name, figure in measure(startup).figures.items()}
+    figures |= verdict.amounts | verdict.of_failure
     if samples := verdict.run.usage.until(verdict.failure.match.line_number if verdict.failure else None):
         last = samples[-1]
-        found |= {"running_requests": last.running, "waiting_requests": last.waiting}
+        figures |= {"running_requests": last.running, "waiting_requests": last.waiting}
         if last.usage is not None:
-            found["kv_usage_fraction"] = last.usage
+            figures["kv_usage_fraction"] = last.usage
     plain: dict[str, float] = {}
-    for name, value in found.items():
+    for name, value in figures.items():
         stem, _, unit = name.rpartition("_")
-        if scale := {"gib": GIB, "mib": MIB, "gb": GB}.get(unit):  # as a message prints it; whole bytes here
+        if scale := {"gib": GIB, "mib": MIB, "gb": GB}.get(unit):
             plain[f"{stem}_bytes"] = round(value * scale)
         else:
             plain[name] = value
@@ -216,43 +219,43 @@ def _numbers(verdict: Verdict, log: Facts) -> dict[str, float | int]:
 
 
 def shortfall(numbers: Mapping[str, float | int]) -> Shortfall | None:
-    """The first pair of figures of which less was there than needed."""
+    """The first pair of figures with less available than needed; None for none."""
     answer = numbers.get("completion_tokens", 0)
     both = {"requested_tokens": numbers.get("prompt_tokens", 0) + answer} if answer else {}
-    known = {**both, **numbers}
-    for needed, there, what, unit in _PAIRS:
-        if needed in known and there in known and known[needed] > known[there]:
-            return Shortfall(what, known[needed], known[there], known[needed] - known[there], unit)
+    figures = {**both, **numbers}
+    for needed, there, words, unit in _PAIRS:
+        if needed in figures and there in figures and figures[needed] > figures[there]:
+            return Shortfall(words, figures[needed], figures[there], figures[needed] - figures[there], unit)
     return None
 
 
-def _of_queue(queue: Queue | None) -> Shortfall | None:
+def _queue_shortfall(queue: Queue | None) -> Shortfall | None:
     if queue is None:
         return None
     want = queue.running + queue.waiting
-    what = "{} requests want a place, {} run at once"
-    return Shortfall(what, want, queue.running, queue.waiting, "places")
+    words = "{} requests want a place, {} run at once"
+    return Shortfall(words, want, queue.running, queue.waiting, "places")
 
 
-def health(startup: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Health:
-    """What a healthy log says of its capacity."""
+def health(startup: StartupLog, options: RawMapping, catalog: Catalog) -> Health:
+    """The capacity of a healthy server by its log, and the prediction beside the measurement."""
     try:
         compared = compare(startup, options, catalog)
     except SheetgenError as error:
-        return Health(_limit(startup, {}, options), {}, error.problems)
+        return Health(_first_limit(startup, {}, options), {}, error.problems)
     pairs = {
         name: (predicted, compared.measured.figures[name].value)
         for name in _COMPARED
         if (predicted := compared.predicted.get(name)) is not None and name in compared.measured.figures
     }
-    return Health(_limit(startup, compared.inputs, options), pairs, compared.unsized)
+    return Health(_first_limit(startup, compared.inputs, options), pairs, compared.unsized)
 
 
-def _limit(startup: StartupLog, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    """The user that waits first, by memory or by the engine's own cap; nothing where the log states no pool."""
+def _first_limit(startup: StartupLog, inputs: RawMapping, options: RawMapping) -> str:
+    """A sentence on the first user who waits, for memory or for a place (max_num_seqs); "" if the log has no pool."""
     tokens = measure(startup).figures.get("kv_tokens")
-    each = startup.figures.get("tokens_per_request", {})
-    length = inputs.get("max_model_len") or next((f.value for f in each.values()), None)
+    per_request = startup.figures.get("tokens_per_request", {})
+    length = inputs.get("max_model_len") or next((f.value for f in per_request.values()), None)
     requested = options.get("context_tokens") or options.get("max_model_len")
     if requested is not None:
         length = parse.tokens(requested, "context")
@@ -260,19 +263,19 @@ def _limit(startup: StartupLog, inputs: Mapping[str, Any], options: Mapping[str,
         return ""
     if not length:
         return f"the pool is {tokens.value:,.0f} tokens; max_model_len is not in the log. Add --context 16k"
-    held, at = int(tokens.value // length), short_tokens(int(length))
+    held, size = int(tokens.value // length), short_tokens(int(length))
     stated = startup.arguments.get("max_num_seqs")
     cap = inputs.get("max_num_seqs") or (stated.value if stated else None)
     if isinstance(cap, int) and 0 < cap <= held:
-        return f"user {cap + 1:,} waits for a free place (max_num_seqs {cap:,}); the pool would hold {held:,} at {at}"
+        return f"user {cap + 1:,} waits for a free place (max_num_seqs {cap:,}); the pool would hold {held:,} at {size}"
     if held < 1:
-        return f"one request of {at} does not fit in the pool of {tokens.value:,.0f} tokens"
-    return f"user {held + 1:,} at {at}: the pool of {tokens.value:,.0f} tokens holds {held:,}"
+        return f"one request of {size} does not fit in the pool of {tokens.value:,.0f} tokens"
+    return f"user {held + 1:,} at {size}: the pool of {tokens.value:,.0f} tokens holds {held:,}"
 
 
-_SHOWN_LINE = 160  # of a line that is not the one that decided it
+_SHOWN_LINE = 160  # characters of a line other than the decisive one
 _SHOWN_LINES = 4
-# On a phone a row of the table is a block of its own lines.
+# On a phone each row of the table becomes a block of lines.
 _STYLE = (
     "body{font:15px/1.5 sans-serif;max-width:60em;margin:1em auto;padding:0 1em;overflow-wrap:anywhere}"
     "td,th{text-align:left;vertical-align:top;padding:.2em .8em .2em 0}td:first-child{white-space:nowrap}"
@@ -286,21 +289,22 @@ _SAID = {
 }
 
 
-def headline(found: Diagnosis) -> str:
-    bill = found.verdict.bill
+def headline(diagnosis: Diagnosis) -> str:
+    """The first line of the text: the result in one sentence."""
+    bill = diagnosis.verdict.bill
     sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
     if bill.label == UNDETERMINED:
-        return f"Undetermined: {_why_undetermined(found.verdict)}."
+        return f"Undetermined: {_why_undetermined(diagnosis.verdict)}."
     is_cut = bill.label == HEALTHY and bill.confidence < 0.5
-    if (queue := found.verdict.queue) is not None:
+    if (queue := diagnosis.verdict.queue) is not None:
         used = "" if queue.usage is None else f" ({100 * queue.usage:.0f} % of the KV cache in use)"
         limit = "the KV cache is full" if queue.limit == "full" else "no more may run"
         well = "Healthy, and saturated" if bill.label == HEALTHY else "Nothing failed, and it is saturated"
         return f"{well}: {queue.running:,} requests run, {limit}{used}, and {queue.waiting:,} wait ({sure})."
-    said = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
-    if QUOTED in found.notes:
-        return f"If this is a log and not a text about one: {found.bill} ({sure})"
-    return f"{said} ({sure})." if said else f"{found.bill} ({sure})"
+    finding = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
+    if QUOTED in diagnosis.notes:
+        return f"If this is a log and not a text about one: {diagnosis.bill} ({sure})"
+    return f"{finding} ({sure})." if finding else f"{diagnosis.bill} ({sure})"
 
 
 def _why_undetermined(verdict: Verdict) -> str:
@@ -317,13 +321,13 @@ def _why_undetermined(verdict: Verdict) -> str:
 
 
 def _with_room(amounts: Mapping[str, float]) -> str:
-    """What was refused and what was free, where more was free than requested; nothing where it was not."""
+    """A clause on an allocation that failed though more memory was free; "" for none."""
     tried, free = amounts.get("tried_bytes", 0.0), amounts.get("free_bytes", 0.0)
     return f"{_size(tried)} were refused with {_size(free)} free on the GPU" if 0 < tried < free else ""
 
 
 def _remarks(verdict: Verdict) -> tuple[str, ...]:
-    """What the figures of the log say beside the verdict."""
+    """Sentences on the log's figures beside the verdict."""
     room, idle = _with_room(verdict.amounts), verdict.run.figures.get("idle_gib", 0.0)
     remarks = (
         room
@@ -334,11 +338,11 @@ def _remarks(verdict: Verdict) -> tuple[str, ...]:
     return tuple(remark for remark in remarks if remark)
 
 
-def sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
-    """Titles and their lines, in the order of the page."""
-    bill, short = found.verdict.bill, found.short
-    engine = ENGINE_NAMES.get(found.engine or "", "no serving engine's line was found")
-    version = f" {found.engine_version}" if found.engine_version else ""
+def sections(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
+    """The sections of the text: title and lines."""
+    bill, short = diagnosis.verdict.bill, diagnosis.short
+    engine = ENGINE_NAMES.get(diagnosis.engine or "", "no serving engine's line was found")
+    version = f" {diagnosis.engine_version}" if diagnosis.engine_version else ""
     by = ""
     if short is not None and short.unit == "bytes":
         by = f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
@@ -347,39 +351,40 @@ def sections(found: Diagnosis) -> list[tuple[str, list[str]]]:
     is_other = bill.label == NOT_AN_OOM
     mend = ["mend what the quoted line says; no memory flag helps"] if is_other else []
     every = (
-        ("", [f"{engine}{version} · phase: {found.verdict.phase}", found.symptom]),
-        ("HOW WE KNOW", _quoted(found.verdict)),
+        ("", [f"{engine}{version} · phase: {diagnosis.verdict.phase}", diagnosis.symptom]),
+        ("HOW WE KNOW", _evidence_lines(diagnosis.verdict)),
         ("SHORT BY", [by]),
-        ("FIGURES IN THE LOG", [", ".join(_figures(found))]),
-        ("REPLAYED", list(_replayed(found, found.replayed)) if found.replayed else []),
-        ("THE FIRST LIMIT", list(_health(found.health)) if found.health else []),
-        (_CHANGES, [_fix(number, fix) for number, fix in enumerate(found.fixes, 1)]),
+        ("FIGURES IN THE LOG", [", ".join(_figure_texts(diagnosis))]),
+        ("REPLAYED", list(_replay_lines(diagnosis, diagnosis.replayed)) if diagnosis.replayed else []),
+        ("THE FIRST LIMIT", list(_health_lines(diagnosis.health)) if diagnosis.health else []),
+        (_CHANGES, [_fix_line(number, fix) for number, fix in enumerate(diagnosis.fixes, 1)]),
         ("ALSO POSSIBLE", [", ".join(dict.fromkeys(bill.also))]),
         ("NEXT" if is_other else "WHAT WOULD DECIDE IT", list(bill.missing) or mend),
-        ("NOTES", [*found.notes, *(f"not replayed: {reason}" for reason in found.not_replayed_because)]),
+        ("NOTES", [*diagnosis.notes, *(f"not replayed: {reason}" for reason in diagnosis.not_replayed_because)]),
     )
     return [(title, list(filter(None, lines))) for title, lines in every if any(lines)]
 
 
-def text(found: Diagnosis) -> str:
-    out = [headline(found)]
-    for title, lines in sections(found):
+def text(diagnosis: Diagnosis) -> str:
+    out = [headline(diagnosis)]
+    for title, lines in sections(diagnosis):
         out += [""] + ([title] if title else [])
         out += [f"  {line}" if title else line for line in lines]
     return "\n".join(out)
 
 
-def as_html(found: Diagnosis) -> str:
-    """The page as one HTML file without links, scripts or anything from outside; every text is escaped."""
-    parts = [f"<h1>{html.escape(headline(found))}</h1>"]
-    for title, lines in sections(found):
+def as_html(diagnosis: Diagnosis) -> str:
+    """The diagnosis as one HTML file without links, scripts or external files; every text is escaped."""
+    parts = [f"<h1>{html.escape(headline(diagnosis))}</h1>"]
+    for title, lines in sections(diagnosis):
         if title:
             parts.append(f"<h2>{html.escape(title.capitalize())}</h2>")
         if title != _CHANGES:
             parts += [f"<p>{html.escape(line)}</p>" for line in lines]
             continue
         head = "".join(f"<th>{word}</th>" for word in ("Flag", "Direction", "Value", "Why", "Costs"))
-        rows = ((f.flag, f.direction, "" if f.value is None else str(f.value), f.reason, f.cost) for f in found.fixes)
+        fixes = ((fix, "" if fix.value is None else str(fix.value)) for fix in diagnosis.fixes)
+        rows = ((fix.flag, fix.direction, value, fix.reason, fix.cost) for fix, value in fixes)
         cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
         parts.append(f"<table><tr>{head}</tr>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>")
     phone = '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -387,21 +392,21 @@ def as_html(found: Diagnosis) -> str:
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n' + "\n".join(parts) + "\n</body></html>\n"
 
 
-def _quoted(verdict: Verdict) -> list[str]:
-    """The line that decided it and those next to it; in full the one that decided it, and those with a figure."""
+def _evidence_lines(verdict: Verdict) -> list[str]:
+    """The decisive line and the evidence next to it; that line, and those with a figure, are not shortened."""
     lines, decisive = verdict.evidence, verdict.failure.match.line_number if verdict.failure else None
-    at = next((i for i, one in enumerate(lines) if one.line_number == decisive), 0)
-    first = max(0, min(at - 2, len(lines) - _SHOWN_LINES))
+    decisive_index = next((i for i, evidence in enumerate(lines) if evidence.line_number == decisive), 0)
+    first = max(0, min(decisive_index - 2, len(lines) - _SHOWN_LINES))
     in_full = {decisive, *(clue.line_number for clue in verdict.run.clues.values() if clue.figures)}
     return [
-        f"line {one.line_number:,}: "
-        + (one.text if one.line_number in in_full else excerpt(one.text, most=_SHOWN_LINE))
-        for one in lines[first : first + _SHOWN_LINES]
+        f"line {evidence.line_number:,}: "
+        + (evidence.text if evidence.line_number in in_full else excerpt(evidence.text, most=_SHOWN_LINE))
+        for evidence in lines[first : first + _SHOWN_LINES]
     ]
 
 
-def _figures(found: Diagnosis) -> Iterator[str]:
-    for name, value in found.numbers.items():
+def _figure_texts(diagnosis: Diagnosis) -> Iterator[str]:
+    for name, value in diagnosis.numbers.items():
         if name.endswith("_bytes") or "_bytes_" in name:
             yield f"{name.replace('_bytes', '').replace('_', ' ')} {_size(value)}"
         elif name.endswith("_fraction"):
@@ -414,10 +419,10 @@ def _size(count: float) -> str:
     return f"{count / GIB:,.2f} GiB" if count >= GIB or not count else f"{count / MIB:,.2f} MiB"
 
 
-def _replayed(found: Diagnosis, replayed: Replay) -> Iterator[str]:
+def _replay_lines(diagnosis: Diagnosis, replayed: Replay) -> Iterator[str]:
     if replayed.contradiction:
         yield replayed.contradiction
-    elif found.health is not None and found.health.first_limit:
+    elif diagnosis.health is not None and diagnosis.health.first_limit:
         yield "Where this differs from the first limit below, that one counts: it is measured."
     yield f"predicted: {replayed.answer['verdict']}"
     for name, needed, there, short in replayed.rows.values():
@@ -426,19 +431,19 @@ def _replayed(found: Diagnosis, replayed: Replay) -> Iterator[str]:
     yield from (f"{name}: {outcome}" for name, outcome in replayed.outcomes.items())
 
 
-def _health(health: Health) -> Iterator[str]:
+def _health_lines(health: Health) -> Iterator[str]:
     limit = f"by the log: {health.first_limit}"
     yield limit if health.first_limit else "the log states no KV pool, so that its first limit cannot be told"
     for name, pair in health.compared.items():
         label = name.replace("_bytes_per_gpu", "").replace("_", " ")
         of_bytes = "bytes" in name
-        predicted, measured = (f"{one / GIB:,.2f} GiB" if of_bytes else f"{one:,.0f}" for one in pair)
+        predicted, measured = (f"{value / GIB:,.2f} GiB" if of_bytes else f"{value:,.0f}" for value in pair)
         yield f"{label}: predicted {predicted}, measured {measured}"
     for reason in health.not_compared_because:
         yield f"no prediction: {reason}"
 
 
-def _fix(number: int, fix: Fix) -> str:
+def _fix_line(number: int, fix: Fix) -> str:
     value = "" if fix.value is None or fix.direction == "free" else f" to {fix.value}"
     value = f" {fix.value}" if isinstance(fix.value, Step) else value
     move = "drop" if fix.direction == "unset" else fix.direction

@@ -1,12 +1,11 @@
-"""A start-up log sized: its arguments in our words and the options given, beside what the engine measured."""
+"""A start-up log sized by its arguments and the user's options, beside the engine's own measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sheetgen.api import record, sized_point
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose.stated_parts import OF_POOL, pool_of_parts
@@ -23,10 +22,10 @@ _NAMED = (
 
 @dataclass(frozen=True)
 class Compared:
-    """`predicted` is empty where nothing could be sized, for the reasons in `unsized`."""
+    """Prediction and measurement of one start; `predicted` is empty where sizing failed, with reasons in `unsized`."""
 
     log: StartupLog
-    inputs: dict[str, Any]
+    inputs: RawRecord
     predicted: dict[str, float | int | None]
     measured: Measured
     not_stated: tuple[str, ...]
@@ -34,7 +33,7 @@ class Compared:
     unsized: tuple[str, ...] = ()
 
     def difference(self, name: str) -> tuple[float | int | None, float | None]:
-        """Prediction less measurement, and the same as a percentage of it; None where one of them is missing."""
+        """Prediction less measurement, and that in percent of the measurement; None where either is missing."""
         predicted, figure = self.predicted.get(name), self.measured.figures.get(name)
         if predicted is None or figure is None:
             return None, None
@@ -42,11 +41,11 @@ class Compared:
         return difference, 100 * difference / figure.value if figure.value else None
 
 
-def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Compared:
-    """Size what the log and the options say, beside the log's own figures.
+def compare(log: StartupLog, options: RawMapping, catalog: Catalog) -> Compared:
+    """The prediction for the log's arguments and the options, beside the log's own figures.
 
-    An engine without accounting, or a deployment that cannot be sized, leaves the prediction empty. Raises
-    ScenarioError where the engine could be sized but model or GPU cannot be determined.
+    The prediction is empty for an engine without accounting, or a deployment that cannot be sized. Raises ScenarioError
+    where the engine could be sized but model or GPU cannot be determined.
     """
     measured = measure(log)
     starts = f"the log holds {log.n_starts} starts; the last, from line {log.line_number:,}, was taken."
@@ -69,7 +68,7 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
     notes += (caution,) if caution else ()
     answer["consumed_bytes_per_gpu"] = answer["weights_bytes_per_gpu"] + answer["non_torch_bytes_per_gpu"]
     pool, used = pool_of_parts(sized, answer, measured, log.figures)
-    if used:  # what the log states beats what follows from the arguments
+    if used:  # the log's figures take precedence over those that follow from the arguments
         sized = sized_point({**stated.inputs, "kv_cache_memory_bytes": max(1, pool)}, catalog)
         answer |= {name: record(sized)[name] for name in OF_POOL}
         notes = (f"The KV pool is predicted with what the log states: {', '.join(used)}.", *notes)
@@ -85,7 +84,7 @@ def compare(log: StartupLog, options: Mapping[str, Any], catalog: Catalog) -> Co
 
 
 def notes_of(stated: SizingInputs) -> tuple[str, ...]:
-    """What is said beside the inputs of a log: whose weights are sized, and what is not."""
+    """The notes on a log's inputs: the weights that are sized, and the parts that are not."""
     sized_as = [sized_as_words(stated.named)] if stated.named and stated.named.sized_as else []
     return (*sized_as, *stated.notes, *stated.not_sized.values())
 
@@ -94,8 +93,8 @@ def _plain(name: str, value: float) -> float | int:
     return value if name == "max_concurrency" else round(value)
 
 
-def compared_record(compared: Compared) -> dict[str, Any]:
-    """The comparison as plain values: bytes whole, what is missing None; `difference` is predicted less measured."""
+def compared_record(compared: Compared) -> RawRecord:
+    """The comparison as JSON: whole bytes, None for missing values; `difference` is predicted less measured."""
     figures, differences = compared.measured.figures, {name: compared.difference(name) for name in QUANTITIES}
     return {
         "engine": compared.log.engine,
@@ -104,7 +103,7 @@ def compared_record(compared: Compared) -> dict[str, Any]:
         "predicted": {name: compared.predicted.get(name) for name in QUANTITIES},
         "measured": {name: _plain(name, figures[name].value) if name in figures else None for name in QUANTITIES},
         "difference": {name: difference for name, (difference, _) in differences.items()},
-        "difference_percent": {name: of and round(of, 4) for name, (_, of) in differences.items()},
+        "difference_percent": {name: percent and round(percent, 4) for name, (_, percent) in differences.items()},
         "not_stated": list(compared.not_stated),
         "notes": list(compared.notes),
         "not_sized_because": list(compared.unsized),

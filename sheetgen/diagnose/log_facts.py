@@ -1,4 +1,4 @@
-"""Line after line of a log into its facts: matched signatures, phases, failures with their frames, and statistics."""
+"""The facts of a log, collected line by line: matched signatures, phases, failures with their frames, statistics."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FAILED = ("failed-start", "died-serving")
 SERVING = ("ready", "serving", "died-serving")
 WORKERS = ("TP", "PP", "EP", "rank", "process")
 MOST = 300  # characters of an excerpt
-_LEAD = 80  # of them before what was found
-_NEAR = 40  # a place between words is looked for within so many
+_LEAD = 80  # characters of it before the match
+_NEAR = 40  # characters within which a space is looked for, to cut between words
 _N = r"(\d{1,12}(?:\.\d{1,6})?)"
 _VLLM = re.compile(
     rf"Avg prompt throughput: {_N} tokens/s, Avg generation throughput: {_N} tokens/s, Running: {_N} reqs, "
@@ -42,12 +42,12 @@ _SGLANG_FIGURES = {
     }.items()
 }
 USAGE_WORDS = ("Avg prompt throughput", "Prefill batch", "Decode batch")
-_LOOKED_AT = 12  # samples before the end
+_LOOKED_AT = 12  # the last samples before a line
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line of the log, as it is quoted."""
+    """A line of the log, shortened for quotation."""
 
     line_number: int
     text: str
@@ -55,7 +55,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line of an engine's statistics; `usage` is a share of the pool."""
+    """One line of an engine's statistics; `usage` is a share of the KV pool, rates are tokens per second."""
 
     line_number: int
     running: float
@@ -74,13 +74,13 @@ class Usage:
     first: list[Sample] = field(default_factory=list)
     last: deque[Sample] = field(default_factory=lambda: deque(maxlen=200))
 
-    def put(self, sample: Sample) -> None:
+    def add(self, sample: Sample) -> None:
         if len(self.first) < 20:
             self.first.append(sample)
         self.last.append(sample)
 
     def until(self, line_number: int | None) -> list[Sample]:
-        """The samples just before a line; the last ones without one."""
+        """The last samples up to a line; None: those at the end."""
         chosen = [s for s in self.last if line_number is None or s.line_number <= line_number]
         chosen = chosen or [s for s in self.first if line_number is None or s.line_number <= line_number]
         return chosen[-_LOOKED_AT:]
@@ -88,7 +88,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature found in a line: printed by a program, in a sentence, in source code, or on a line of its own."""
+    """A signature found in a line, with its figures, and whether the line is printed by a program, quotes it in a
+    sentence, or is source code."""
 
     signature: Signature
     line_number: int
@@ -102,7 +103,7 @@ class Match:
 
 @dataclass
 class Failure:
-    """One failure: the match that shows it, the frames of its traceback and how far the start had come."""
+    """One failure: its match, the frames of its traceback, and the phase in which it happened."""
 
     match: Match
     phase: str
@@ -112,17 +113,17 @@ class Failure:
 
     @property
     def stages(self) -> list[str]:
-        """What its frames are of, the outermost first."""
+        """The stages of its frames, the outermost first."""
         return [frame.signature.says for frame in self.frames]
 
 
 @dataclass
 class Run:
-    """What one run of the engine says."""
+    """The facts of one run of the engine."""
 
     line_number: int = 1
     failures: list[Failure] = field(default_factory=list)
-    errors: list[Evidence] = field(default_factory=list)  # exceptions that no signature knows
+    errors: list[Evidence] = field(default_factory=list)  # exceptions that no signature matches
     clues: dict[str, Match] = field(default_factory=dict)
     phases: dict[str, dict[str, Match]] = field(default_factory=dict)  # by rank, then by phase: the last of each
     figures: dict[str, float] = field(default_factory=dict)
@@ -130,27 +131,28 @@ class Run:
     tracebacks: dict[str, list[Match]] = field(default_factory=dict)
     n_tracebacks: int = 0
     is_up: bool = False
-    none_minor: bool = False  # of the failures kept, once there are as many as are kept
+    none_minor: bool = False  # once the list is full: no minor failure is left in it
 
     def seen(self, phase: str) -> Match | None:
-        found = [by_name[phase] for by_name in self.phases.values() if phase in by_name]
-        return min(found, key=lambda m: m.line_number) if found else None
+        """The first match of a phase, of any rank."""
+        matches = [by_name[phase] for by_name in self.phases.values() if phase in by_name]
+        return min(matches, key=lambda m: m.line_number) if matches else None
 
     def last(self, phase: str) -> int:
-        """The last line of a phase; 0 where it was not seen."""
+        """The number of a phase's last line; 0 where there is none."""
         return max((names[phase].line_number for names in self.phases.values() if phase in names), default=0)
 
     @property
     def lasting_failures(self) -> list[Failure]:
-        """Failures, except those of a start that came up nevertheless: llama.cpp tries again with less."""
+        """The failures without those before a successful start: llama.cpp tries again with less memory."""
         up = self.last("ready")
         return [f for f in self.failures if f.match.line_number > up or f.phase in SERVING]
 
     def phase_of(self, rank: str) -> str:
-        """How far `rank` had come: by its own lines and those of no worker, else by all."""
+        """The last phase of `rank`, by its own lines and those of no worker, else by all lines."""
         own = [m for r, names in self.phases.items() if r == rank or not r.startswith(WORKERS) for m in names.values()]
         every = own or [m for names in self.phases.values() for m in names.values()]
-        # A line that says that it failed says so of the phase before.
+        # A line on a failure does not start a phase.
         every = [m for m in every if m.signature.says not in FAILED] or every
         return max(every, key=lambda m: m.line_number).signature.says if every else "unknown"
 
@@ -161,9 +163,9 @@ class Run:
 
 @dataclass
 class Facts:
-    """All runs of a log, of which before the last only the latest is kept; and its start, if its engine is known.
+    """The last two runs of a log, and its start-up log, if the engine is known.
 
-    `is_text`: it reads like a text about logs.
+    n_runs: the number of all runs. votes: weighted lines by engine. is_text: the file reads like a text about logs.
     """
 
     runs: list[Run] = field(default_factory=lambda: [Run()])
@@ -177,7 +179,7 @@ class Facts:
         return self.runs[-1]
 
     def start_of(self, run: Run) -> StartupLog | None:
-        """The start that was read, if it is of this run: flags may have been changed since."""
+        """The start-up log, if it is of this run; other runs may have other flags."""
         start = self.startup
         if start is None or start.line_number < run.line_number:
             return None
@@ -185,7 +187,8 @@ class Facts:
 
 
 def excerpt(text: str, begin: int = 0, end: int = 0, most: int = MOST) -> str:
-    """The line from its beginning where `begin` to `end` are within `most` characters, else from a little before."""
+    """At most `most` characters of a line that include `begin` to `end`: from the line's beginning if these are within
+    them, else from a little before `begin`."""
     first = 0 if end <= most else max(0, begin - _LEAD)
     if first:
         gap = text.find(" ", first, first + _NEAR)
@@ -198,6 +201,7 @@ def excerpt(text: str, begin: int = 0, end: int = 0, most: int = MOST) -> str:
 
 
 def sample_of(line: Line) -> Sample | None:
+    """The statistics in a line of vLLM or SGLang; None for other lines."""
     text = line.text
     if "Avg prompt throughput" in text and (match := _VLLM.search(text)):
         prompts, made, running, _, waiting, used = match.groups()
@@ -205,17 +209,17 @@ def sample_of(line: Line) -> Sample | None:
         return Sample(line.number, float(running), float(waiting), usage, float(prompts), float(made), None, match[0])
     match = _SGLANG.search(text)
     part = text[match.start() : match.start() + 600] if match else ""
-    found = {name: float(m[1]) for name, pattern in _SGLANG_FIGURES.items() if (m := pattern.search(part))}
-    if match is None or "running" not in found:
+    figures = {name: float(m[1]) for name, pattern in _SGLANG_FIGURES.items() if (m := pattern.search(part))}
+    if match is None or "running" not in figures:
         return None
     return Sample(
         line.number,
-        found["running"],
-        found.get("waiting", 0.0),
-        found.get("usage"),
-        found.get("new", 1.0) if match[1] == "Prefill" else 0.0,
-        found.get("generated"),
-        found.get("tokens"),
+        figures["running"],
+        figures.get("waiting", 0.0),
+        figures.get("usage"),
+        figures.get("new", 1.0) if match[1] == "Prefill" else 0.0,
+        figures.get("generated"),
+        figures.get("tokens"),
         excerpt(part),
     )
 
@@ -224,17 +228,17 @@ TRACEBACK = "Traceback (most recent call last)"
 _ERROR = re.compile(
     r"\b((?:[A-Za-z_]{1,40}\.){0,4}(?:[A-Z]\w{1,40}(?:Error|Exception)|Exception)): (.{1,300})|\bAssertionError$"
 )
-# What follows from a failure that was reported before, and an error of a request or a client.
+# Consequences of a failure that was reported before, and errors of a request or a client.
 _CONSEQUENCE = re.compile(
     r"ngine core init|ngine process failed|EngineDead|EngineCore|See (?:root cause|stack trace)|background process"
     r"|WorkerProc|is already dead|sigquit|CancelledError|EngineGenerate|BadRequest|ShardCannotStart|RayActorError"
     r"|ActorDied|died during init|KeyboardInterrupt|HTTPException|Broken pipe|Connection reset"
 )
-# A new run begins, after one that has ended.
+# Lines at which a new run begins, if the one before has ended.
 _STARTS = ("vLLM API server version", "non-default args:", "args: Namespace(", "server_args=", "LLM version:")
 ERROR_WORDS = ("Error: ", "Exception: ", "AssertionError", TRACEBACK)
 WORDS = (*ERROR_WORDS, *_STARTS)
-# Where an engine prints what a user wrote, or what was answered: no word from there on is the engine's.
+# Where an engine prints a user's text or an answer: the rest of the line is not the engine's.
 _USERS_LINES = ("Received request", "Generated response", "details: prompt", "Receive: obj=", "Finish: obj=",
                 "log_server_r: request", "prompt=", "prompt:", "prompt'", 'prompt"',
                 "Parsing input with format", "request body: ", "input_value=", "completion", "content", "answer",
@@ -245,7 +249,7 @@ _USERS_TEXT = re.compile(
     r"|\b(?:prompt|completions?|(?:reasoning_)?content|answer|question|messages)[\"']?\s{0,3}[=:]\s{0,3}(?=[\\]?['\"{\[])"
     r"|\bprompt: ?(?=['\"])|\bprompt=(?=['\"])|\boutput: ?(?=['\"])|\b(?:text|out)=(?=['\"{\[])|\brequest: ?(?=\{)"
 )
-# Once an engine is up, words in quotes are what somebody wrote, unless their line speaks of an error or names it.
+# Once an engine is up, words in quotes are a user's, unless their line mentions an error.
 _IN_QUOTES = re.compile(r"(?<!\w)([\"'])(?:\\.|(?!\1).)*(?:\1|$)")
 _OF_AN_ERROR = re.compile(
     r"(?i)\b(?:\w*error|\w*exception|fatal|critical|traceback|fail\w*|died|dead|killed|panic|abort\w*|unable|cannot)\b"
@@ -253,17 +257,20 @@ _OF_AN_ERROR = re.compile(
 _NAMES_AN_ERROR = re.compile(
     r"(?i)(?:\w*error|exc\w*|msg|message|reason|details?|cause|stack\w*|trace\w*|stderr|what|file)[\"']?\W{0,4}$"
 )
-_BEFORE, _AFTER = 200, 1500  # characters around a signature's word that its match sees
-_AROUND = 200  # of these, those that a quoted line shows
-_AMOUNTS = 1 << 14  # characters of a line that states amounts
+_BEFORE, _AFTER = 200, 1500  # characters around a signature's word in which its patterns are searched
+_AROUND = 200  # characters of these that evidence quotes
+_AMOUNTS = 1 << 14  # characters of a line in which amounts are searched
 _MOST_FAILURES = 400  # failures of one run that are kept
-_MESSAGES = ("typed", "weak", "trap", "oom")  # kinds of texts that say that something failed
-_VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of its text
+_MESSAGES = ("typed", "weak", "trap", "oom")  # kinds of signatures that report a failure
+_VOTES = {"typed": 3, "trap": 3, "phase": 2, "engine": 1}  # for an engine, by the kind of signature
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A signature by one of its words, with its place among all, and whether all lines of a shape match alike."""
+class Candidate:
+    """A signature with one of its words, and its place among all.
+
+    is_by_shape: lines that differ only in digits match alike.
+    """
 
     place: tuple[int, int]
     signature: Signature
@@ -272,8 +279,8 @@ class Known:
 
 
 _AMOUNT = r"(\d{1,18}(?:\.\d{1,4})?) (bytes|KiB|MiB|GiB|KB|MB|GB)"
-_BYTES = r"(\d{1,18})( bytes)?(?![\d.])"  # what a runtime prints without a unit
-_MOST_BYTES = 2**50  # what is more is a negative number that was printed as none, as under WSL 2
+_BYTES = r"(\d{1,18})( bytes)?(?![\d.])"  # runtimes print bytes without a unit
+_MOST_BYTES = 2**50  # larger amounts are negative numbers printed as unsigned, as under WSL 2
 _WORDINGS = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
@@ -293,28 +300,28 @@ _WORDINGS = tuple(
     )
 )
 _PROCESS = re.compile(rf"Process (\d{{1,10}}) has {_AMOUNT}")
-_CONTEXT = 2 * GIB  # of a rank that has only begun
+_CONTEXT = 2 * GIB  # more than the CUDA context of a rank that has only begun
 _GPU = re.compile(r"GPU (\d{1,4})(?: has|;)")
 
 
 @lru_cache(maxsize=4096)  # every log is matched with the same signatures
 def _is_by_shape(patterns: tuple[str, ...], word: str) -> bool:
-    """Whether all lines of a shape match alike: no digit and no figure decides."""
+    """True if lines that differ only in digits match alike: neither digits nor figures are in the patterns."""
     bare = re.sub(r"\{\d+(?:,\d+)?\}|\(\?<[!=]", "", " ".join(patterns) or "<none>")
     return not re.search(r"[\d<]|\\d", bare + word)
 
 
 class Matcher:
-    """Puts line after line into `facts`."""
+    """Collects the facts of a log in `facts`, line by line."""
 
     def __init__(self, signatures: Sequence[Signature], catalog: Catalog) -> None:
         self.facts = Facts()
-        self._known: dict[str, list[Known]] = {}  # by the part of a word that a line has to hold
+        self._candidates: dict[str, list[Candidate]] = {}  # by the part of a word that a line must contain
         for i, s in enumerate(signatures):
             for nth, word in enumerate(s.word):
-                known = Known((i, nth), s, word, _is_by_shape((*s.match, s.unless or ""), word))
-                self._known.setdefault(without_digits(word), []).append(known)
-        # What of a line is looked at, by words that it holds.
+                candidate = Candidate((i, nth), s, word, _is_by_shape((*s.match, s.unless or ""), word))
+                self._candidates.setdefault(without_digits(word), []).append(candidate)
+        # The words that a line must contain for each trait.
         self._words: dict[str, Collection[str]] = {
             "start": _STARTS,
             "traceback": (TRACEBACK,),
@@ -322,11 +329,11 @@ class Matcher:
             "statistics": USAGE_WORDS,
             "startup": set(map(without_digits, startup_words(catalog))),
         }
-        self._grams = Grams([*self._known, *itertools.chain(*self._words.values())])
+        self._grams = Grams([*self._candidates, *itertools.chain(*self._words.values())])
         self._traits = ByShape(str, self._traits_of)
 
     def take(self, line: Line) -> Line | None:
-        """Take a line in; what of it may concern the start-up reader."""
+        """Collect the facts of a line; return it, without users' text, if the start-up reader may need it."""
         if any(word in line.text for word in _USERS_LINES) and (users := _USERS_TEXT.search(line.text)):
             line = Line(line.number, line.text[: users.start()], line.rank)
         traits, candidates = self._traits(line.text)
@@ -343,14 +350,14 @@ class Matcher:
             for failure in run.failures[-3:]:
                 failure.frames_follow = failure.frames_follow and not failure.frames
         if "statistics" in traits and (sample := sample_of(line)):
-            run.usage.put(sample)
+            run.usage.add(sample)
         is_failure, place = False, -1
-        for known in candidates:
-            if known.place[0] != place and (match := _match(line, known)):
-                place = known.place[0]  # once, whichever of its words stand in the line
-                if is_up and _may_be_quoted(match.signature) and _is_quoted(line.text, known.word):
+        for candidate in candidates:
+            if candidate.place[0] != place and (match := _match(line, candidate)):
+                place = candidate.place[0]  # a signature counts once, even if several of its words are in the line
+                if is_up and _may_be_quoted(match.signature) and _is_quoted(line.text, candidate.word):
                     continue
-                is_failure = _take(run, match, line.text) or is_failure
+                is_failure = _record_match(run, match, line.text) or is_failure
                 if match.signature.engine:
                     facts.votes[match.signature.engine] += _VOTES.get(match.signature.kind, 1)
         if "error" in traits and not is_failure and len(run.errors) < _MOST_FAILURES:
@@ -359,30 +366,31 @@ class Matcher:
                 run.errors.append(Evidence(line.number, excerpt(error[0])))
         return line if "startup" in traits else None
 
-    def _traits_of(self, text: str) -> tuple[set[str], tuple[Known, ...]]:
+    def _traits_of(self, text: str) -> tuple[set[str], tuple[Candidate, ...]]:
         line, held = Line(1, text), set(self._grams.words_in(text))
-        candidates = sorted((one for part in held for one in self._known.get(part, ())), key=attrgetter("place"))
-        return {name for name, words in self._words.items() if not held.isdisjoint(words)}, tuple(
-            known for known in candidates if not known.is_by_shape or _match(line, known)
-        )
+        candidates = [candidate for part in held for candidate in self._candidates.get(part, ())]
+        fitting = (candidate for candidate in candidates if not candidate.is_by_shape or _match(line, candidate))
+        names = {name for name, words in self._words.items() if not held.isdisjoint(words)}
+        return names, tuple(sorted(fitting, key=attrgetter("place")))
 
 
-def _match(line: Line, known: Known) -> Match | None:
-    """A signature whose word stands in a line and whose patterns are found around it, with its figures."""
-    signature, at = known.signature, line.text.find(known.word)
-    if at < 0:
+def _match(line: Line, candidate: Candidate) -> Match | None:
+    """The match of a signature in a line: its word, with its patterns found around it; None for no match."""
+    signature, word_begin = candidate.signature, line.text.find(candidate.word)
+    if word_begin < 0:
         return None
-    first, spans, figures = max(0, at - _BEFORE), [(at, at + len(known.word))], dict[str, float]()
-    around = line.text[first : at + _AFTER]
+    first, figures = max(0, word_begin - _BEFORE), dict[str, float]()
+    spans = [(word_begin, word_begin + len(candidate.word))]
+    around = line.text[first : word_begin + _AFTER]
     if signature.unless and compiled(signature.unless).search(around):
         return None
     for pattern in signature.match:
-        if (found := compiled(pattern).search(around)) is None:
+        if (match := compiled(pattern).search(around)) is None:
             return None
-        figures |= {name: float(number.replace(",", "")) for name, number in found.groupdict().items() if number}
-        spans.append((first + found.start(), first + found.end()))
-    # A pattern may look far back or ahead; what was found is around the word.
-    begin, end = max(min(spans)[0], at - _AROUND), min(max(span[1] for span in spans), at + _AROUND)
+        figures |= {name: float(number.replace(",", "")) for name, number in match.groupdict().items() if number}
+        spans.append((first + match.start(), first + match.end()))
+    # A pattern may match far before or after the word; the excerpt stays near it.
+    begin, end = max(min(spans)[0], word_begin - _AROUND), min(max(span[1] for span in spans), word_begin + _AROUND)
     text = excerpt(line.text, begin, end)
     if signature.kind not in _MESSAGES:
         return Match(signature, line.number, line.rank, text, figures)
@@ -397,16 +405,16 @@ def _may_be_quoted(signature: Signature) -> bool:
 
 
 def _is_quoted(text: str, words: str) -> bool:
-    """Whether `words` are quoted in a line of no error: a user's, or an answer's."""
-    at = text.find(words)
-    quote = next((one for one in _IN_QUOTES.finditer(text) if one.start() < at < one.end()), None)
+    """True if `words` are in quotes on a line that does not mention an error: a user's or an answer's text."""
+    words_begin = text.find(words)
+    quote = next((span for span in _IN_QUOTES.finditer(text) if span.start() < words_begin < span.end()), None)
     if quote is None or _NAMES_AN_ERROR.search(text[max(0, quote.start() - 60) : quote.start()]):
         return False
     return not _OF_AN_ERROR.search(_IN_QUOTES.sub("", text)) and not _OF_AN_ERROR.search(text[: quote.start()])
 
 
-def _take(run: Run, match: Match, text: str) -> bool:
-    """Put a match where it belongs; whether it is a failure."""
+def _record_match(run: Run, match: Match, text: str) -> bool:
+    """Add a match to the run's phases, clues, frames or failures; true if it is a failure."""
     kind = match.signature.kind
     if kind == "phase":
         name = match.signature.says
@@ -428,7 +436,7 @@ def _take(run: Run, match: Match, text: str) -> bool:
             if failure.frames_follow and of_failure:
                 failure.frames.append(match)
     elif kind != "engine":
-        if len(run.failures) < _MOST_FAILURES or _makes_way(run, match):
+        if len(run.failures) < _MOST_FAILURES or _drop_minor_failure(run, match):
             frames = [f for f in run.tracebacks.get(match.rank, []) if match.line_number - f.line_number < 500]
             failure = Failure(match, run.phase_of(match.rank), frames, frames_follow=not frames)
             if kind in ("oom", "typed"):
@@ -439,8 +447,9 @@ def _take(run: Run, match: Match, text: str) -> bool:
     return False
 
 
-def _makes_way(run: Run, match: Match) -> bool:
-    """A thousand refusals must not hide the death that follows: the latest of what is no death gives way."""
+def _drop_minor_failure(run: Run, match: Match) -> bool:
+    """Drop the latest minor failure of a full list in favour of a fatal one; false if there is none, or `match` is
+    minor itself. A thousand refusals must not hide the failure that follows."""
     if run.none_minor or _is_minor(match.signature):
         return False
     minor = next((i for i in range(_MOST_FAILURES - 1, 0, -1) if _is_minor(run.failures[i].match.signature)), None)
@@ -455,28 +464,29 @@ def _is_minor(signature: Signature) -> bool:
 
 
 def amounts(text: str) -> dict[str, float]:
-    """Every amount of the line; `other_bytes` is what processes but this one hold, where the line lets one tell."""
-    found: dict[str, float] = {}
+    """The amounts of memory in a line, in bytes by name; `other_bytes`, those of other processes, if they can be
+    told."""
+    by_name: dict[str, float] = {}
     for name, pattern in _WORDINGS:
-        if name not in found and (match := pattern.search(text)):
-            found[name] = float(match[1]) * UNITS[(match[2] or "bytes").strip()]
-    found = {name: value for name, value in found.items() if value < _MOST_BYTES}
-    if "reserved_bytes" in found and "allocated_bytes" in found:
-        kept = found["reserved_bytes"] - found["allocated_bytes"]
-        found.setdefault("reserved_unallocated_bytes", max(0.0, kept))
+        if name not in by_name and (match := pattern.search(text)):
+            by_name[name] = float(match[1]) * UNITS[(match[2] or "bytes").strip()]
+    by_name = {name: value for name, value in by_name.items() if value < _MOST_BYTES}
+    if "reserved_bytes" in by_name and "allocated_bytes" in by_name:
+        kept = by_name["reserved_bytes"] - by_name["allocated_bytes"]
+        by_name.setdefault("reserved_unallocated_bytes", max(0.0, kept))
     every = (float(m[2]) * UNITS[m[3]] for m in _PROCESS.finditer(text))
     sizes = [size for size in every if size < _MOST_BYTES]
     if sizes:
-        found["n_processes"] = len(sizes) + ("in_use_bytes" in found)
+        by_name["n_processes"] = len(sizes) + ("in_use_bytes" in by_name)
     if gpu := _GPU.search(text):
-        found["gpu"] = float(gpu[1])
-    least, own = found.get("allocated_bytes", 0.0), found.get("in_use_bytes")
-    # A container sees its own process by another number, or not at all: "this process has 0 bytes".
+        by_name["gpu"] = float(gpu[1])
+    least, own = by_name.get("allocated_bytes", 0.0), by_name.get("in_use_bytes")
+    # In a container a process has another number, or is not seen at all: "this process has 0 bytes".
     if own is None and len(sizes) > 1:
-        found["other_bytes"] = sum(sizes) - min((size for size in sizes if size >= least), default=max(sizes))
-    elif own is not None and own >= least and {"gpu_memory_bytes", "free_bytes"} <= found.keys():
-        # Several of the same small size beside this one are contexts of its own ranks, not somebody else's.
+        by_name["other_bytes"] = sum(sizes) - min((size for size in sizes if size >= least), default=max(sizes))
+    elif own is not None and own >= least and {"gpu_memory_bytes", "free_bytes"} <= by_name.keys():
+        # Several of the same small size are the contexts of this job's own ranks.
         alike = len(sizes) > 1 and max(sizes) - min(sizes) <= 0.01 * max(sizes)
         if not (alike and max(sizes) < _CONTEXT):
-            found["other_bytes"] = max(0.0, found["gpu_memory_bytes"] - found["free_bytes"] - own)
-    return found
+            by_name["other_bytes"] = max(0.0, by_name["gpu_memory_bytes"] - by_name["free_bytes"] - own)
+    return by_name

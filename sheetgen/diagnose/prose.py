@@ -1,8 +1,8 @@
-"""Whether words of a failure are printed by a program or quoted: in a sentence, a heading, a list or a table.
+"""Tells words of a failure that a program printed from those quoted in a sentence, a heading, a list or a table.
 
-A text about errors (documentation, release notes, a question) holds the words of a log. What tells it is what stands
-around them: sentences before the words on their line, quotation marks that open after a word, the marks of Markdown;
-and, for a line that holds nothing else, whether the rest of the text is sentences or lines of a program.
+A text about errors (documentation, release notes, a question) contains the words of a log. Signs of it are sentences
+before the words on their line, quotation marks, and Markdown; a line without other text is judged by the rest of the
+file: mostly sentences, or mostly lines of a program.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ _FUNCTION_WORD = re.compile(
     r"it|its|may|me|my|nobody|not?|of|on|or|our|out|she|should|so|some|than|that|the|their|them|then|there|these|they|"
     r"this|those|to|us|was|we|were|what|when|where|which|while|who|why|will|with|would|your?)\b"
 )
-# How a line of a program begins: a time, a level, a rank, a name of its code, a frame, a record.
+# The beginning of a line of a program: a time, a level, a rank, a name in its code, a frame, a record.
 _PRINTED = re.compile(
     r"\s*(?:[>▎│|] ?)*(?:\d{4}[-/]\d\d|\d{1,2}[:.]\d\d|[A-Z]\d{4}\b|time=|\[[^\]]{0,30}\d|"
     r"\[(?:[A-Z_-]+|TensorRT-LLM)\]|\[\w+ pid=|\(\w+(?: rank=\d+)? pid=|File \"|Traceback|\{\"|"
     r"(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL|TRACE)\b|[\w./-]*[_.\[][\w./\]-]*:|"
     r"(?:kernel|srv|slot|main|systemd|error)\b.{0,30}:|\w[\w.-]{0,40} +\| |\d+\.\d+\.\d+ [A-Z] |.{0,60}\d\d:\d\d:\d\d)"
 )
-# An error that stands for itself: its class, or the words of a runtime.
+# An error without such a beginning: its class, or the words of a runtime.
 _STATED = re.compile(r"\s*(?:[>▎│|] ?)*(?:[\w.]+(?:Error|Exception|Exit|Killed)\b|Exception\b|CUDA |HIP )")
 _TAG = re.compile(r"\[(?:[A-Z]{1,10}|TensorRT-LLM|TRT-LLM)\]|\b\w+_\w+: ")
 _MARKDOWN = re.compile(r"\s{0,3}(?:#{1,6} |[-*•] +\S|\d{1,2}[.)] +\S|\*\*|\| )")
@@ -30,7 +30,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*")
 _QUOTES = re.compile(r"(?:^|(?<=[\s(]))(?:`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|\*\*([^*]+)\*\*)")
 _QUESTION = re.compile(r"\?[\s\"'”»)]*$")
 _SUBJECT = re.compile(r"(?i)\s*(?:[>│|] ?)*(?:subject|betreff|objet|title|titel|re|aw|fwd?): ")
-# Source code: what finds a line of it, then how the words of a failure come to stand in it.
+# Source code: the location that a search prints before a line, and the statements that contain messages.
 _FOUND_IN = re.compile(
     r"[\w./~-]+\.(?:py|pyx|c|cc|cpp|cu|cuh|h|hpp|rs|go|js|ts|java|sh)[:-](?:\d+[:-])?(?!\s*\w*Warning:)"
 )
@@ -42,15 +42,16 @@ _CODE = re.compile(
     r"re\.\w+\(|(?:\w+[ *&]+){0,4}[\w.\[\]]+(?:: [\w.\[\], ]+)? [+|]?= [\w.]*\(?[frbu]{0,2}[\"'`]|"
     r"[frbu]{0,2}[\"'].*[\"'][,)\s]*[,)]$|//|/\*|\"\"\"|\*\s+@)"
 )
-_PART_OF_A_TEXT = re.compile(r"[frbu]{0,2}([\"']).*\s\1$")  # which the next line goes on with
+_PART_OF_A_TEXT = re.compile(r"[frbu]{0,2}([\"']).*\s\1$")  # a string literal that goes on in the next line
 _COMMAND = re.compile(
     r"(?:\S+@\S+[:~]\S* ?)?[+$#%>❯]* ?(?:sudo )?(?:[\w ./-]+ \| *)?"
     r"(?:[ezf]?grep|rg|ag|ack|awk|sed|find|git (?:grep|log)|echo|printf|watch)\s"
 )
-_SENTENCE = 6  # words that begin a sentence before the words of a failure
-_LIST = 4  # words of a list's entry, or before the words of a failure where a sentence follows them
+# The least number of words:
+_SENTENCE = 6  # of a sentence before the words of a failure
+_LIST = 4  # of a list's entry, or before the words of a failure if a sentence follows them
 _AROUND_QUOTES = 3
-_MOST = 2000  # characters of a line that are looked at
+_MOST = 2000  # characters of a line that are read
 
 
 def _is_sentence(text: str, least: int, function_words: int = 2) -> bool:
@@ -58,12 +59,12 @@ def _is_sentence(text: str, least: int, function_words: int = 2) -> bool:
 
 
 def is_printed(line: str) -> bool:
-    """Whether a line begins as those of a program do."""
+    """True if a line begins as those of programs do."""
     return _PRINTED.match(line) is not None
 
 
 def is_source(line: str, begin: int) -> bool:
-    """Whether what stands at `begin` of a line is in source code, or in the command of somebody who looks for it."""
+    """True if the words at `begin` of a line are in source code, or in a command that searches for them."""
     text = line[: begin + _MOST].strip()
     if _COMMAND.match(line[:begin].lstrip()):
         return True
@@ -75,7 +76,7 @@ def is_source(line: str, begin: int) -> bool:
 
 
 def is_quoted(line: str, begin: int, end: int) -> bool:
-    """Whether what stands from `begin` to `end` of a line is part of a text that a person wrote."""
+    """True if the words from `begin` to `end` of a line are part of a text that a person wrote."""
     if _SUBJECT.match(line):
         return True
     if is_printed(line) or _STATED.match(line) or _TAG.search(line, 0, begin):
@@ -96,7 +97,7 @@ def is_quoted(line: str, begin: int, end: int) -> bool:
 
 
 def is_text(data: str) -> bool:
-    """Whether a text is more sentences than lines of a program."""
+    """True if a file has more sentences than lines of a program."""
     n_sentences = n_printed = 0
     for line in data.splitlines():
         if is_printed(line):

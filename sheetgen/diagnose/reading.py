@@ -1,4 +1,4 @@
-"""Any log -> facts, in one pass and in bounded memory; the start-up reader looks at the same lines."""
+"""A log of any size -> facts, in one pass and bounded memory; the start-up reader gets the same lines."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from sheetgen.startup.startup_log import read_lines, startup_words
 
 _BINARY_SHARE = 0.05
 _SURE = ("weak", "oom", "trap", "typed")  # kinds of messages, the surest last
-# What a user wrote may hold any engine's error, and is most of a long log. It goes before anything is looked for; the
-# rest of a line that a block cuts in two goes by the matcher.
+# Users' texts may contain any engine's error, and are most of a long log. They are removed before anything is searched;
+# where a block boundary splits a line, the matcher removes the rest.
 _OF_USERS = (b"Received request", b"Generated response", b"Receive: obj=", b"Finish: obj=")
 _USERS_TEXT = re.compile(
     rb"((?:Received request|Generated response)[^\n]{0,200}?(?:\bprompt: ?|\boutput: ?)[\"'{\[]"
     rb"|(?:Receive|Finish): obj=)[^\n]{2,}"
 )
-MOST = 1 << 16  # bytes of a log that is looked at again; as many show whether it is text
-_SHORTEST = 30  # characters of a line that a width may have cut
+MOST = 1 << 16  # bytes of the longest log that is read again with its lines rejoined; also of the check for text
+_SHORTEST = 30  # characters of the shortest line that may have been broken by a display's width
 _QUOTED = re.compile(r"^(?:[>▎│|] ?)+")
-# How a line of a log begins; what begins otherwise may be the rest of the line above.
+# The beginning of a log line; any other line may be the rest of the one above.
 _BEGINS = re.compile(
     r"\s(?![a-z\d(])|\((?!\d)|[\[{#*<$\\'\"`-]|\d{4}[-/]\d\d|\d{1,2}[:.]\d\d|[A-Z]\d{4}\b|time=|Traceback|File \""
     r"|\w+(?:\.\w+)*(?:Error|Exception)\b|(?:INFO|DEBUG|WARN|WARNING|ERROR|CRITICAL|FATAL|TRACE)\b"
     r"|[\w./-]{1,40}[:|] |[\w.-]{1,40} +\| "
 )
-# Sentences of torch's one message, which some print on lines of their own.
+# Sentences of torch's message that some programs print on lines of their own.
 _OF_THE_SAME = re.compile(r"(?:Tried to allocate|GPU \d+ has a total|Including non-PyTorch|Of the allocated|and \d)")
 _GOES_ON = re.compile(r"[\w,(=+/`-]$")
 
@@ -42,7 +42,7 @@ def read(name: str, signatures: Sequence[Signature], catalog: Catalog) -> Facts:
     called = "stdin" if name == "-" else str(shown(name, 200))
     words = {*startup_words(catalog), *USAGE_WORDS, *WORDS, *(word for s in signatures for word in s.word)}
 
-    def of(blocks: Iterable[bytes]) -> Facts:
+    def read_facts(blocks: Iterable[bytes]) -> Facts:
         matcher = Matcher(signatures, catalog)
         facts, lines = matcher.facts, map(matcher.take, log_lines(map(_without_users_text, blocks), words))
         facts.startup = read_lines((line for line in lines if line is not None), catalog, lambda: facts.n_runs)
@@ -52,20 +52,20 @@ def read(name: str, signatures: Sequence[Signature], catalog: Catalog) -> Facts:
         head = raw.read(MOST + 1)
         is_short = len(head) <= MOST
         _check_is_text(head[:MOST], called)
-        found = of(itertools.chain([head], () if is_short else blocks_of(raw)))
-    found.is_text = is_short and prose.is_text(head.decode("utf-8", "replace"))
+        facts = read_facts(itertools.chain([head], () if is_short else blocks_of(raw)))
+    facts.is_text = is_short and prose.is_text(head.decode("utf-8", "replace"))
     if not head:
         raise ScenarioError(f"{called}: is empty. Give the log of a serving engine, with what was printed to stderr.")
     for text in rejoined(head) if is_short else ():
-        again = of([text])
-        again.is_text = found.is_text
-        if _sureness(again) > _sureness(found):
+        again = read_facts([text])
+        again.is_text = facts.is_text
+        if _sureness(again) > _sureness(facts):
             return again
-    return found
+    return facts
 
 
 def _sureness(facts: Facts) -> tuple[int, int]:
-    """The surest kind of its messages and its amounts: what was broken in two is found only when joined."""
+    """The rank of the best kind of message and the number of amounts, by which readings of one log are compared."""
     failures = [failure for run in facts.runs for failure in run.failures]
     kinds = {failure.match.signature.kind for failure in failures}
     return max((_SURE.index(kind) for kind in kinds), default=-1), sum(len(failure.amounts) for failure in failures)
@@ -76,7 +76,7 @@ def _without_users_text(block: bytes) -> bytes:
 
 
 def _check_is_text(head: bytes, called: str) -> None:
-    """UTF-16 with its mark is text; without it every other byte is nought."""
+    """Raise ScenarioError for binary data, and for UTF-16 without a byte order mark, in which every other byte is 0."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return
     noughts = head[::2].count(0), head[1::2].count(0)
@@ -94,9 +94,9 @@ def _goes_on(line: str) -> bool:
 
 
 def rejoined(data: bytes) -> Iterator[bytes]:
-    """The text with what was broken joined, by a space and as it stands; nothing where no line looks broken.
+    """The text with broken lines rejoined, once with a space and once without; nothing if no line looks broken.
 
-    What was joined stands where its first line stood, and empty lines keep the numbers of the rest.
+    A rejoined line is at the place of its first part; empty lines keep the numbers of the others.
     """
     cut = [_QUOTED.sub("", unwrapped(line)[0]) for line in data.decode("utf-8", "replace").splitlines()]
     lines = [line.rstrip() for line in cut]

@@ -1,13 +1,13 @@
-"""The sizing engine on the configuration of a log: what each bill needs, what there is, and what a change gives."""
+"""The sizing engine on the configuration of a log: memory needed and available by part, and the effect of changes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sheetgen.api import Sized, record, sized_point
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.load import Catalog
 from sheetgen.diagnose.cause import ADDED, LONG, MANY, POOL, PREFILL, SAMPLER, WEIGHTS, WORKSPACE, Verdict
 from sheetgen.diagnose.log_compared import notes_of
@@ -21,17 +21,17 @@ from sheetgen.units import GIB, TENSOR_PARALLEL_SIZES
 STEP = 0.01  # of gpu_memory_utilization
 MOST_SHARE = 0.97
 NOT_ENOUGH = "not enough by itself"
-_WORTH = 0.005 * GIB  # what a page shows as 0.01
-TOKENS_AT_ONCE = 1024  # a length is given in whole thousands of 1,024
-_OF_ENGINE = {"nim": "vllm"}  # whose arguments its log prints
+_WORTH = 0.005 * GIB  # the least that is displayed as 0.01 GiB
+TOKENS_AT_ONCE = 1024  # suggested lengths are multiples of it
+_OF_ENGINE = {"nim": "vllm"}  # the engine whose arguments the log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
-Row = tuple[str, int, int, int]  # a bill of one GPU in bytes: its words, needed, there, short (0 where it fits)
-OTHER_WEIGHTS = 0.15  # of the weights: beyond it another model, precision or parallelism was replayed
+Row = tuple[str, int, int, int]  # a part of one GPU's memory in bytes: words, needed, available, short (0: it fits)
+OTHER_WEIGHTS = 0.15  # a larger relative difference of the weights: another model, precision or parallelism ran
 _BILLS = (
     ("weights", "weights_bytes_per_gpu"), ("activations", "activation_bytes_per_gpu"),
     ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"), ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
 )  # fmt: skip
-# By label: the part that ran out, that it fits, and what the engine did: what is left is measured, a peak is needed.
+# By label: the part that ran out, the words if it fits, and the engine's contrary result.
 _OVERRAN = {
     WEIGHTS: ("weights", "the weights fit", "measured less"),
     POOL: ("KV pool", "the KV pool fits", "measured less"),
@@ -39,31 +39,31 @@ _OVERRAN = {
     SAMPLER: ("sampler", "the sampler fits", "needed more"),
     PREFILL: ("activations", "the activations fit", "needed more"),
 }
-_BESIDE = 1.1  # times the predicted bill: what was allocated beyond is mentioned
+_BESIDE = 1.1  # times the predicted weights: a larger allocation is mentioned
 
 
 @dataclass
 class Replay:
-    """The sized configuration, and by bill the row of one GPU."""
+    """The sized configuration of a log, and one GPU's memory by part."""
 
-    inputs: dict[str, Any]
-    answer: dict[str, Any]
+    inputs: RawRecord
+    answer: RawRecord
     catalog: Catalog
     rows: dict[str, Row] = field(default_factory=dict)
-    outcomes: dict[str, str] = field(default_factory=dict)  # by input: what its suggested value gives
-    values: dict[str, Any] = field(default_factory=dict)  # by input: the value that is suggested
+    outcomes: dict[str, str] = field(default_factory=dict)  # by input: the effect of the suggested value
+    values: RawRecord = field(default_factory=dict)  # by input: the suggested value
     notes: tuple[str, ...] = ()
-    not_enough: set[str] = field(default_factory=set)  # the inputs of which no value helps
-    contradiction: str | None = None  # where the prediction fits what the log says did not fit
+    not_enough: set[str] = field(default_factory=set)  # inputs of which no value suffices
+    contradiction: str | None = None  # the prediction fits where the log reports a failure
 
-    def tried(self, **changes: Any) -> dict[str, Any] | None:
+    def tried(self, **changes: object) -> RawRecord | None:
         """The answer with some inputs changed; None where it cannot be sized."""
         try:
             return record(sized_point({**self.inputs, **changes}, self.catalog))
         except SheetgenError:
             return None
 
-    def suggest(self, name: str, value: Any, outcome: str) -> None:
+    def suggest(self, name: str, value: object, outcome: str) -> None:
         self.values[name], self.outcomes[name] = value, outcome
 
     def refuse(self, name: str, why: str) -> None:
@@ -72,33 +72,34 @@ class Replay:
 
 
 def replay(
-    verdict: Verdict, startup: StartupLog | None, engine: str | None, options: Mapping[str, Any], catalog: Catalog
+    verdict: Verdict, startup: StartupLog | None, engine: str | None, options: RawMapping, catalog: Catalog
 ) -> Replay:
-    """The replay; options win over the log. Raises SheetgenError with the reasons why there is none."""
+    """The replay of a log; the user's options override it. Raises SheetgenError where it cannot be sized."""
     inputs, notes = _inputs(verdict, startup, engine, options, catalog)
     sized = sized_point(inputs, catalog)
     answer = record(sized)
-    found = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
-    found.notes = (*notes, *_weights_differ(startup, answer))
-    found.contradiction = _contradiction(verdict, found.rows, answer["chance"])
+    replayed = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
+    replayed.notes = (*notes, *_weights_differ(startup, answer))
+    replayed.contradiction = _contradiction(verdict, replayed.rows, answer["chance"])
     label, figures = verdict.bill.label, verdict.figures
     measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
     if measured:
-        _as_measured(found, figures)
+        _suggest_from_measured_pool(replayed, figures)
     elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not answer["fits"])):
-        _lengths(found)
+        _suggest_length(replayed)
     if label in (POOL, WEIGHTS) and not answer["fits"]:
-        _more(found, shares=not measured)
+        _suggest_more_memory(replayed, shares=not measured)
     if label in (SAMPLER, WORKSPACE):
-        _freed(found, "max_num_seqs", min(256, max(1, answer["max_num_seqs"] // 4)))
+        _suggest_smaller(replayed, "max_num_seqs", min(256, max(1, answer["max_num_seqs"] // 4)))
     if label in (PREFILL, WORKSPACE) and verdict.bill.case != "refused":
-        _freed(found, "max_num_batched_tokens", min(2048, max(256, answer["max_num_batched_tokens"] // 4)))
-    return found
+        _suggest_smaller(replayed, "max_num_batched_tokens", min(2048, max(256, answer["max_num_batched_tokens"] // 4)))
+    return replayed
 
 
 def _inputs(
-    verdict: Verdict, startup: StartupLog | None, engine: str | None, options: Mapping[str, Any], catalog: Catalog
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+    verdict: Verdict, startup: StartupLog | None, engine: str | None, options: RawMapping, catalog: Catalog
+) -> tuple[RawRecord, tuple[str, ...]]:
+    """The sizing inputs from the options, the start-up log and the line that failed; and notes on them."""
     given = {name: value for name, value in options.items() if value is not None}
     base = _OF_ENGINE.get(engine or "vllm", engine or "vllm")
     if base not in RENAMED:
@@ -118,7 +119,7 @@ def _inputs(
 
 
 def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
-    """The card's memory from the line that failed, where the start did not print it."""
+    """The measurements, with the card's memory from a failed line where the start-up log did not print it."""
     if "gpu_memory_bytes" in measured.figures or verdict.failure is None:
         return measured
     match = verdict.failure.match
@@ -132,99 +133,103 @@ def _with_memory(measured: Measured, verdict: Verdict) -> Measured:
 
 
 def whole(tokens: float) -> int:
-    """A length that is easily typed and not above `tokens`."""
+    """The length rounded down to a multiple of 1,024 tokens, or of 16 for short ones."""
     step = TOKENS_AT_ONCE if tokens >= 4 * TOKENS_AT_ONCE else 16
     return int(tokens // step * step)
 
 
-def _as_measured(found: Replay, figures: Mapping[str, float]) -> None:
-    """The engine said what one request needs and what there is: that outranks the prediction of both."""
+def _suggest_from_measured_pool(replayed: Replay, figures: Mapping[str, float]) -> None:
+    """Suggest values by the engine's own figures for what one request needs and has, which override the prediction."""
     needed, there, length = figures["kv_needed_gib"], figures["kv_available_gib"], figures.get("max_model_len", 0)
     name = f"KV pool, as the engine measured it: 1 of {length:,.0f} tokens"
-    found.rows["KV pool"] = (name, int(needed * GIB), int(there * GIB), int((needed - there) * GIB))
+    replayed.rows["KV pool"] = (name, int(needed * GIB), int(there * GIB), int((needed - there) * GIB))
     longest = figures.get("longest_max_model_len") or length * there / needed
     if value := whole(longest):
-        found.suggest("max_model_len", value, f"{length:,.0f} -> {value:,} fits")
-    changed, before = found.tried(kv_cache_dtype="fp8"), found.answer
+        replayed.suggest("max_model_len", value, f"{length:,.0f} -> {value:,} fits")
+    changed, before = replayed.tried(kv_cache_dtype="fp8"), replayed.answer
     if changed and changed["kv_cache_dtype"] != before["kv_cache_dtype"] and changed["kv_bytes_per_token"]:
         fits = min(int(length), whole(longest * before["kv_bytes_per_token"] / changed["kv_bytes_per_token"]))
-        found.outcomes["kv_cache_dtype"] = f"FP8 KV fits {fits:,} of {length:,.0f} tokens"
+        replayed.outcomes["kv_cache_dtype"] = f"FP8 KV fits {fits:,} of {length:,.0f} tokens"
     share = before["gpu_memory_utilization"]
     wanted = math.ceil(100 * (share + (needed - there) * GIB / before["gpu_memory_bytes"])) / 100
     if wanted <= MOST_SHARE:
-        found.suggest("gpu_memory_utilization", wanted, f"{share:g} -> {wanted:g} fits")
+        replayed.suggest("gpu_memory_utilization", wanted, f"{share:g} -> {wanted:g} fits")
     else:
-        found.refuse("gpu_memory_utilization", f"{MOST_SHARE:g} is the most, and it is short")
+        replayed.refuse("gpu_memory_utilization", f"{MOST_SHARE:g} is the most, and it is short")
 
 
-def _lengths(found: Replay) -> None:
-    before = found.answer
+def _suggest_length(replayed: Replay) -> None:
+    """Suggest the longest context that fits, and report the effect of an FP8 KV cache."""
+    before = replayed.answer
     longest, wanted = before["max_context_tokens_that_fit"] or 0, before["context_tokens"]
     if 0 < longest < wanted and (value := whole(longest)):
-        found.suggest("max_model_len", value, f"{wanted:,} -> {value:,} fits")
+        replayed.suggest("max_model_len", value, f"{wanted:,} -> {value:,} fits")
     elif not longest:
-        found.refuse("max_model_len", "no length fits")
-    changed = found.tried(kv_cache_dtype="fp8")
+        replayed.refuse("max_model_len", "no length fits")
+    changed = replayed.tried(kv_cache_dtype="fp8")
     if not changed or changed["kv_cache_dtype"] == before["kv_cache_dtype"]:
         return
     fitting = changed["max_context_tokens_that_fit"]
     if not fitting:
-        found.refuse("kv_cache_dtype", "no length fits")
+        replayed.refuse("kv_cache_dtype", "no length fits")
     elif changed["fits"]:
         held = (
             f"{changed['max_concurrency']:,.1f} requests of {wanted:,} tokens, {before['max_concurrency']:,.1f} before"
         )
-        found.outcomes["kv_cache_dtype"] = f"FP8 KV holds {held}"
+        replayed.outcomes["kv_cache_dtype"] = f"FP8 KV holds {held}"
     else:
-        found.outcomes["kv_cache_dtype"] = f"FP8 KV fits {min(whole(fitting), wanted):,} of {wanted:,} tokens"
+        replayed.outcomes["kv_cache_dtype"] = f"FP8 KV fits {min(whole(fitting), wanted):,} of {wanted:,} tokens"
 
 
-def _more(found: Replay, shares: bool) -> None:
-    before = found.answer
+def _suggest_more_memory(replayed: Replay, shares: bool) -> None:
+    """Suggest the least share (if `shares`) and the least TP that fit, and report the effect of FP8 weights."""
+    before = replayed.answer
     if (share := before["gpu_memory_utilization"]) and shares:
         tries = []
         while share + STEP <= MOST_SHARE + 1e-9:
             tries.append(share := round(share + STEP, 2))
-        _first_that_fits(found, "gpu_memory_utilization", tries, f"even {MOST_SHARE:g} does not fit")
+        _first_that_fits(replayed, "gpu_memory_utilization", tries, f"even {MOST_SHARE:g} does not fit")
     sizes = [size for size in TENSOR_PARALLEL_SIZES if size > before["tensor_parallel_size"]]
-    _first_that_fits(found, "tensor_parallel_size", sizes, "even 8 does not fit, add pipeline stages")
-    changed = found.tried(weight_dtype="fp8")
+    _first_that_fits(replayed, "tensor_parallel_size", sizes, "even 8 does not fit, add pipeline stages")
+    changed = replayed.tried(weight_dtype="fp8")
     if changed and changed["weight_dtype"] != before["weight_dtype"]:
         gib = (changed["weights_bytes_per_gpu"] or 0) / GIB
-        found.outcomes["weight_dtype"] = f"{gib:,.2f} GiB of weights a GPU" + (", fits" if changed["fits"] else "")
+        replayed.outcomes["weight_dtype"] = f"{gib:,.2f} GiB of weights a GPU" + (", fits" if changed["fits"] else "")
 
 
-def _first_that_fits(found: Replay, name: str, tries: Sequence[float], none: str) -> None:
+def _first_that_fits(replayed: Replay, name: str, tries: Sequence[float], none: str) -> None:
     for value in tries:
-        if (changed := found.tried(**{name: value})) and changed["fits"]:
-            found.suggest(name, value, f"{found.answer[name]:g} -> {value:g} fits")
+        if (changed := replayed.tried(**{name: value})) and changed["fits"]:
+            replayed.suggest(name, value, f"{replayed.answer[name]:g} -> {value:g} fits")
             return
-    found.refuse(name, none)
+    replayed.refuse(name, none)
 
 
-def _freed(found: Replay, name: str, value: int) -> None:
-    before = found.answer
-    if value >= before[name] or (changed := found.tried(**{name: value})) is None:
+def _suggest_smaller(replayed: Replay, name: str, value: int) -> None:
+    """Suggest a smaller value of an input, with the activation memory that it frees."""
+    before = replayed.answer
+    if value >= before[name] or (changed := replayed.tried(**{name: value})) is None:
         return
     freed = (before["activation_bytes_per_gpu"] or 0) - (changed["activation_bytes_per_gpu"] or 0)
-    found.values[name] = value
+    replayed.values[name] = value
     if freed >= _WORTH:
-        found.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"
+        replayed.outcomes[name] = f"{before[name]:,} -> {value:,} frees {freed / GIB:,.2f} GiB a GPU"
 
 
-def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, Row]:
-    """In the order in which an engine pays them: each bill against what those before it left.
+def _rows(sized: Sized, answer: RawMapping, sampler: bool) -> dict[str, Row]:
+    """One GPU's memory by part, in the order of allocation: each part beside what those before it left.
 
-    The sampler runs last, in what the activations had and what is outside the budget beside the graphs.
+    The sampler runs last, in the memory of the activations and what is outside the budget beside the graphs.
     """
     columns = {name: column for name, column in sized.known.items() if getattr(column, "ndim", 0)}
-    known = {name: float(column[0]) for name, column in columns.items() if column.dtype.kind in "fiub"}
-    total, counts_graphs = answer["gpu_memory_bytes"], known.get("graphs_reserved")
-    left, outside = known.get("memory_budget_bytes", total), total - known.get("memory_budget_bytes", 0)
-    found: dict[str, Row] = {}
+    values = {name: float(column[0]) for name, column in columns.items() if column.dtype.kind in "fiub"}
+    total: float = answer["gpu_memory_bytes"]
+    counts_graphs = values.get("graphs_reserved")
+    left, outside = values.get("memory_budget_bytes", total), total - values.get("memory_budget_bytes", 0)
+    rows: dict[str, Row] = {}
 
     def bill(name: str, words: str, needed: float, there: float) -> None:
-        found[name] = (name + words, int(needed), int(there), max(0, int(needed - there)))
+        rows[name] = (name + words, int(needed), int(there), max(0, int(needed - there)))
 
     for name, column in _BILLS:
         needed = answer[column] or 0
@@ -234,34 +239,34 @@ def _rows(sized: Sized, answer: Mapping[str, Any], sampler: bool) -> dict[str, R
             bill(name, "", needed, left)
             left = max(0.0, left - needed)
     held = f": {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
-    bill("KV pool", held, known.get("kv_needed_bytes_per_gpu", 0), max(0, answer["kv_pool_bytes_per_gpu"] or 0))
-    if sampler and (logits := known.get("sampler_bytes", 0)):
+    bill("KV pool", held, values.get("kv_needed_bytes_per_gpu", 0), max(0, answer["kv_pool_bytes_per_gpu"] or 0))
+    if sampler and (logits := values.get("sampler_bytes", 0)):
         graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
         there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
         bill("sampler", f", {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
-    return found
+    return rows
 
 
 def _contradiction(verdict: Verdict, rows: Mapping[str, Row], chance: float | None) -> str | None:
-    """One sentence where the part that ran out in the log fits in the prediction, with the chance that the pool does;
-    None where both agree."""
+    """A sentence if the part that ran out in the log fits by the prediction, with the chance that it fits; None where
+    both agree."""
     name, fits, did = _OVERRAN.get(verdict.bill.label, ("", "", ""))
     if name not in rows or verdict.failure is None or verdict.bill.case in ("refused", "state"):
         return None
     _, needed, _, short = rows[name]
     if short:
         return None
-    what = fits if any(short for *_, short in rows.values()) else "this fits"
+    claim = fits if any(short for *_, short in rows.values()) else "this fits"
     why = "so the GPU, TP or a setting differs, or something else held memory."
     held = verdict.amounts.get("allocated_bytes", 0.0)
     if verdict.bill.label == WEIGHTS and held > _BESIDE * needed:
         why += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {needed / GIB:,.2f}."
     how_sure = f" ({sure(chance)})" if chance is not None else ""
-    return f"Our prediction says {what}{how_sure}; the engine {did}, {why}"
+    return f"Our prediction says {claim}{how_sure}; the engine {did}, {why}"
 
 
-def _weights_differ(startup: StartupLog | None, answer: Mapping[str, Any]) -> tuple[str, ...]:
-    """The weights are known before anything is run: where the log has others, what was replayed is not what ran."""
+def _weights_differ(startup: StartupLog | None, answer: RawMapping) -> tuple[str, ...]:
+    """A note if the log's weights differ from the predicted ones, so that another configuration ran."""
     seen = startup.figures.get("weights_bytes_per_gpu", {}) if startup else {}
     measured, taken = max((figure.value for figure in seen.values()), default=0), answer["weights_bytes_per_gpu"] or 0
     if not seen or abs(measured - taken) <= OTHER_WEIGHTS * taken or not taken:

@@ -47,7 +47,7 @@ from sheetgen.formula.operations import (
     whole_text,
 )
 from sheetgen.formula.quantity import Formula, formula
-from sheetgen.formula.tree import OPERATIONS, Expr, Later, Quantity, function, literal
+from sheetgen.formula.tree import OPERATIONS, Expr, Later, Quantity, Value, function, literal
 
 __all__ = [
     "OPERATIONS",
@@ -55,6 +55,7 @@ __all__ = [
     "Formula",
     "Later",
     "Quantity",
+    "Value",
     "at_most",
     "both",
     "count_steps",

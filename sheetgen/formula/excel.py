@@ -33,7 +33,7 @@ def constant(value: object) -> Text:
     if isinstance(value, str):
         return Text('"' + value.replace('"', '""') + '"')
     if isinstance(value, (int, float)) and math.isfinite(value):
-        return _number(value + 0)  # no zero has a sign
+        return _number(value + 0)  # zero has no sign
     raise TypeError(f"{value!r} cannot stand in a formula")
 
 

@@ -10,12 +10,11 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import NormalDist
-from typing import Any
 
 import numpy
 
 from sheetgen.formula.excel import ADD, COMPARE, MULTIPLY, Part, Text, call, equal, infix, join, over_rows, product
-from sheetgen.formula.tree import is_written, operation
+from sheetgen.formula.tree import Value, is_written, operation
 from sheetgen.units import PERCENT, PLAIN, TWO_DECIMALS, WHOLE
 
 
@@ -24,7 +23,7 @@ def _is_array_type(kind: type) -> bool:
     return hasattr(kind, "__array__")
 
 
-def is_array(values: Iterable[Any]) -> bool:
+def is_array(values: Iterable[Value]) -> bool:
     return any(map(_is_array_type, map(type, values)))
 
 
@@ -37,32 +36,32 @@ def _function(name: str, *more: Part) -> Callable[..., Text]:
 
 
 @operation(_function("IF"), "?")
-def where(condition: Any, then: Any, otherwise: Any) -> Any:
+def where(condition: Value, then: Value, otherwise: Value) -> Value:
     """`then` where `condition` holds, else `otherwise`. Both are evaluated: guard a division with ratio()."""
     if is_array((condition, then, otherwise)):
         return choose(condition, then, otherwise)
     return then if condition else otherwise
 
 
-def choose(condition: Any, then: Any, otherwise: Any) -> Any:
+def choose(condition: Value, then: Value, otherwise: Value) -> Value:
     """numpy.where, but numbers beside a text stay numbers."""
     if _is_text(then) != _is_text(otherwise):
-        then, otherwise = (numpy.asarray(one, object) for one in (then, otherwise))
+        then, otherwise = (numpy.asarray(values, object) for values in (then, otherwise))
     return numpy.where(condition, then, otherwise)
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: Value) -> bool:
     return isinstance(value, str) or (hasattr(value, "dtype") and value.dtype.kind in "US")
 
 
 @operation(lambda condition, value: call("IF", condition, value, "-"), "?")
-def number_where(condition: Any, value: Any) -> Any:
+def number_where(condition: Value, value: Value) -> Value:
     """`value` where `condition` holds, else none: NaN in Python and JavaScript, "-" in Excel."""
     return where(condition, value, math.nan)
 
 
-def where_number(x: Any, then: Callable[[], Any], otherwise: Any) -> Any:
-    """What `then` works out where `x`, a number or a tree, is a number; else `otherwise`, of which "-" is none."""
+def where_number(x: Value, then: Callable[[], Value], otherwise: Value) -> Value:
+    """The result of `then` where `x`, a number or a tree, is a number; else `otherwise`, where "-" stands for none."""
     holds = is_number(x)
     if is_written((x,)):
         return number_where(holds, then()) if otherwise == "-" else where(holds, then(), otherwise)
@@ -70,33 +69,33 @@ def where_number(x: Any, then: Callable[[], Any], otherwise: Any) -> Any:
 
 
 @operation(lambda x: call("IFERROR", x, "-"), "")
-def number_or_none(x: Any) -> Any:
-    """`x`, or none where it reads none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
+def number_or_none(x: Value) -> Value:
+    """`x`, or none where it is none: NaN in Python, "-" in Excel, where arithmetic on "-" is an error."""
     return x
 
 
-def _fold(of_arrays: numpy.ufunc, plain: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+def _fold(of_arrays: numpy.ufunc, plain: Callable[..., Value], values: tuple[Value, ...]) -> Value:
     return functools.reduce(of_arrays, values) if is_array(values) else plain(values)
 
 
 @operation(_function("MIN"), "Math.min")
-def smallest(*values: Any) -> Any:
+def smallest(*values: Value) -> Value:
     return _fold(numpy.minimum, min, values)
 
 
 @operation(_function("MAX"), "Math.max")
-def largest(*values: Any) -> Any:
+def largest(*values: Value) -> Value:
     return _fold(numpy.maximum, max, values)
 
 
 @operation(_function("AND"), "&&")
-def both(*conditions: Any) -> Any:
+def both(*conditions: Value) -> Value:
     """True where all hold."""
     return _fold(numpy.logical_and, all, conditions)
 
 
 @operation(_function("OR"), "||")
-def either(*conditions: Any) -> Any:
+def either(*conditions: Value) -> Value:
     """True where at least one holds."""
     return _fold(numpy.logical_or, any, conditions)
 
@@ -105,7 +104,7 @@ def either(*conditions: Any) -> Any:
 
 
 @operation(_function("ROUNDUP", 0), "roundUp")
-def round_up(x: Any) -> Any:
+def round_up(x: Value) -> Value:
     """The next whole number at or above `x` (x >= 0: ROUNDUP moves away from zero).
 
     A spreadsheet takes 3.0000000000000004 for 3 here, and so do we: quotients of whole bytes that are not
@@ -123,7 +122,7 @@ def round_up(x: Any) -> Any:
 
 
 @operation(_function("INT"), "Math.floor")
-def round_down(x: Any) -> Any:
+def round_down(x: Value) -> Value:
     """The next whole number at or below `x`."""
     if is_array((x,)):
         return numpy.floor(x)
@@ -131,13 +130,13 @@ def round_down(x: Any) -> Any:
 
 
 @operation(_function("ROUND"), "roundNearest")
-def round_nearest(x: Any, decimals: int = 0) -> Any:
-    """The number nearest to `x` (x >= 0) that is whole, or has so many decimals."""
+def round_nearest(x: Value, decimals: int = 0) -> Value:
+    """`x` (x >= 0) rounded to the nearest whole number, or to so many decimals."""
     return round_down(x * 10**decimals + 0.5) / 10**decimals if decimals else round_down(x + 0.5)
 
 
 @operation(lambda x, n, otherwise: call("IF", equal(n, 0), otherwise, infix(x, "/", n, MULTIPLY)), "ratioOr")
-def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
+def ratio(x: Value, n: Value, otherwise: Value = 0) -> Value:
     """x / n, or `otherwise` where n is 0: the one guarded division, lazy in all readings."""
     if is_array((x, n, otherwise)):
         is_none = numpy.equal(n, 0)
@@ -148,54 +147,55 @@ def ratio(x: Any, n: Any, otherwise: Any = 0) -> Any:
 
 
 @operation(_function("MOD"), "remainderOf")
-def remainder(x: Any, n: Any) -> Any:
+def remainder(x: Value, n: Value) -> Value:
     """x modulo n, for x >= 0 and n > 0."""
     return x % n
 
 
 @operation(_function("POWER"), "powerOf")
-def power(base: Any, exponent: Any) -> Any:
+def power(base: Value, exponent: Value) -> Value:
     """base to the exponent, for base > 0. (`^` is left out: Excel reads -3^2 as 9.)"""
     return (base * 1.0) ** exponent
 
 
 @operation(lambda share, times: call("IFERROR", call("POWER", share, times), 0), "powerOf")
-def fading(share: Any, times: Any) -> Any:
-    """A share taken so many times: 0 where that is too little for a number, which LibreOffice calls an error."""
+def fading(share: Value, times: Value) -> Value:
+    """A share to the power of a count: 0 where the result is too small for a number, which LibreOffice calls an
+    error."""
     with numpy.errstate(under="ignore"):
         return power(share, times)
 
 
 @operation(_function("LN"), "Math.log")
-def natural_log(x: Any) -> Any:
+def natural_log(x: Value) -> Value:
     """The natural logarithm of `x` > 0."""
     return numpy.log(x) if is_array((x,)) else math.log(x)
 
 
 @operation(_function("EXP"), "Math.exp")
-def exponential(x: Any) -> Any:
+def exponential(x: Value) -> Value:
     """e to the power of `x`."""
     return numpy.exp(x) if is_array((x,)) else math.exp(x)
 
 
 @operation(_function("NORMSDIST"), "normalShare")
-def normal_share(z: Any) -> Any:
+def normal_share(z: Value) -> Value:
     """The share of a normal distribution below `z` standard deviations."""
     if is_array((z,)):
-        return numpy.reshape([normal_share(one) for one in numpy.ravel(z).tolist()], numpy.shape(z))
+        return numpy.reshape([normal_share(quantile) for quantile in numpy.ravel(z).tolist()], numpy.shape(z))
     return math.erfc(-z / math.sqrt(2)) / 2
 
 
 @operation(_function("NORMSINV"), "normalQuantile")
-def normal_quantile(share: Any) -> Any:
-    """The standard deviations below which that share of a normal distribution lies, none of what is no share of it; of
-    numbers, not of columns."""
+def normal_quantile(share: Value) -> Value:
+    """The number of standard deviations below which that share of a normal distribution lies; NaN unless 0 < share < 1.
+    For numbers only, not for columns."""
     return NormalDist().inv_cdf(share) if 0 < share < 1 else math.nan
 
 
 @operation(_function("NORMDIST", 0, 1, False), "normalDensity")
-def normal_density(z: Any) -> Any:
-    """The density of a normal distribution at `z` standard deviations; of numbers, not of columns."""
+def normal_density(z: Value) -> Value:
+    """The density of a normal distribution at `z` standard deviations. For numbers only, not for columns."""
     return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
@@ -203,10 +203,10 @@ def normal_density(z: Any) -> Any:
 
 
 @operation(equal, "isSameMoney")
-def same_money(x: Any, y: Any) -> Any:
+def same_money(x: Value, y: Value) -> Value:
     """x = y as a spreadsheet compares: in some 15 digits, so that 3 x $0.70 ties with 1 x $2.10."""
     if is_array((x, y)):
-        with numpy.errstate(invalid="ignore"):  # of two that are without limit; numpy.isclose takes nine times as long
+        with numpy.errstate(invalid="ignore"):  # for inf - inf; numpy.isclose takes nine times as long
             return (x == y) | (abs(x - y) <= 1e-12 * numpy.minimum(abs(x), abs(y)))
     return math.isclose(x, y, rel_tol=1e-12)
 
@@ -217,13 +217,13 @@ def _at_most(x: Part, y: Part) -> Text:
 
 
 @operation(_at_most, "isAtMost")
-def at_most(x: Any, y: Any) -> Any:
+def at_most(x: Value, y: Value) -> Value:
     """x <= y as a spreadsheet compares: what is the same in some 15 digits is not above."""
     return (x < y) | same_money(x, y)
 
 
 @operation(_function("ISNUMBER"), "isNumber")
-def is_number(x: Any) -> Any:
+def is_number(x: Value) -> Value:
     """True for a number; false for text or a blank (NaN or None in Python)."""
     if is_array((x,)):
         return ~numpy.isnan(x)
@@ -231,19 +231,19 @@ def is_number(x: Any) -> Any:
 
 
 @operation(lambda row: infix(row, "<=", call("MAX", row), COMPARE), "isNumber")
-def is_number_in_row(row: Any) -> Any:
+def is_number_in_row(row: Value) -> Value:
     """is_number() of the cells of a row: a text is greater than every number, so greater than the row's largest."""
     return is_number(row)
 
 
 @operation(lambda x: infix(x, ">", "", COMPARE), "isText")
-def is_text(x: Any) -> Any:
+def is_text(x: Value) -> Value:
     """True for a text that is not empty: in a spreadsheet every text is greater than every number or blank."""
     return isinstance(x, str) and x > ""
 
 
 @operation(lambda x: equal(x, ""), "isBlank")
-def is_blank(x: Any) -> Any:
+def is_blank(x: Value) -> Value:
     """True for a number that was left blank, which is none in Python."""
     return x != x
 
@@ -252,43 +252,43 @@ def is_blank(x: Any) -> Any:
 
 
 @operation(lambda *parts: join(parts), "joinText")
-def join_text(*parts: Any) -> Any:
+def join_text(*parts: Value) -> Value:
     """Text and whole numbers put together (&)."""
     return "".join(map(_as_text, parts))
 
 
 @operation(_function("SUBSTITUTE"), "replaceText")
-def replace_text(x: Any, old: str, new: str) -> Any:
+def replace_text(x: Value, old: str, new: str) -> Value:
     """A text with every `old` in it replaced."""
     return _as_text(x).replace(old, new)
 
 
-def _as_text(x: Any) -> str:
+def _as_text(x: Value) -> str:
     if isinstance(x, float):
         return "-" if x != x else str(int(x)) if x == int(x) else str(x)
     return str(x)
 
 
 @operation(_function("TEXT", "0%"), "percentText")
-def percent_text(x: Any) -> Any:
+def percent_text(x: Value) -> Value:
     """A share as text in whole percent (TEXT with a format that every locale reads alike)."""
     return PERCENT.text(x)
 
 
 @operation(_function("TEXT", "0"), "wholeText")
-def whole_text(x: Any) -> Any:
+def whole_text(x: Value) -> Value:
     """A number as text, rounded to a whole one (TEXT with a format that every locale reads alike)."""
     return PLAIN.text(x)
 
 
 @operation(_function("FIXED", 0), "groupedText")
-def grouped_text(x: Any) -> Any:
-    """The same with its digits in groups, as a reader's locale has them."""
+def grouped_text(x: Value) -> Value:
+    """The same with its digits grouped as in the reader's locale."""
     return WHOLE.text(x)
 
 
 @operation(_function("FIXED", 2), "hundredthsText")
-def hundredths_text(x: Any) -> Any:
+def hundredths_text(x: Value) -> Value:
     """A number as text with two decimals: joined to a text as it is, Gnumeric would write twenty of 0.27."""
     return TWO_DECIMALS.text(x)
 
@@ -299,7 +299,7 @@ def hundredths_text(x: Any) -> Any:
 # ==, < and <= only. And both() or either() over a row answers once, not cell by cell.
 
 
-def _least(holds: Any, values: Any, otherwise: Any) -> Any:
+def _least(holds: Value, values: Value, otherwise: Value) -> Value:
     least = numpy.where(holds, values, numpy.inf).min(axis=0)
     return choose(numpy.isinf(least), otherwise, least)[()]
 
@@ -309,7 +309,7 @@ def _or_otherwise(least: Text, values: Part, otherwise: Part) -> Text:
 
 
 @operation(lambda row, otherwise: _or_otherwise(call("MIN", row), row, otherwise), "leastNumber", rows=True, n_values=1)
-def least_number(row: Any, *, otherwise: Any) -> Any:
+def least_number(row: Value, *, otherwise: Value) -> Value:
     """The least number of a row (its first axis), or `otherwise` where the row holds none.
 
     MIN of nothing is 0, and 0 would read as free: COUNT guards it.
@@ -324,7 +324,7 @@ def _least_where(values: Text, *conditions: Text, otherwise: Text) -> Text:
 
 
 @operation(_least_where, "leastWhere", rows=True, n_values=1)
-def least_where(values: Any, *conditions: Any, otherwise: Any = 0) -> Any:
+def least_where(values: Value, *conditions: Value, otherwise: Value = 0) -> Value:
     """The least of `values` where all conditions hold, or `otherwise` where they never do (an array formula).
 
     The 0 of the default is what MIN gives for nothing; "-" is no number, NaN in Python.
@@ -339,7 +339,7 @@ def _greatest_where(values: Text, *conditions: Text) -> Text:
 
 
 @operation(_greatest_where, "greatestWhere", rows=True, n_values=1)
-def greatest_where(values: Any, *conditions: Any) -> Any:
+def greatest_where(values: Value, *conditions: Value) -> Value:
     """The greatest of `values` where all conditions hold, or 0 where they never do (an array formula)."""
     holds = functools.reduce(numpy.logical_and, conditions)
     return numpy.where(numpy.logical_and(holds, ~numpy.isnan(values)), values, 0).max(axis=0)
@@ -350,20 +350,20 @@ def _first_where(*conditions: Text, otherwise: Text) -> Text:
 
 
 @operation(_first_where, "firstWhere", rows=True)
-def first_where(*conditions: Any, otherwise: Any = 0) -> Any:
+def first_where(*conditions: Value, otherwise: Value = 0) -> Value:
     """The position, from 1, of the first place where all hold, or `otherwise` (an array formula)."""
     hold = functools.reduce(numpy.logical_and, conditions)
     return choose(hold.any(axis=0), hold.argmax(axis=0) + 1, otherwise)[()]
 
 
 @operation(lambda condition: call("SUMPRODUCT", infix(1, "*", condition, MULTIPLY)), "countWhere", rows=True)
-def count_where(condition: Any) -> Any:
-    """For how many places of a row (its first axis) the condition holds."""
+def count_where(condition: Value) -> Value:
+    """The number of places of a row (its first axis) where the condition holds."""
     return (1 * condition).sum(axis=0)
 
 
-def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
-    """For how many places of `rows` of equal length the condition `holds` is true of what stands there.
+def count_steps(holds: Callable[..., Value], *rows: Value) -> Value:
+    """The number of places of `rows` of equal length for which `holds` is true.
 
     The condition is worked out for the whole rows at once. In Excel it must be made of operators alone, as MIN, MAX,
     AND and OR answer once for a row and other functions look at its first cell. In Python the places are a first axis,
@@ -372,17 +372,18 @@ def count_steps(holds: Callable[..., Any], *rows: Any) -> Any:
     return count_where(holds(*(rows if is_written(rows) else _as_first_axis(holds, rows))))
 
 
-def greatest_of_places(values: Any, holds: Callable[..., Any], *rows: Any) -> Any:
-    """The greatest of `values` at the places of `rows` of which `holds` is true, 0 where it is of none; as
-    `count_steps` reads them."""
+def greatest_of_places(values: Value, holds: Callable[..., Value], *rows: Value) -> Value:
+    """The greatest of `values` at the places of `rows` for which `holds` is true; 0 where it is true for none. `rows`
+    and `holds` are as in `count_steps`."""
     if is_written((values, *rows)):
         return greatest_where(values, holds(*rows))
     whole, *places = _as_first_axis(lambda _, *of_place: holds(*of_place), (values, *rows))
     return greatest_where(whole, holds(*places))
 
 
-def _as_first_axis(holds: Callable[..., Any], rows: Sequence[Any]) -> list[Any]:
-    """Rows with their places as an axis before those that what `holds` says of one place has."""
+def _as_first_axis(holds: Callable[..., Value], rows: Sequence[Value]) -> list[Value]:
+    """Each row reshaped so that its places are the first axis, before the axes of the result of `holds` for one
+    place."""
     n_axes = numpy.ndim(holds(*(row[0] for row in rows)))
     whole = []
     for row in rows:

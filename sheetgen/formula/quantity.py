@@ -9,10 +9,9 @@ import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
 
 from sheetgen.formula.excel import ATOM
-from sheetgen.formula.tree import INPUT, Expr, literal
+from sheetgen.formula.tree import INPUT, Expr, Value, literal
 from sheetgen.units import WHOLE, Display
 
 
@@ -24,13 +23,13 @@ class Formula:
     label: str
     display: Display
     inputs: tuple[str, ...]
-    function: Callable[..., Any]
-    rows: tuple[str, ...] = ()  # inputs of which it reads a whole row
+    function: Callable[..., Value]
+    rows: tuple[str, ...] = ()  # inputs that it reads as whole rows
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Value, **kwargs: Value) -> Value:
         return self.function(*args, **kwargs)
 
-    def of(self, values: Mapping[str, Any]) -> Any:
+    def of(self, values: Mapping[str, Value]) -> Value:
         """This formula read with `values`, which hold its inputs by name (numbers, columns or `Expr`)."""
         try:
             arguments = [values[name] for name in self.inputs]
@@ -39,8 +38,8 @@ class Formula:
             raise KeyError(f"formula {self.name!r} reads {missing!r}, which nothing provides") from error
         return self.function(*arguments)
 
-    def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Any]], Any]:
-        """This formula as a function of values that stand in these places, by name."""
+    def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Value]], Value]:
+        """This formula as a function of a sequence of values; `places`: the position of each input in it."""
         own, function = [places[name] for name in self.inputs], self.function
         return lambda values: function(*[values[place] for place in own])
 
@@ -49,8 +48,8 @@ class Formula:
         return CalledFormula(self, names)
 
     def with_parts(self, parts: Iterable[Formula | CalledFormula], first: bool = False) -> Formula:
-        """The same formula, working out within itself those of `parts` which it reads: it reads their inputs, in the
-        places of the parts or, where `first`, before all else."""
+        """The same formula with those of `parts` that it reads worked out within it: it reads their inputs, in the
+        places of the parts or, where `first`, before all others."""
         inner = {part.name: part for part in parts if part.name in self.inputs}
         if not inner:
             return self
@@ -63,13 +62,13 @@ class Formula:
         arguments = [inner[name].at(places) if name in inner else itemgetter(places[name]) for name in self.inputs]
 
         @functools.wraps(self.function)
-        def function(*args: Any) -> Any:
+        def function(*args: Value) -> Value:
             return self.function(*[argument(args) for argument in arguments])
 
         return replace(self, inputs=inputs, function=function, rows=tuple(name for name in inputs if name in rows))
 
     def reading(self, **quantities: str) -> Formula:
-        """The same formula of other quantities: by the name of an input, what is read in its place."""
+        """The same formula reading other quantities: by the name of an input, the quantity read in its place."""
         unknown = quantities.keys() - set(self.inputs)
         if unknown:
             raise KeyError(f"formula {self.name!r} does not read {', '.join(sorted(unknown))}")
@@ -78,7 +77,7 @@ class Formula:
 
     @functools.cached_property
     def tree(self) -> Expr:
-        """The operations that it is made of, on its inputs by name."""
+        """The tree of operations on the formula's inputs, by name."""
         return literal(self.function(*(Expr.leaf(INPUT, name) for name in self.inputs)))
 
     def written(self, texts: Mapping[str, Expr]) -> Expr:
@@ -95,7 +94,7 @@ class Formula:
         text: str = self.function(*map(Expr, names)).text
         return text
 
-    def text_of_values(self, values: Iterable[Any]) -> str:
+    def text_of_values(self, values: Iterable[object]) -> str:
         """The Excel text with the inputs' values."""
         text: str = self.function(*map(literal, values)).text
         return text
@@ -107,12 +106,12 @@ class Formula:
 
     @property
     def summary(self) -> str:
-        """The docstring's first sentence."""
+        """The docstring's first paragraph, on one line."""
         return self.documentation.split("\n\n")[0].replace("\n", " ")
 
     @property
     def source(self) -> str:
-        """What the docstring names as its source."""
+        """The source that the docstring names."""
         lines = self.documentation.replace("\n    ", " ").splitlines()
         return next((x.removeprefix("Source:").strip() for x in lines if x.startswith("Source:")), "")
 
@@ -136,8 +135,9 @@ class CalledFormula:
     def inputs(self) -> tuple[str, ...]:
         return tuple(name for name in self.formula.inputs if name not in self.own)
 
-    def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Any]], Callable[..., Any]]:
-        """The function that the other formula calls, of values that stand in these places, by name."""
+    def at(self, places: Mapping[str, int]) -> Callable[[Sequence[Value]], Callable[..., Value]]:
+        """The function that the other formula calls, from a sequence of values; `places`: the position of each input in
+        it."""
         of_caller = {**places, **dict.fromkeys(self.own)}
         read, function = [(name, of_caller[name]) for name in self.formula.inputs], self.formula.function
         return lambda values: (
@@ -145,7 +145,7 @@ class CalledFormula:
         )
 
 
-def _of(function: Callable[..., Any], label: str, display: Display) -> Formula:
+def _of(function: Callable[..., Value], label: str, display: Display) -> Formula:
     return Formula(function.__name__, label, display, tuple(inspect.signature(function).parameters), function)
 
 
@@ -153,16 +153,16 @@ def formula(
     label: str,
     display: Display = WHOLE,
     *,
-    within: Iterable[Callable[..., Any] | CalledFormula] = (),
+    within: Iterable[Callable[..., Value] | CalledFormula] = (),
     rows: Collection[str] = (),
-) -> Callable[[Callable[..., Any]], Formula]:
+) -> Callable[[Callable[..., Value]], Formula]:
     """Make a function a `Formula`: its name is the column's name, its parameters' names are its inputs.
 
     within: formulas, or functions of quantities, that it works out within itself, where it reads them.
     rows: inputs of which it reads whole rows.
     """
 
-    def wrap(function: Callable[..., Any]) -> Formula:
+    def wrap(function: Callable[..., Value]) -> Formula:
         parts = [part if isinstance(part, Formula | CalledFormula) else _of(part, "", WHOLE) for part in within]
         whole = _of(function, label, display).with_parts(parts)
         return replace(whole, rows=tuple(name for name in whole.inputs if name in (*rows, *whole.rows)))

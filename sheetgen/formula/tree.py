@@ -19,7 +19,12 @@ import numpy
 from sheetgen.formula import excel
 from sheetgen.formula.excel import ADD, ATOM, COMPARE, MULTIPLY, Text
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+# A quantity as a formula reads and returns it: a number, a column of numbers, or a tree that is to be written.
+Quantity: TypeAlias = "float | numpy.ndarray[Any, Any] | Expr"
+# What an operation reads and returns: a quantity, a text or a column of texts. No narrower type has the arithmetic of
+# all of them.
+Value: TypeAlias = Any
+Function = TypeVar("Function", bound=Callable[..., Value])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +42,11 @@ class Operation:
     javascript: str
     rows: bool = False
     n_values: int = 0
-    compute: Callable[..., Any] | None = None
+    compute: Callable[..., Value] | None = None
 
 
 OPERATIONS: dict[str, Operation] = {}
-ANSWER_ONCE = ("both", "either")  # in Excel for a whole row, not cell by cell
+ANSWER_ONCE = ("both", "either")  # True where Excel works it out once for a whole row, not cell by cell
 
 
 def _register(entry: Operation) -> Operation:
@@ -51,13 +56,13 @@ def _register(entry: Operation) -> Operation:
 
 
 # The leaves of a tree.
-INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # of a formula, by name
+INPUT = _register(Operation("input", lambda name: Text(f"{{{name}}}"), ""))  # an input of a formula, by name
 CONSTANT = _register(Operation("constant", excel.constant, ""))
 REFERENCE = _register(Operation("reference", Text, ""))  # Excel text as it is: cells and look-ups of a workbook
 LEAVES = (INPUT, CONSTANT, REFERENCE)
 
 
-def _infix(name: str, sign: str, binding: int, compute: Callable[..., Any], javascript: str = "") -> Operation:
+def _infix(name: str, sign: str, binding: int, compute: Callable[..., Value], javascript: str = "") -> Operation:
     """Register an operation that is a sign between two arguments."""
 
     def written(left: Text, right: Text) -> Text:
@@ -75,11 +80,11 @@ GREATER = _infix("greater", ">", COMPARE, operator.gt)
 GREATER_OR_EQUAL = _infix("greater_or_equal", ">=", COMPARE, operator.ge)
 
 
-def _left(operation: Operation) -> Callable[[Expr, Any], Expr]:
+def _left(operation: Operation) -> Callable[[Expr, object], Expr]:
     return lambda left, right: Expr.tree(operation, (left, right))
 
 
-def _right(operation: Operation) -> Callable[[Expr, Any], Expr]:
+def _reflected(operation: Operation) -> Callable[[Expr, object], Expr]:
     return lambda right, left: Expr.tree(operation, (left, right))
 
 
@@ -94,7 +99,7 @@ class Expr:
     __hash__ = None  # type: ignore[assignment]
 
     operation: Operation
-    arguments: tuple[Any, ...]  # trees; of a leaf its name, value or text
+    arguments: tuple[Value, ...]  # trees; of a leaf its name, value or text
     options: dict[str, Expr]
     _printed: Text | None
 
@@ -103,14 +108,14 @@ class Expr:
         self.operation, self.options = REFERENCE, NO_OPTIONS
 
     @classmethod
-    def leaf(cls, operation: Operation, value: Any) -> Expr:
+    def leaf(cls, operation: Operation, value: object) -> Expr:
         expr = cls.__new__(cls)
         expr.operation, expr.arguments, expr.options = operation, (value,), {}
         expr._printed = operation.excel(value)
         return expr
 
     @classmethod
-    def tree(cls, operation: Operation, arguments: Iterable[Any], options: dict[str, Any] | None = None) -> Expr:
+    def tree(cls, operation: Operation, arguments: Iterable[object], options: dict[str, object] | None = None) -> Expr:
         """An operation of trees, or of constants."""
         expr = cls.__new__(cls)
         expr.operation, expr.arguments = operation, tuple(map(literal, arguments))
@@ -136,21 +141,21 @@ class Expr:
 
     @property
     def array(self) -> bool:
-        """Whether its text is an array formula's, which is written as `{=...}`."""
+        """True where its text is an array formula's, which is written as `{=...}`."""
         return self.printed.array
 
     @property
     def parts(self) -> tuple[Expr, ...]:
-        """The trees that it is an operation of."""
+        """The trees among the operation's arguments."""
         return () if self.operation in LEAVES else (*self.arguments, *self.options.values())
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The names of the inputs in it, each once."""
+        """The names of the tree's inputs, each once."""
         return tuple(dict.fromkeys(part.arguments[0] for part in self.walk() if part.operation is INPUT))
 
-    def read(self, values: Mapping[str, Any]) -> Any:
-        """What it is of `values`, its inputs by name: a value, or a tree of trees."""
+    def read(self, values: Mapping[str, Value]) -> Value:
+        """The formula worked out on `values`, its inputs by name: a value, or a tree where the inputs are trees."""
         if self.operation is INPUT:
             return values[self.arguments[0]]
         if self.operation.compute is None:
@@ -173,10 +178,10 @@ class Expr:
     def __neg__(self) -> Expr:
         return Expr.tree(NEGATIVE, (self,))
 
-    __add__, __radd__ = _left(PLUS), _right(PLUS)
-    __sub__, __rsub__ = _left(MINUS), _right(MINUS)
-    __mul__, __rmul__ = _left(TIMES), _right(TIMES)
-    __truediv__, __rtruediv__ = _left(OVER), _right(OVER)
+    __add__, __radd__ = _left(PLUS), _reflected(PLUS)
+    __sub__, __rsub__ = _left(MINUS), _reflected(MINUS)
+    __mul__, __rmul__ = _left(TIMES), _reflected(TIMES)
+    __truediv__, __rtruediv__ = _left(OVER), _reflected(OVER)
     __eq__ = _left(EQUAL)  # type: ignore[assignment]
     __ne__ = _left(UNEQUAL)  # type: ignore[assignment]
     __lt__, __le__ = _left(LESS), _left(LESS_OR_EQUAL)
@@ -184,7 +189,7 @@ class Expr:
 
 
 class Later(Expr):
-    """A reference whose text is made when it is read: most books are asked for values alone."""
+    """A reference whose text is made when it is read: for most books only the values are asked for."""
 
     __slots__ = ("make",)
 
@@ -199,24 +204,20 @@ class Later(Expr):
         return self._printed
 
 
-# What a formula reads and gives: a number, a column of them, or a tree that is to be written.
-Quantity: TypeAlias = "float | numpy.ndarray[Any, Any] | Expr"
-
-
-def literal(value: Any) -> Expr:
-    """A constant as a tree; a tree as it is."""
+def literal(value: object) -> Expr:
+    """A constant as a tree; a tree is returned unchanged."""
     return value if isinstance(value, Expr) else Expr.leaf(CONSTANT, value)
 
 
-def is_written(values: Iterable[Any]) -> bool:
-    """Whether one of these is a tree, so that an operation of them is one."""
+def is_written(values: Iterable[object]) -> bool:
+    """True where at least one value is a tree, so that an operation on the values is one."""
     return Expr in map(type, values)
 
 
 def operation(
     printed: Callable[..., Text], javascript: str, *, rows: bool = False, n_values: int = 0
 ) -> Callable[[Function], Function]:
-    """Register an operation: the decorated function computes it, `printed` writes it of its arguments' texts."""
+    """Register an operation: the decorated function computes it, `printed` writes it from its arguments' texts."""
 
     def register(compute: Function) -> Function:
         signature = inspect.signature(compute)
@@ -225,7 +226,7 @@ def operation(
         n_plain = len(kinds) if set(kinds) == {inspect.Parameter.POSITIONAL_OR_KEYWORD} else None
 
         @functools.wraps(compute)
-        def read(*arguments: Any, **options: Any) -> Any:
+        def read(*arguments: Value, **options: Value) -> Value:
             if Expr not in map(type, arguments) and not (options and Expr in map(type, options.values())):
                 return compute(*arguments, **options)
             if options or (not takes_all and len(arguments) != n_plain):
@@ -244,7 +245,7 @@ def operation(
     return register
 
 
-def function(name: str, *arguments: Any) -> Expr:
-    """One of Excel's functions that is no operation of formulas: for what only a workbook has, such as COUNT."""
+def function(name: str, *arguments: object) -> Expr:
+    """One of Excel's functions that is no operation of formulas: for what only a workbook needs, such as COUNT."""
     written = excel.call(name, *(literal(argument).printed for argument in arguments))
     return Expr(*written)

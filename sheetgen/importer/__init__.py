@@ -1,1 +1,1 @@
-"""Models of the user's own: a Hugging Face config.json as a catalog entry. No weights, no code of a model is run."""
+"""Models of the user's own: a Hugging Face config.json as a catalog entry, without reading weights or running code."""

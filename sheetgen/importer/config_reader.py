@@ -1,8 +1,7 @@
-"""A config.json from disk or from the Hugging Face hub (`catalog import ORG/NAME` alone), and its fields by name.
+"""A config.json from disk or from the Hugging Face hub (only for `catalog import ORG/NAME`), and its fields by name.
 
-JSON is read and nothing is run: `auto_map` is text like any other. Of a repository, nothing else is fetched but the
-hf_quant_config.json in which ModelOpt says what it quantized.
-What is not there or not of its kind is named, never guessed.
+Only JSON is read, and nothing is run: `auto_map` is text like any other. The only other file fetched of a repository is
+ModelOpt's hf_quant_config.json. Missing fields and wrong types are reported, never guessed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sheetgen.catalog.base import read_bounded
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, read_bounded
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
 MAX_FILE_BYTES = 5_000_000
@@ -22,11 +21,11 @@ MAX_DEPTH = 30
 
 
 def config_path(name: str | Path) -> Path:
-    """The file that a path means: itself, or config.json where it is a folder."""
+    """The file at a path, or config.json in a folder. Raises CatalogError if that cannot be a config."""
     path = Path(name).expanduser()
     try:
         is_folder, is_there = path.is_dir(), path.exists()
-    except OSError as error:  # a name longer than any file's
+    except OSError as error:  # a name that is too long for a file
         raise CatalogError(f"{shown(name, 200)}: cannot be read ({error.strerror}).") from error
     if not is_folder:
         if is_there and path.suffix.lower() != ".json":
@@ -37,12 +36,12 @@ def config_path(name: str | Path) -> Path:
     return path / "config.json"
 
 
-def read_config(name: str | Path) -> tuple[dict[str, Any], str]:
-    """The config, and the name of its file for messages."""
+def read_config(name: str | Path) -> tuple[RawRecord, str]:
+    """The config at a path, and the name of its file for messages. Raises CatalogError if it cannot be read."""
     try:
         path = config_path(name)
         raw = read_bounded(path, MAX_FILE_BYTES)
-    except RuntimeError as error:  # ~ of a user who is not there
+    except RuntimeError as error:  # ~ of an unknown user
         raise CatalogError(f"{shown(name, 200)}: cannot be read ({shown(error)}).") from error
     except ValueError as error:
         raise CatalogError(f"{shown(name, 200)}: {error}.") from error
@@ -50,19 +49,21 @@ def read_config(name: str | Path) -> tuple[dict[str, Any], str]:
     return read_bytes(raw, where), where
 
 
-def read_quantization_beside(file: Path) -> dict[str, Any] | None:
-    """The hf_quant_config.json in the folder of a config.json."""
+def read_quantization_beside(file: Path) -> RawRecord | None:
+    """The hf_quant_config.json in the folder of a config.json; None if there is none."""
     other = file.with_name(BESIDE)
     if file.name.lower() != "config.json" or not other.is_file():
         return None
     return read_config(other)[0]
 
 
-def read_bytes(raw: bytes, where: str) -> dict[str, Any]:
+def read_bytes(raw: bytes, where: str) -> RawRecord:
+    """The JSON object in a file's bytes. Raises CatalogError, with `where`, for anything else, and for duplicate
+    keys."""
     if len(raw) > MAX_FILE_BYTES:
         raise CatalogError(f"{where}: is larger than {MAX_FILE_BYTES:,} bytes, which no config.json is.")
 
-    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def without_duplicates(pairs: list[tuple[str, RawValue]]) -> RawRecord:
         fields = dict(pairs)
         if len(fields) < len(pairs):
             twice = next(key for i, (key, _) in enumerate(pairs) if any(key == other for other, _ in pairs[:i]))
@@ -82,7 +83,7 @@ def read_bytes(raw: bytes, where: str) -> dict[str, Any]:
     if not isinstance(config, dict):
         kind = {list: "list", str: "text", bool: "true or false", type(None): "null"}.get(type(config), "number")
         raise CatalogError(f"{where}: is a {kind}, but a config.json is a mapping of fields.")
-    inside: list[Any] = [config]
+    inside: list[RawValue] = [config]
     for _ in range(MAX_DEPTH):
         values = (value for part in inside for value in (part.values() if isinstance(part, dict) else part))
         inside = [value for value in values if isinstance(value, (dict, list))]
@@ -95,16 +96,18 @@ _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
 def is_hub_id(name: str) -> bool:
-    """`org/name`, where no file or folder has that name."""
+    """True for a name such as `org/name`, unless a file or folder has it."""
     return bool(_ID.fullmatch(name)) and not name.lower().endswith(".json") and not Path(name).exists()
 
 
-BESIDE = "hf_quant_config.json"  # where ModelOpt says what it quantized and how
+BESIDE = "hf_quant_config.json"  # ModelOpt's description of the quantization
 
 
-def fetch_config(hf_id: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The config, and what stands beside it of its quantization, if anything. The library's own cache is used, and its
-    own login."""
+def fetch_config(hf_id: str) -> tuple[RawRecord, RawRecord | None]:
+    """The config of a Hugging Face repository, and its hf_quant_config.json if there is one.
+
+    The library's own cache and login are used. Raises CatalogError if the config cannot be fetched.
+    """
     try:
         hub: Any = importlib.import_module("huggingface_hub")
     except ImportError:
@@ -117,10 +120,10 @@ def fetch_config(hf_id: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
     return config, _fetched(hub, hf_id, BESIDE, may_be_missing=True)
 
 
-def _fetched(hub: Any, hf_id: str, file: str, may_be_missing: bool = False) -> dict[str, Any] | None:
+def _fetched(hub: Any, hf_id: str, file: str, may_be_missing: bool = False) -> RawRecord | None:
     try:
         path = hub.hf_hub_download(repo_id=hf_id, filename=file)
-    except Exception as error:  # the library raises its own, its HTTP client's and the system's errors
+    except Exception as error:  # errors of the library, its HTTP client and the system
         if may_be_missing and any(kind.__name__ == "EntryNotFoundError" for kind in type(error).__mro__):
             return None
         reason = str(error).strip().split("\n")[0] or type(error).__name__
@@ -130,35 +133,39 @@ def _fetched(hub: Any, hf_id: str, file: str, may_be_missing: bool = False) -> d
     return read_config(path)[0]
 
 
-MAX_COUNT = 10**9  # widths, vocabularies, contexts: nothing published is larger
+MAX_COUNT = 10**9  # no published width, vocabulary or context is larger
 MAX_LAYERS = 2_000
 _NEEDED = object()
 
 
 class Fields:
-    """A mapping of the config with its place in the file, and what its class takes where a key is absent."""
+    """A mapping of the config, read by key with checks.
+
+    inside: its location in the file, for messages. defaults: values for absent keys. rename: for absent keys, the
+    dotted paths of a family's own names.
+    """
 
     def __init__(
         self,
-        data: Mapping[str, Any],
+        data: RawMapping,
         where: str,
         inside: str = "",
-        defaults: Mapping[str, Any] | None = None,
+        defaults: RawMapping | None = None,
         rename: Mapping[str, str] | None = None,
     ) -> None:
         self.data, self.where, self.inside = data, where, inside
         self.defaults, self.rename = defaults or {}, rename or {}
 
-    def reading(self, defaults: Mapping[str, Any], rename: Mapping[str, str]) -> Fields:
-        """The same fields as a family reads them: its defaults, and its own names for common things."""
+    def reading(self, defaults: RawMapping, rename: Mapping[str, str]) -> Fields:
+        """The same fields with a family's defaults and key names."""
         return Fields(self.data, self.where, self.inside, defaults, rename)
 
-    def adding(self, /, **values: Any) -> Fields:
-        """The same fields with these beside them, or in place of those of the same name."""
+    def adding(self, /, **values: object) -> Fields:
+        """The same fields with some added or replaced."""
         return Fields({**self.data, **values}, self.where, self.inside, self.defaults, self.rename)
 
-    def raw(self, key: str) -> Any:
-        """The value as the file has it, else as the model's class has it; None where neither says anything."""
+    def raw(self, key: str) -> RawValue:
+        """The value in the file, else the default; None for neither."""
         value = self.data.get(key)
         if value is None and key in self.rename:
             value = self.data
@@ -172,27 +179,27 @@ class Fields:
         return self.raw(key) is not None
 
     def first(self, *keys: str) -> str:
-        """The first of several spellings that is in the file; the first of all where none is."""
+        """The first of several keys that has a value; if none has, the first key."""
         return next((key for key in keys if self.has(key)), keys[0])
 
     def refuse(self, key: str, problem: str) -> NoReturn:
         name = key if key in self.data else self.rename.get(key, key)
         raise CatalogError(f"{self.where}: {shown(self.inside + name, 120)} {problem}")
 
-    def number(self, key: str, default: Any = _NEEDED, least: float = 0, most: float = MAX_COUNT) -> float:
+    def number(self, key: str, default: RawValue = _NEEDED, least: float = 0, most: float = MAX_COUNT) -> float:
         value = self._given(key, default)
         is_other = not isinstance(value, (int, float)) or value != value
         number: float = self._within(key, value, is_other, "a number", least, most)
         return number
 
-    def _within(self, key: str, value: Any, is_other: bool, kind: str, least: float, most: float) -> Any:
+    def _within(self, key: str, value: RawValue, is_other: bool, kind: str, least: float, most: float) -> RawValue:
         if isinstance(value, bool) or is_other:
             self.refuse(key, f"is {shown(value)!r}, but must be {kind}.")
         if not least <= value <= most:
             self.refuse(key, f"is {shown(value)}, but must be from {least:,} to {most:,}.")
         return value
 
-    def count(self, key: str, default: Any = _NEEDED, least: int = 1, most: int = MAX_COUNT) -> int:
+    def count(self, key: str, default: RawValue = _NEEDED, least: int = 1, most: int = MAX_COUNT) -> int:
         value = self._given(key, default)
         return int(self._within(key, value, not isinstance(value, int), "a whole number", least, most))
 
@@ -202,38 +209,38 @@ class Fields:
     def layers(self) -> int:
         return self.count("num_hidden_layers", most=MAX_LAYERS)
 
-    def flag(self, key: str | bool, default: Any = _NEEDED) -> bool:
-        """A switch; a family that has it fixed says True or False instead of a key."""
+    def flag(self, key: str | bool, default: RawValue = _NEEDED) -> bool:
+        """The boolean at a key; True or False in place of the key is returned as it is."""
         if isinstance(key, bool):
             return key
         return bool(self._of_kind(key, default, bool, "true or false"))
 
-    def text(self, key: str, default: Any = _NEEDED) -> str:
+    def text(self, key: str, default: RawValue = _NEEDED) -> str:
         return str(self._of_kind(key, default, str, "text"))
 
-    def one_of(self, key: str, allowed: Mapping[str, str], default: Any = _NEEDED) -> str:
-        """What a word of a known set stands for."""
+    def one_of(self, key: str, allowed: Mapping[str, str], default: RawValue = _NEEDED) -> str:
+        """The meaning of the word at a key, by the `allowed` words."""
         return self._among(key, self.text(key, default), allowed)
 
-    def _among(self, key: str, word: Any, allowed: Mapping[str, str]) -> str:
+    def _among(self, key: str, word: object, allowed: Mapping[str, str]) -> str:
         if not isinstance(word, str) or word not in allowed:
             near = did_you_mean(word, allowed) if isinstance(word, str) else ""
             self.refuse(key, f"is {shown(word)!r}, but must be one of {', '.join(allowed)}.{near}")
         return allowed[word]
 
-    def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> Fields:
+    def part(self, key: str, defaults: RawMapping | None = None) -> Fields:
         value = self._of_kind(key, _NEEDED if defaults is None else {}, Mapping, "a mapping of fields")
         return Fields(value, self.where, f"{self.inside}{key}.", defaults)
 
     def parts(self, key: str, length: int) -> list[Fields]:
-        """A list with one mapping for every layer."""
+        """The list of mappings at a key, one per layer."""
         items = self.items(key, length)
         for i, item in enumerate(items):
             if not isinstance(item, Mapping):
                 self.refuse(f"{key}[{i}]", f"is {shown(item)!r}, but must be a mapping of fields.")
         return [Fields(item, self.where, f"{self.inside}{key}[{i}].") for i, item in enumerate(items)]
 
-    def items(self, key: str, length: int | None = None) -> list[Any]:
+    def items(self, key: str, length: int | None = None) -> list[RawValue]:
         value = self._of_kind(key, _NEEDED, (list, tuple), "a list")
         if length is not None and len(value) != length:
             self.refuse(key, f"has {len(value):,} items, but the model has {length:,} layers.")
@@ -247,16 +254,16 @@ class Fields:
         return items
 
     def words(self, key: str, allowed: Mapping[str, str], length: int | None = None) -> list[str]:
-        """A list of words of a known set, and what each stands for."""
+        """The meanings of the words in the list at a key, by the `allowed` words."""
         return [self._among(f"{key}[{i}]", item, allowed) for i, item in enumerate(self.items(key, length))]
 
-    def _of_kind(self, key: str, default: Any, kind: Any, called: str) -> Any:
+    def _of_kind(self, key: str, default: RawValue, kind: type | tuple[type, ...], called: str) -> RawValue:
         value = self._given(key, default)
         if not isinstance(value, kind):
             self.refuse(key, f"is {shown(value)!r}, but must be {called}.")
         return value
 
-    def _given(self, key: str, default: Any) -> Any:
+    def _given(self, key: str, default: RawValue) -> RawValue:
         value = default if (given := self.raw(key)) is None else given
         if value is _NEEDED:
             near = did_you_mean(key, [str(k) for k in self.data if k != key][:500])

@@ -1,6 +1,6 @@
-"""The layers of a model: which kind each is, its counted parameters, and what it caches.
+"""The layers of a model: their kinds, their counted parameters, and their caches.
 
-Recurrent layers keep a fixed state per sequence; convolutions keep kernel - 1 columns, as engines do. Source of the
+Recurrent layers keep a fixed state per sequence; convolutions keep kernel - 1 columns, as in engines. Source of the
 shapes: vLLM v1, mamba_utils.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from sheetgen.catalog.base import RawRecord
 from sheetgen.catalog.families import Family, Moe
 from sheetgen.importer.config_reader import Fields
 
@@ -23,7 +24,7 @@ Kinds = list[str]
 
 
 def layer_kinds(f: Fields, family: Family) -> Kinds:
-    """One word a layer. A list in the config holds; else the rule of the family's class."""
+    """The kind of each layer, from a list in the config, else by the rule of the family's class."""
     n = f.layers()
     stated = next((key for key in ("layer_types", "layers_block_type") if f.data.get(key) is not None), None)
     kinds = f.words(stated, WORDS, n) if stated else RULES[family.layers](f, n)
@@ -35,13 +36,13 @@ def layer_kinds(f: Fields, family: Family) -> Kinds:
 
 
 def full_every(n: int, period: int, others: str, offset: int | None = None) -> Kinds:
-    """Full attention once a period, in its last place where no other is said."""
+    """Kinds with full attention once per period, at `offset` (None: in its last place)."""
     place = period - 1 if offset is None else offset
     return ["full" if i % period == place else others for i in range(n)]
 
 
 def _qwen2(f: Fields, n: int) -> Kinds:
-    """Windowed from max_window_layers on, and only if use_sliding_window says so."""
+    """Windowed from max_window_layers on, and only with use_sliding_window."""
     if not f.has("sliding_window") or not f.flag("use_sliding_window", False):
         return ["full"] * n
     first = f.count_or_zero("max_window_layers", 28)
@@ -49,7 +50,7 @@ def _qwen2(f: Fields, n: int) -> Kinds:
 
 
 def _pattern(f: Fields, n: int) -> Kinds:
-    """Every so many layers one is full."""
+    """One full layer per period."""
     if not f.has("sliding_window"):
         return ["full"] * n
     key = f.first("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
@@ -57,7 +58,7 @@ def _pattern(f: Fields, n: int) -> Kinds:
 
 
 def _llama4(f: Fields, n: int) -> Kinds:
-    """Chunked where positions are rotated."""
+    """Chunked attention in the layers with rotary positions, full in the others."""
     if f.raw("no_rope_layers"):
         return ["chunked" if rotated else "full" for rotated in f.whole_numbers("no_rope_layers", n)]
     return full_every(n, f.count("no_rope_layer_interval", 4), "chunked")
@@ -74,7 +75,7 @@ def _full_at(key: str, f: Fields, n: int) -> Kinds:
 
 
 def _cohere2_moe(f: Fields, n: int) -> Kinds:
-    """Dense layers in front have a pattern of their own, and that of the others begins behind them."""
+    """Leading dense layers have a pattern of their own, and the others' pattern begins after them."""
     first = f.count_or_zero("first_k_dense_replace")
     return [
         *full_every(min(first, n), f.count("prefix_dense_sliding_window_pattern", 1), "windowed"),
@@ -89,7 +90,7 @@ def _minimax(f: Fields, n: int) -> Kinds:
 
 
 def _kimi(f: Fields, n: int) -> Kinds:
-    """Layers are listed by number, from 1."""
+    """By two lists of layer numbers, which start at 1."""
     part = f.part("linear_attn_config")
     full, linear = set(part.whole_numbers("full_attn_layers")), set(part.whole_numbers("kda_layers"))
     for i in range(1, n + 1):
@@ -124,7 +125,7 @@ RULES: dict[str, Callable[[Fields, int], Kinds]] = {
 
 
 class Matrix(NamedTuple):
-    """A quantizable matrix: its module's name inside the layer, its two sides, and how many of them there are."""
+    """A quantizable matrix: its module's name inside the layer, its sides, and the number of such matrices."""
 
     name: str
     n_in: int
@@ -134,8 +135,8 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True)
 class Tally:
-    """Of `total`, `copied` are kept whole by every tensor-parallel rank, `unquantized` are never quantized; the rest is
-    in `matrices`."""
+    """Counted parameters: of `total`, every tensor-parallel rank keeps the `copied` whole, and the `unquantized` are
+    never quantized; the others are in `matrices`."""
 
     total: int = 0
     copied: int = 0
@@ -151,7 +152,7 @@ class Tally:
         return Tally(self.total * times, self.copied * times, self.unquantized * times, matrices)
 
     def within(self, module: str) -> Tally:
-        """The same, as parts of a module of the layer."""
+        """The same parameters as parts of a module of the layer."""
         return replace(self, matrices=tuple(m._replace(name=f"{module}.{m.name}") for m in self.matrices))
 
 
@@ -159,31 +160,31 @@ NOTHING = Tally()
 
 
 def linear(name: str, n_in: int, n_out: int, bias: bool = False, split: Literal["out", "in", "none"] = "out") -> Tally:
-    """A quantizable matrix. Split over its outputs its bias is split too; split over its inputs the bias is copied."""
+    """A quantizable matrix with its bias, which is split with the outputs, but copied if the inputs are split."""
     weight, n_bias = n_in * n_out, n_out * bias
     copied = {"out": 0, "in": n_bias, "none": weight + n_bias}[split]
     return Tally(weight + n_bias, copied, n_bias, (Matrix(name, n_in, n_out),))
 
 
 def whole(n: int) -> Tally:
-    """Copied to every rank and left in 16 bits: norms, routers."""
+    """Parameters copied to every rank and kept in 16 bits: norms, routers."""
     return Tally(n, n, n)
 
 
 def plain(n: int) -> Tally:
-    """Split over the ranks but left in 16 bits: convolutions, decay rates, sinks."""
+    """Parameters split over the ranks but kept in 16 bits: convolutions, decay rates, sinks."""
     return Tally(n, 0, n)
 
 
-Shape = dict[str, Any]  # an attention group of the catalog without its number of layers
+Shape = RawRecord  # an attention group of the catalog without its number of layers
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A decoder layer or a part of one: its parameters, its routed experts apart, and what it caches.
+    """A decoder layer or a part of one: its parameters, routed experts apart, and its caches.
 
-    `mixer` are those of the body that move information between tokens: attention or a recurrence. `experts` are the
-    matrices of the routed experts.
+    mixer: the parameters of the body that mix tokens, by attention or a recurrence. experts: the matrices of the routed
+    experts.
     """
 
     body: Tally
@@ -220,7 +221,7 @@ class Heads:
 
 
 def heads_of(f: Fields) -> Heads:
-    """Query heads, KV heads and their widths; a missing head_dim is hidden_size / heads."""
+    """The numbers and widths of query and KV heads; a missing head_dim is hidden_size / heads."""
     n = f.count("num_attention_heads")
     n_kv = f.count("num_key_value_heads", n)
     if f.has("head_dim"):
@@ -234,7 +235,7 @@ def heads_of(f: Fields) -> Heads:
 
 
 def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None = None) -> Layer:
-    """Query, key, value and output matrices, with the biases, norms and gates of the family."""
+    """Grouped-query attention: its matrices, with the family's biases, norms and gates, and its cache."""
     hidden = f.count("hidden_size")
     qkv_bias, o_bias = f.flag(family.qkv_bias, False), f.flag(family.o_bias, False)
     q_width = heads.n * heads.key
@@ -246,7 +247,7 @@ def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None =
         name = "q_proj" if family.q_gate == "width" else "g_proj"
         tally += linear(name, hidden, q_width if family.q_gate == "width" else heads.n, qkv_bias)
     if family.qk_norm and f.flag(family.qk_norm_if, False):
-        # One over all heads, or one for each, has as many elements.
+        # One norm over all heads, or one for each, has the same number of elements.
         of_a_head = 4 if family.norm == "layer" and family.norm_bias else 2
         tally += whole((of_a_head if family.qk_norm == "head" else heads.n + heads.n_kv) * heads.key)
     if family.sinks if sinks is None else sinks:
@@ -255,7 +256,7 @@ def gqa(f: Fields, family: Family, kind: str, heads: Heads, sinks: bool | None =
 
 
 def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
-    """What a layer keeps. A window that the longest context never fills keeps everything."""
+    """The cache of an attention layer; a window as long as the longest context counts as full attention."""
     shape: Shape = {"n_kv_heads": heads.n_kv, "key_width": heads.key, "value_width": heads.value}
     if kind == "full":
         return {"kind": "full", **shape}
@@ -268,7 +269,7 @@ def kv_shape(f: Fields, kind: str, heads: Heads) -> Shape:
 
 
 def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
-    """Latent attention: down-projections that every rank keeps whole, up-projections by head."""
+    """Multi-head latent attention: down-projections are copied to every rank, up-projections split by head."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     bias = f.flag(family.o_bias, False)
     latent, rope = f.count("kv_lora_rank"), f.count("qk_rope_head_dim", least=0)
@@ -295,7 +296,7 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
         shape["fp8_entry_bytes"] = DSA_ENTRY_BYTES
     if not has_indexer(f, layer):
         return mixer_of(tally.within("self_attn"), shape)
-    # DeepSeek's sparse attention picks tokens by a small attention of its own, whole on every rank.
+    # DeepSeek's sparse attention selects tokens by a small attention of its own, copied to every rank.
     n, width = f.count("index_n_heads"), f.count("index_head_dim")
     tally += linear("indexer.wq_b", f.count("q_lora_rank"), n * width, split="none")
     tally += linear("indexer.wk", hidden, width, split="none")
@@ -305,7 +306,7 @@ def mla(f: Fields, family: Family, layer: int = 0) -> Layer:
 
 
 def has_indexer(f: Fields, layer: int) -> bool:
-    """Some layers use the tokens that an earlier layer picked, and keep no index keys."""
+    """True for a layer with index keys; others use the tokens that an earlier layer selected."""
     if f.raw("indexer_types") is not None:
         kinds = f.words("indexer_types", {"full": "full", "shared": "shared"}, f.layers())
         return kinds[layer] == "full"
@@ -316,7 +317,7 @@ def has_indexer(f: Fields, layer: int) -> bool:
 
 
 def matrices(hidden: int, width: int, gated: bool, bias: bool = False) -> Tally:
-    """Two matrices, or three where one gates the other."""
+    """The matrices of a feed-forward layer: two, or three with a gate."""
     up = linear("up_proj", hidden, width, bias)
     both = linear("gate_proj", hidden, width, bias) + up if gated else up
     return both + linear("down_proj", width, hidden, bias, split="in")
@@ -329,7 +330,7 @@ def dense(f: Fields, family: Family) -> Layer:
 
 
 def moe(f: Fields, family: Family) -> Layer:
-    """Router and shared experts are of the body; routed experts are counted apart."""
+    """A mixture of experts: router and shared experts in the body, routed experts apart."""
     rule = family.moe
     assert rule is not None
     hidden, n, width = f.count("hidden_size"), f.count(rule.n), f.count(rule.width)
@@ -349,7 +350,7 @@ def moe(f: Fields, family: Family) -> Layer:
 
 
 def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
-    """Their number, and the width of all together."""
+    """The number of shared experts, and their total width."""
     if rule.shared_width:
         width = f.count(rule.shared_width, least=0)
         return int(width > 0), width
@@ -358,12 +359,12 @@ def shared_experts(f: Fields, rule: Moe) -> tuple[int, int]:
 
 
 def moe_layers(f: Fields, family: Family, n: int) -> list[bool]:
-    """Which layers have experts instead of a dense part."""
+    """For each layer, true if it has experts in place of a dense part."""
     if (rule := family.moe) is None:
         return [False] * n
     if f.data.get("mlp_layer_types") is not None:
         return [word != "dense" for word in f.words("mlp_layer_types", {w: w for w in ("dense", "sparse", "moe")}, n)]
-    if rule.n in f.data and f.count_or_zero(rule.n) == 0:  # what says nothing of experts is refused where they are read
+    if rule.n in f.data and f.count_or_zero(rule.n) == 0:  # without the key, reading the experts raises an error
         return [False] * n
     if rule.layers == "first_k":
         if isinstance(f.raw("moe_layer_freq"), (list, tuple)):
@@ -395,7 +396,7 @@ STATE_DTYPES = dict(float32="fp32", fp32="fp32", bfloat16="bf16", bf16="bf16", f
 
 
 def state_dtype(f: Fields) -> str:
-    """The precision that the config pins; else the model's 16-bit type, as the engine's `auto` takes it."""
+    """The precision of the state in the config, else the model's 16-bit type, as with the engines' `auto`."""
     key = f.first("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
     return (f.has(key) and f.one_of(key, STATE_DTYPES)) or sixteen_bit(f)
 
@@ -404,11 +405,11 @@ def sixteen_bit(f: Fields) -> str:
     return "fp16" if f.raw("torch_dtype") == "float16" or f.raw("dtype") == "float16" else "bf16"
 
 
-DELTA_CHUNK = 64  # tokens between the states that a gated delta net's kernel can leave from within a prompt
+DELTA_CHUNK = 64  # tokens between the states within a prompt that a gated delta net's kernel can keep
 
 
 def state(conv: int, elements: int, dtype: str, checkpoint_tokens: int = 0) -> Shape:
-    """The shape of a recurrent layer's state; checkpoint_tokens as the catalog has it, not stated where 0."""
+    """The shape of a recurrent layer's state, with checkpoint_tokens of the catalog's schema unless 0."""
     shape: Shape = {"kind": "recurrent", "conv_elements": conv, "state_elements": elements, "state_dtype": dtype}
     return {**shape, "checkpoint_tokens": checkpoint_tokens} if checkpoint_tokens else shape
 
@@ -421,7 +422,7 @@ def mamba2(f: Fields, family: Family) -> Layer:
     groups = f.count(f.first("mamba_n_groups", "n_groups"))
     kernel = f.count(f.first("mamba_d_conv", "conv_kernel"))
     inner = heads * width
-    stated = inner  # the heads must fill the width that the config gives as well, where it does
+    stated = inner  # if the config states the width too, it must match the heads
     if f.has("mamba_d_ssm"):
         stated = f.count("mamba_d_ssm")
     elif f.has("mamba_expand"):
@@ -441,7 +442,7 @@ def mamba2(f: Fields, family: Family) -> Layer:
 
 
 def mamba1(f: Fields, family: Family) -> Layer:
-    """As Jamba has it: with norms of the step, and of both projections of the state."""
+    """Mamba 1 as in Jamba, with norms of the step and of both projections of the state."""
     hidden, d_state, kernel = f.count("hidden_size"), f.count("mamba_d_state"), f.count("mamba_d_conv")
     inner = int(f.number("mamba_expand") * hidden)
     rank = -(-hidden // 16) if f.raw("mamba_dt_rank") == "auto" else f.count("mamba_dt_rank")
@@ -466,7 +467,7 @@ def gated_delta_net(f: Fields, family: Family) -> Layer:
 
 
 def kimi_delta(f: Fields, family: Family) -> Layer:
-    """Kimi delta attention. Its state is 32-bit in every engine. Decay and gate go through a narrow matrix, or not."""
+    """Kimi delta attention, whose state has 32 bits in every engine; decay and gate may have low-rank matrices."""
     if f.has("linear_attn_config"):
         part = f.part("linear_attn_config")
         heads, width = part.count("num_heads"), part.count("head_dim")
@@ -499,7 +500,7 @@ def lightning(f: Fields, family: Family) -> Layer:
 
 
 def short_conv(f: Fields, family: Family) -> Layer:
-    """A gated convolution. Its columns are all its state, given here as state elements."""
+    """A gated convolution; its columns are its whole state, counted as state elements."""
     hidden, kernel, bias = f.count("hidden_size"), f.count("conv_L_cache", least=2), f.flag("conv_bias", False)
     tally = linear("in_proj", hidden, 3 * hidden, bias) + plain(hidden * kernel + hidden * bias)
     tally += linear("out_proj", hidden, hidden, bias, split="in")
@@ -519,9 +520,12 @@ RECURRENCES: dict[str, Callable[[Fields, Family], Layer]] = {
 
 @dataclass(frozen=True)
 class Decoder:
-    """`rest` is of the body but of no layer: the last norm, learned positions. `mtp` are layers of multi-token
-    prediction, which files bring beside the model: `joining` is what joins them to it, and `copied_ends` the second
-    embedding and output matrix that some files have for them."""
+    """The counted language model.
+
+    rest: the body outside the layers: last norm, learned positions. mtp: layers for multi-token prediction, which
+    checkpoints contain beside the model. joining: the parameters that join them to it. copied_ends: elements of the
+    second embedding and output matrix that some checkpoints have for them.
+    """
 
     layers: tuple[Layer, ...]
     embedding: int
@@ -530,12 +534,12 @@ class Decoder:
     n_heads: int
     experts: tuple[int, int, int] | None = None  # all, chosen, shared
     per_layer_embedding: int = 0
-    looked_up: int = 0  # of the tables: rows that no step multiplies by, beside the plain embedding
+    looked_up: int = 0  # table rows that are only looked up, without the plain embedding
     parallel_hybrid: bool = False
     mtp: tuple[Layer, ...] = ()
     joining: Tally = NOTHING
     copied_ends: int = 0
-    in_order: bool = False  # layers differ so much that stages are not alike
+    in_order: bool = False  # layers differ so much that pipeline stages are unequal
     kind: str = "model"
     notes: tuple[str, ...] = ()
 
@@ -545,7 +549,7 @@ class Decoder:
 
 
 def plain_decoder(f: Fields, family: Family) -> Decoder:
-    """All that the table can say, layer by layer."""
+    """The decoder of a family that its row of families.yaml describes completely."""
     kinds = layer_kinds(f, family)
     sparse = moe_layers(f, family, len(kinds))
     mixers = (layer_mixer(f, family, i, kind) for i, kind in enumerate(kinds))
@@ -553,14 +557,14 @@ def plain_decoder(f: Fields, family: Family) -> Decoder:
 
 
 def with_ffn(f: Fields, family: Family, mixer: Layer, sparse: bool) -> Layer:
-    """A whole layer: behind its mixer the experts or the dense part, and the norms of both."""
+    """A whole layer: a mixer, then experts or a dense part, and the norms of both."""
     ffn = moe(f, family) if sparse else dense(f, family)
     body = mixer.body + ffn.body + norms(f, family, family.norms)
     return replace(ffn, body=body, groups=mixer.groups, mixer=mixer.mixer)
 
 
 def layer_mixer(f: Fields, family: Family, i: int, kind: str) -> Layer:
-    """Some configs give windowed layers, or single layers, heads of their own."""
+    """The mixer of layer `i`; in some configs windowed layers, or single layers, have heads of their own."""
     if kind == "linear":
         return RECURRENCES[family.linear](f, family)
     if family.attention == "mla":
@@ -585,7 +589,7 @@ def norms(f: Fields, family: Family, n: int = 1) -> Tally:
 
 
 def around(f: Fields, family: Family, layers: tuple[Layer, ...]) -> Decoder:
-    """Embedding, last norm and output matrix around the layers."""
+    """The decoder of these layers, with embedding, last norm and output matrix."""
     vocab, hidden = f.count("vocab_size"), f.count("hidden_size")
     tied = f.flag("tie_word_embeddings", family.tied)
     rest = norms(f, family)

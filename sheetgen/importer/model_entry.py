@@ -1,16 +1,15 @@
-"""A Hugging Face config as an entry of the catalog, and the entry as YAML: every part counted, every cache by kind."""
+"""A Hugging Face config as a catalog entry with all parameters counted and all caches by kind; and the entry as
+YAML."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from sheetgen.catalog.base import Document, scalar, validate
+from sheetgen.catalog.base import Document, RawMapping, RawRecord, RawValue, scalar, validate
 from sheetgen.catalog.families import Family, FamilyFile
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model, stem
@@ -27,20 +26,20 @@ from sheetgen.units import today
 
 
 def import_config(
-    config: Mapping[str, Any],
+    config: RawMapping,
     *,
     name: str,
     hf_id: str | None = None,
     model_id: str | None = None,
     source: str | None = None,
     where: str = "config.json",
-    beside: Mapping[str, Any] | None = None,
+    beside: RawMapping | None = None,
     families: FamilyFile | None = None,
 ) -> Model:
-    """The entry for a config; `where` is its name in messages, `beside` the hf_quant_config.json in its folder; counted
-    by the shipped families where none are given.
+    """The catalog entry for a config.
 
-    Raises CatalogError with the key and the value of what cannot be read: nothing is guessed.
+    where: its name in messages. beside: the hf_quant_config.json in its folder. families: the shipped ones if None.
+    Raises CatalogError with the key and value that cannot be read; nothing is guessed.
     """
     for key, value in (("name", name), ("hf_id", hf_id or ""), ("source", source or "")):
         if not value.isprintable():
@@ -51,7 +50,7 @@ def import_config(
     vision, vision_notes = vision_params(outer, text, tower)
     weight_dtype, checkpoint, left = _stored(outer, text, decoder, precision, vision)
     encoder, encoder_notes = largest_item(outer, tower)
-    # Equal layers together, in the order in which each kind first comes.
+    # Equal layers together, in the order of their first occurrence.
     layers_of = Counter(tuple(shape.items()) for layer in decoder.layers for shape in layer.groups)
     groups = [{**dict(shape), "n_layers": n} for shape, n in layers_of.items()]
     sizes = [(layer.body.total + layer.routed, layer.groups[0]["kind"] != "no_cache") for layer in decoder.layers]
@@ -59,7 +58,7 @@ def import_config(
     dual = ["rope tables of dual chunk attention are not counted"] if text.raw("dual_chunk_attention_config") else []
     experts = decoder.experts and dict(zip(("n", "top_k", "shared"), decoder.experts, strict=True))
     notes = [*decoder.notes, *dual, *precision.notes, *vision_notes, *encoder_notes]
-    data: dict[str, Any] = {
+    data: RawRecord = {
         "id": model_id or _id_of(hf_id or name),
         "name": name,
         "hf_id": hf_id,
@@ -91,9 +90,9 @@ def import_config(
 
 
 def decoder_of(outer: Fields, families: FamilyFile | None = None) -> tuple[Decoder, Fields, Family, str]:
-    """The layers of a config's language model, its fields, its family, and the tower beside it."""
+    """A config's language model counted, its fields, its family, and the name of the tower beside it."""
     text, family, tower = _language_model(outer, families or _shipped_families())
-    names = text.raw("architectures")  # an EAGLE-3 head is known by its class: `LlamaForCausalLMEagle3` and its kin
+    names = text.raw("architectures")  # an EAGLE-3 head has a class such as `LlamaForCausalLMEagle3`
     if isinstance(names, list) and any("eagle3" in str(name).lower() for name in names):
         return eagle3(text, family), text, family, tower
     build = BUILDERS[family.builder] if family.builder else plain_decoder
@@ -106,13 +105,13 @@ def _shipped_families() -> FamilyFile:
 
 
 def _language_model(outer: Fields, families: FamilyFile) -> tuple[Fields, Family, str]:
-    """The part of the config that shapes the language model, its family, and the tower beside it."""
+    """The fields of a config's language model, its family, and the name of the tower beside it."""
     model_type = outer.text("model_type")
     wrapper = families.wrapper_of.get(model_type)
     if wrapper is None:
         family = _family(outer, model_type, families)
         return outer.reading(family.defaults, family.rename), family, ""
-    if outer.raw(wrapper.key) is None and outer.has("hidden_size"):  # older configs keep the language model outside
+    if outer.raw(wrapper.key) is None and outer.has("hidden_size"):  # older configs have the language model at the top
         text, text_type = outer, f"{model_type}_text"
     else:
         text = outer.part(wrapper.key)
@@ -120,7 +119,7 @@ def _language_model(outer: Fields, families: FamilyFile) -> tuple[Fields, Family
     family = _family(text, text_type, families)
     data = dict(text.data)
     if data.get("tie_word_embeddings") is None and "tie_word_embeddings" in outer.data:
-        data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]  # the wrapper says it for its language model
+        data["tie_word_embeddings"] = outer.data["tie_word_embeddings"]  # the wrapper's applies to its language model
     defaults = {**family.nested, **family.defaults}
     return Fields(data, outer.where, text.inside, defaults, family.rename), family, wrapper.tower
 
@@ -138,9 +137,9 @@ def _family(f: Fields, model_type: str, families: FamilyFile) -> Family:
 
 def _stored(
     outer: Fields, text: Fields, decoder: Decoder, precision: Precision, vision: int
-) -> tuple[str, dict[str, Any], int]:
-    """What the precision of the weights is called, the checkpoint's own row where it is quantized, and the elements of
-    the body's matrices that it leaves in 16 bits."""
+) -> tuple[str, RawRecord, int]:
+    """The name of the weights' precision, the row of a quantized checkpoint (else empty), and the number of elements of
+    the body's matrices that stay in 16 bits."""
     if precision.recipe is None:
         return precision.base, {}, 0
     recipe = precision.recipe.of_experts(decoder.experts[0] if decoder.experts else 0)
@@ -187,7 +186,7 @@ def _params(decoder: Decoder, vision: int, left: int) -> dict[str, int]:
 
 
 def _id_of(name: str) -> str:
-    """A catalog id from a name: what an id may not hold becomes a dash."""
+    """A catalog id from a name; characters that are not allowed become dashes."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", stem(name))
     return re.sub(r"\.{2,}", ".", plain).strip("-._")[:100] or "model"
 
@@ -198,7 +197,7 @@ _CACHED = re.compile(r"models--([\w.-]+?)--([\w.-]+)")
 def import_file(
     path: str | Path, *, name: str | None = None, model_id: str | None = None, families: FamilyFile | None = None
 ) -> tuple[Model, str]:
-    """The entry, and the name of its file for messages. A folder stands for its config.json."""
+    """The entry for a config.json or the folder of one, and the file's name for messages."""
     config, where = read_config(path)
     file = config_path(path)
     beside = read_quantization_beside(file)
@@ -212,32 +211,32 @@ def import_file(
 
 
 def names_of_file(path: str | Path) -> list[str]:
-    """The names that a config of a path goes by: in huggingface_hub's cache, that of its folder or file, and the one
-    that it states of the weights."""
+    """The names of the model of a config: its id in the Hugging Face cache, the name of its folder or file, and the
+    name in the config."""
     config, _ = read_config(path)
     stated = str(config.get("_name_or_path") or "").rstrip("/")
     return list(filter(None, (_cached_id(config_path(path)), _label_of(config_path(path)), stated.rsplit("/", 1)[-1])))
 
 
 def _cached_id(file: Path) -> str | None:
-    """The Hugging Face id of a file in huggingface_hub's cache."""
+    """The Hugging Face id of a file in the cache of huggingface_hub; None outside it."""
     cached = filter(None, map(_CACHED.fullmatch, reversed(file.absolute().parts)))
     return next((f"{match[1]}/{match[2]}" for match in cached), None)
 
 
 def _label_of(file: Path) -> str:
-    """The folder's name where the file is plainly called config.json, else the file's."""
+    """The name of a file, or of its folder if it is called config.json."""
     return _printable(file.stem if file.name.lower() != "config.json" else file.resolve().parent.name)
 
 
 def _printable(text: str) -> str:
-    """Without what no name may hold: control characters, < and >, and a first character that starts a formula."""
+    """`text` as a name: without control characters, < and >, and leading characters that start a formula."""
     kept = "".join(c for c in text if c.isprintable() and c not in "<>").lstrip("=+-@{| ").strip()
     return kept[:100] or "model"
 
 
 def write_yaml(model: Model) -> str:
-    """Text that `sheetgen check` accepts and that reads back as the same entry. One line a field."""
+    """The entry as YAML that `sheetgen check` accepts and that reads back as the same entry, one line per field."""
     data = model.model_dump(mode="json", exclude_defaults=True)
     lines: list[str] = []
     for key in type(model).model_fields:
@@ -246,7 +245,7 @@ def write_yaml(model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _field(key: str, value: Any) -> list[str]:
+def _field(key: str, value: RawValue) -> list[str]:
     if isinstance(value, dict) and key == "params":
         return [f"{key}:", *(f"  {name}: {scalar(item)}" for name, item in value.items())]
     if isinstance(value, dict):
@@ -258,5 +257,5 @@ def _field(key: str, value: Any) -> list[str]:
     return [f"{key}: {scalar(value)}"]
 
 
-def _flow(value: dict[str, Any]) -> str:
+def _flow(value: RawRecord) -> str:
     return "{" + ", ".join(f"{scalar(key)}: {scalar(item)}" for key, item in value.items() if item is not None) + "}"

@@ -1,4 +1,4 @@
-"""The model that a user names: by a name of the catalogs, or by the path of a config.json of the user's own."""
+"""The model that a user names, by a name of the catalogs or by the path of a config.json of their own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OF_SHAPE = ("n_layers", "hidden_size", "n_heads", "vocab_size")
 
 
 def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
-    """The model that `name` means, and the weight dtype if the name says one.
+    """The model that `name` means, and the weight dtype if the name states one.
 
-    An imported model is in the catalog from then on, by its id. Raises CatalogError for a name that stands for
-    nothing, and for a config that cannot be read.
+    An imported model is added to the catalog under its id. Raises CatalogError for an unknown name, and for a config
+    that cannot be read.
     """
     if catalog.lists_model(name) or not is_path(name):
         return catalog.resolve_model(name)
@@ -32,13 +32,15 @@ def resolve_model(name: str, catalog: Catalog) -> tuple[Model, str | None]:
 
 
 def model_named_by_file(model: Model, names: Iterable[str], catalog: Catalog) -> Model | None:
-    """The model of the catalogs that the first known of an imported one's names means; None where no name is known, or
-    where it means weights that nobody lists or another shape."""
+    """The catalog model of the first of an imported model's names that the catalogs know.
+
+    None if they know none, or if that model is not listed or has another shape.
+    """
     for name in names:
         with contextlib.suppress(CatalogError):
-            known = catalog.model(name)
-            is_same = all(getattr(known, field) == getattr(model, field) for field in _OF_SHAPE)
-            return known if known.is_listed and is_same else None
+            listed = catalog.model(name)
+            is_same = all(getattr(listed, field) == getattr(model, field) for field in _OF_SHAPE)
+            return listed if listed.is_listed and is_same else None
     return None
 
 

@@ -1,7 +1,8 @@
-"""The modules that a quantization's lists mean: names, wildcards and regular expressions against a model's matrices.
+"""The modules that a quantization's lists mean: names, wildcards and regular expressions, matched to a model's
+matrices.
 
-A regular expression of a config is taken apart here and never run whole: its alternatives are written out, and the
-pieces between `.*` are found one after the other, so that no pattern takes longer than its length and the name's.
+A regular expression of a config is parsed here and never run as a whole: its alternatives are written out, and the
+pieces between `.*` are searched one after the other, so that no pattern can take exponential time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import product
 
 MAX_PATTERN, MAX_BRANCHES = 1_000, 256
 
-# Other names that the files of some families have for a module; a fused matrix by the name of the whole.
+# Other names of a module in the files of some families; for a part of a fused matrix, the fused name.
 _ALIASES = {
     "self_attn": ("attn", "attention", "self_attention", "mixer"),
     "attn": ("self_attn",),
@@ -47,7 +48,7 @@ _LAYERS_BY_WORD = {
     "text_model": ("text_model.model.layers", "model.text_model.layers"),
 }
 HEADS = ("lm_head", "head", "output", "embed_out", "model.lm_head", "language_model.lm_head")
-# Parts of names that no quantization of matrices reaches: what a list says of them changes nothing.
+# Parts of names of modules that are never quantized, so that it does not matter if a list names them.
 _NEVER_QUANTIZED = re.compile(
     r"norm|gate|router|embed|conv|vis|image|img|patch|audio|speech|projector|connector|mtp|head|bias|rope|rotary"
     r"|weights_proj|indexers_proj|in_proj_(a|b|ba)$|A_log|^D$|dt_|sink|scale|compressor|hyper|mhc|hc_|eh_proj|wte|wpe"
@@ -57,9 +58,11 @@ _NEVER_QUANTIZED = re.compile(
 
 @dataclass(frozen=True)
 class Pattern:
-    """One item of a list. `branches` are of a wildcard or a regular expression: the pieces that follow each other in a
-    name, `forbidden` what the name must not begin with. A plain name has neither and stands for itself and for all
-    that is in it."""
+    """One item of a list.
+
+    branches: for a wildcard or a regular expression, alternative sequences of pieces that a name must contain.
+    forbidden: patterns that it must not begin with. A plain name has neither, and means itself and everything in it.
+    """
 
     text: str
     branches: tuple[Pieces, ...] = ()
@@ -88,7 +91,7 @@ def plain(text: str) -> Pattern:
 
 
 def wildcard(text: str) -> Pattern:
-    """A name with `*` for anything; what it names stands for all that is in it."""
+    """The pattern of a name with `*` for anything; it means the modules and everything in them."""
     if "*" not in text:
         return plain(text)
     first, *between, last = map(re.escape, text.split("*"))
@@ -97,7 +100,7 @@ def wildcard(text: str) -> Pattern:
 
 
 def regular(text: str) -> Pattern | None:
-    """A regular expression as `re.match` reads it; None where it is none of those that are taken apart here."""
+    """The pattern of a regular expression for `re.match`; None for expressions that are not supported here."""
     if len(text) > MAX_PATTERN:
         return None
     try:
@@ -110,15 +113,15 @@ class _NotRead(Exception):
     pass
 
 
-Branch = list[str]  # units of one alternative; GAP stands for anything
+Branch = list[str]  # units of one alternative; GAP means anything
 GAP = ".*"
 
 
 class _Reader:
-    """Reads one regular expression, its alternatives written out."""
+    """A parser of one regular expression, which writes out its alternatives."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+        self.text, self.position = text, 0
 
     def read(self) -> Pattern:
         forbidden: list[Pattern] = []
@@ -128,7 +131,7 @@ class _Reader:
             if not self.skip(")"):
                 raise _NotRead
         branches = self.alternatives()
-        if self.at < len(self.text):
+        if self.position < len(self.text):
             raise _NotRead
         made = self._pattern(branches)
         return Pattern(self.text, made.branches, tuple(forbidden))
@@ -148,8 +151,8 @@ class _Reader:
         return Pattern(self.text, tuple(compiled))
 
     def skip(self, word: str) -> bool:
-        if self.text.startswith(word, self.at):
-            self.at += len(word)
+        if self.text.startswith(word, self.position):
+            self.position += len(word)
             return True
         return False
 
@@ -161,7 +164,7 @@ class _Reader:
 
     def sequence(self) -> list[Branch]:
         branches: list[Branch] = [[]]
-        while self.at < len(self.text) and self.text[self.at] not in "|)":
+        while self.position < len(self.text) and self.text[self.position] not in "|)":
             options = self.unit()
             branches = [left + right for left, right in product(branches, options)]
             if len(branches) > MAX_BRANCHES:
@@ -169,16 +172,16 @@ class _Reader:
         return branches
 
     def unit(self) -> list[Branch]:
-        """The alternatives of one character, class or group with what says how often it comes."""
+        """The alternatives of one character, class or group with its quantifier."""
         if self.skip("("):
-            if self.text.startswith("?", self.at) and not self.skip("?:"):
+            if self.text.startswith("?", self.position) and not self.skip("?:"):
                 raise _NotRead
             inside = self.alternatives()
             if not self.skip(")"):
                 raise _NotRead
             if self.skip("?"):
                 return [*inside, []]
-            if self.at < len(self.text) and self.text[self.at] in "*+{":
+            if self.position < len(self.text) and self.text[self.position] in "*+{":
                 raise _NotRead
             return inside
         if self.skip("^"):
@@ -190,23 +193,23 @@ class _Reader:
         return [[character + often]]
 
     def _character(self) -> str:
-        start, character = self.at, self.text[self.at]
-        self.at += 1
+        start, character = self.position, self.text[self.position]
+        self.position += 1
         if character == "\\":
-            if self.text[self.at] not in "dw.-_/[]()|+*?^$\\":
+            if self.text[self.position] not in "dw.-_/[]()|+*?^$\\":
                 raise _NotRead
-            self.at += 1
+            self.position += 1
         elif character == "[":
-            self.at = self.text.index("]", self.at + 1) + 1
+            self.position = self.text.index("]", self.position + 1) + 1
         elif character in "*+?{})":
             raise _NotRead
-        return self.text[start : self.at]
+        return self.text[start : self.position]
 
     def _often(self) -> str:
-        match = re.compile(r"[*+?]\??|\{\d{1,2}(,\d{0,2})?\}").match(self.text, self.at)
+        match = re.compile(r"[*+?]\??|\{\d{1,2}(,\d{0,2})?\}").match(self.text, self.position)
         if match is None:
             return ""
-        self.at = match.end()
+        self.position = match.end()
         return match[0]
 
 
@@ -215,7 +218,7 @@ _WORDS = re.compile(r"[A-Za-z_]\w*")
 
 
 class ModuleList:
-    """Items of a quantization's lists in their order, to ask which comes first that means a module."""
+    """The items of a quantization's lists in order; finds the first one that means a module."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self.patterns = list(patterns)
@@ -225,7 +228,7 @@ class ModuleList:
         self._general: list[int] = []
         self._of_layer: dict[int, list[int]] = {}
         self.words: set[str] = set()
-        self.names_experts = False  # single ones
+        self.names_experts = False  # single experts by number
         for i, pattern in enumerate(self.patterns):
             self.words.update(_WORDS.findall(pattern.text))
             self.names_experts |= bool(re.search(r"experts\W{1,3}\d", pattern.text))
@@ -238,8 +241,8 @@ class ModuleList:
                 self._general.append(i)
 
     def first(self, names: Iterable[str], layers: Sequence[int] = ()) -> int | None:
-        """The place of the first item that means a module, which has these names and is in a layer of these numbers;
-        None where none does."""
+        """The index of the first item that means a module with these names in a layer with these numbers; None for
+        none."""
         best = None
         others = [*self._general, *(i for layer in layers for i in self._of_layer.get(layer, ()))]
         for name in names:
@@ -252,7 +255,7 @@ class ModuleList:
         return best
 
     def _runs(self, name: str) -> Iterator[str]:
-        """Runs of whole parts of a name that may be an item: `mlp.gate` of `model.layers.0.mlp.gate`."""
+        """Runs of a name's parts that may be a plain item: `mlp.gate` in `model.layers.0.mlp.gate`."""
         parts = name.split(".")
         for i, part in enumerate(parts):
             if part in self._first_words:
@@ -262,7 +265,7 @@ class ModuleList:
                     yield run
 
     def unknown(self, n_layers: int) -> list[str]:
-        """Items that mean no module, and are not of what stays in 16 bits anyway."""
+        """The items that mean no module, except those for modules that stay in 16 bits anyway."""
         return [
             pattern.text
             for pattern, is_used in zip(self.patterns, self.is_used, strict=True)
@@ -279,25 +282,25 @@ def _is_harmless(text: str, n_layers: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_known(word: str) -> bool:
-    """Whether a word, or a piece of one, is of the names that some family has."""
-    known = {*_ALIASES, *(name for names in _ALIASES.values() for name in names), *_LAYERS_BY_WORD, *HEADS}
-    known |= {"model", "layers", "experts", "indexer", "linear_attn", "in_proj", "out_proj", "Linear", "h", "proj"}
-    return any(word.strip("_") in name for name in known)
+    """True for a part of a module name of any family."""
+    words = {*_ALIASES, *(name for names in _ALIASES.values() for name in names), *_LAYERS_BY_WORD, *HEADS}
+    words |= {"model", "layers", "experts", "indexer", "linear_attn", "in_proj", "out_proj", "Linear", "h", "proj"}
+    return any(word.strip("_") in name for name in words)
 
 
 def names_inside(name: str, words: set[str]) -> list[str]:
-    """A module's name inside its layer, with other names for its parts where a list has such words."""
+    """The possible names of a module inside its layer, given the `words` of the lists."""
     options = [(part, *(a for a in _ALIASES.get(part, ()) if a in words)) for part in name.split(".")]
     return [".".join(parts) for parts in product(*options)]
 
 
 def prefixes(words: set[str]) -> tuple[str, ...]:
-    """What stands before the number of a layer, where a list has such words."""
+    """The possible prefixes of a layer's number, given the `words` of the lists."""
     return (*_LAYERS, *(name for word, names in _LAYERS_BY_WORD.items() if word in words for name in names))
 
 
 def with_expert(names: Iterable[str], expert: int) -> Iterator[str]:
-    """Names with an expert's number, and as one fused matrix of all."""
+    """The names of an expert's matrix, with its number and as part of a fused matrix of all experts."""
     for name in names:
         yield re.sub(r"(^|\.)experts\.", rf"\1experts.{expert}.", name, count=1)
         yield name

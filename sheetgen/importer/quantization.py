@@ -1,6 +1,6 @@
-"""How a checkpoint keeps its weights and its KV cache, by config.json and by the hf_quant_config.json beside it.
+"""The precisions of a checkpoint's weights and KV cache, from config.json and the hf_quant_config.json beside it.
 
-Which matrices are quantized is a list of rules: the first one that means a matrix holds, else what is said of all.
+The quantized matrices are given by a list of rules: the first one that means a matrix applies, else the general format.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from sheetgen.catalog.base import RawValue
 from sheetgen.catalog.model import EXL3
 from sheetgen.errors import shown
 from sheetgen.importer.config_reader import Fields
@@ -23,16 +23,16 @@ _TORCH = {
 _KV = {"FP8": "fp8", "fp8": "fp8", "fp8_e4m3": "fp8", "INT8": "int8", "NVFP4": "nvfp4", "NVFP4_AFFINE": "nvfp4"}
 _UNKNOWN = "Import the unquantized config, and say --weight-dtype."
 BITS_16 = 16
-LEAST_OF_8 = 6  # bits that are nearer to eight than to four
+LEAST_OF_8 = 6  # bits from which a format counts as 8-bit, not 4-bit
 DEEPSEEK_BLOCK = (128, 128)
 FP4_GROUP, MXFP4_GROUP, INT4_GROUP, NF4_GROUP = 16, 32, 128, 64
 
 
 @dataclass(frozen=True)
 class Stored:
-    """How a matrix lies in the files: its bits, and what is kept beside them.
+    """The storage format of a matrix: bits per element, scales, zero points and order of inputs.
 
-    A scale is for `group` inputs of `rows` outputs; group 0 is a whole row, and without a group one scale is for all.
+    A scale is for `group` inputs of `rows` outputs; group 0 is a whole row, None the whole matrix.
     """
 
     dtype: str
@@ -40,11 +40,11 @@ class Stored:
     group: int | None = None
     rows: int = 1
     scale_bytes: float = 4
-    zero_bits: int = 0  # of a scale's zero point
-    order_bytes: int = 0  # of an input, where the order of inputs is kept
+    zero_bits: int = 0  # zero point per scale
+    order_bytes: int = 0  # per input, if the order of inputs is kept
 
     def bytes_of(self, n_in: int, n_out: int) -> int:
-        """Bytes of one matrix with its scales."""
+        """The bytes of one matrix with its scales."""
         n_scales = 1
         if self.group is not None:
             n_scales = math.ceil(n_in / (self.group or n_in)) * math.ceil(n_out / self.rows)
@@ -58,7 +58,7 @@ MXFP4 = Stored("mxfp4", 4, MXFP4_GROUP, scale_bytes=1)
 
 @dataclass(frozen=True)
 class Rule:
-    """What is said of the modules that a pattern means; without a format they stay in 16 bits."""
+    """The storage format of the modules that a pattern means; None: they stay in 16 bits."""
 
     pattern: Pattern
     stored: Stored | None = None
@@ -69,17 +69,17 @@ _SINGLE_EXPERT = re.compile(r"(.*\bexperts)\.(\d{1,6})(\..+)?")
 
 @dataclass
 class Recipe:
-    """How the matrices of a checkpoint are stored.
+    """The storage formats of a checkpoint's matrices.
 
-    `linears` is of all that no rule means, `experts` and `head` of the routed experts and the output matrix where they
-    differ. `place` is the key of the list in the config, for messages.
+    linears: of matrices without a rule. experts, head: of the routed experts and the output matrix, if different.
+    place: the key of the list in the config, for messages.
     """
 
     rules: list[Rule] = field(default_factory=list)
     linears: Stored | None = None
     experts: Stored | None = None
     head: Stored | None = None
-    dtype: str = ""  # what the precision is called; "" where it is that of most weights
+    dtype: str = ""  # the name of the precision; "": that of most weights
     name: str = ""
     place: str = "quantization_config"
 
@@ -87,13 +87,13 @@ class Recipe:
         self.modules = ModuleList(rule.pattern for rule in self.rules)
 
     def of_experts(self, n: int) -> Recipe:
-        """The same for a model with so many experts: what is said of each of them in turn is said once."""
+        """The recipe for a model with `n` experts, with a single rule in place of equal rules for each of them."""
         numbers: dict[tuple[str, Stored | None], set[int]] = {}
         kinds = [(rule, _SINGLE_EXPERT.fullmatch(rule.pattern.text)) for rule in self.rules]
         for rule, match in kinds:
             if match and not rule.pattern.branches:
                 numbers.setdefault((match[1] + (match[3] or ""), rule.stored), set()).add(int(match[2]))
-        of_all = {kind for kind, found in numbers.items() if found == set(range(n))}
+        of_all = {kind for kind, numbered in numbers.items() if numbered == set(range(n))}
         rules = []
         for rule, match in kinds:
             kind = (match[1] + (match[3] or ""), rule.stored) if match else None
@@ -106,7 +106,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Precision:
-    """Of a checkpoint: the 16-bit type of what is not quantized, the KV cache's, and how matrices are stored."""
+    """The precisions of a checkpoint: of unquantized weights, of the KV cache, and the recipe of quantized matrices."""
 
     base: str
     kv_cache: str
@@ -115,7 +115,7 @@ class Precision:
 
 
 def precision_of(outer: Fields, text: Fields, beside: Fields | None = None) -> Precision:
-    """The precision of a config; `beside` is the hf_quant_config.json in its folder. FP8 weights alone never make an
+    """The precisions of a config; `beside` is the hf_quant_config.json in its folder. FP8 weights alone do not imply an
     FP8 cache."""
     places = [(fields, key) for fields in (outer, text) for key in ("torch_dtype", "dtype")]
     named = [(fields, key) for fields, key in places if fields.raw(key) not in (None, "auto")]
@@ -140,8 +140,10 @@ def _expert_format(text: Fields, recipe: Recipe) -> Stored | None:
 
 
 def _joined(config: Fields | None, beside: Fields | None) -> Fields:
-    """What both files say, as one: config.json holds, and the other says what it leaves out. Either may have all of it
-    inside `quantization`."""
+    """Both files as one: config.json, completed by the other. Either may have its fields inside `quantization`.
+
+    Raises CatalogError where they name different algorithms.
+    """
     parts = [p.part("quantization") if p.has("quantization") else p for p in (config, beside) if p is not None]
     if config is not None and config.has("quant_method"):
         parts[0] = parts[0].adding(quant_method=config.raw("quant_method"))
@@ -162,7 +164,7 @@ def _method_of(q: Fields) -> str:
 
 
 def _listed(q: Fields, *keys: str) -> list[tuple[str, str]]:
-    """The items of the lists under these keys, each with its key."""
+    """The module names in the lists at these keys, each with its key."""
     items = [(key, item) for key in keys if q.raw(key) is not None for item in q.items(key)]
     for key, item in items:
         if not isinstance(item, str):
@@ -171,7 +173,7 @@ def _listed(q: Fields, *keys: str) -> list[tuple[str, str]]:
 
 
 def _pattern(q: Fields, key: str, text: str) -> Pattern:
-    """A name, a name with `*`, or a regular expression behind `re:`."""
+    """The pattern of a name, a name with `*`, or a regular expression after `re:`."""
     if not text.startswith("re:"):
         return wildcard(text)
     return _regular(q, key, text.removeprefix("re:"))
@@ -192,7 +194,7 @@ _NOT_CONVERTED = ("modules_to_not_convert", "ignored_layers", "ignore", "exclude
 
 
 def _fp8(q: Fields) -> Recipe:
-    """Engines leave the output matrix alone, and so do the files."""
+    """FP8, per tensor or in blocks; neither engines nor files quantize the output matrix."""
     dtype = "fp8_e5m2" if q.raw("fmt") == "e5m2" else "fp8"
     linears = Stored(dtype, 8)
     if q.raw("weight_block_size") is not None:
@@ -200,7 +202,7 @@ def _fp8(q: Fields) -> Recipe:
         linears = Stored(dtype, 8, group, rows)
     if not q.has("quantized_layers"):
         return Recipe(_left_out(q, *_NOT_CONVERTED), linears, dtype=dtype, name="fp8")
-    # ModelOpt over a checkpoint in FP8: what its list does not name stays in FP8.
+    # ModelOpt applied to an FP8 checkpoint: modules that its list does not name stay in FP8.
     rules = list(_quantized_layers(q))
     return Recipe(rules, linears, name="mixed precision (modelopt over fp8)", place=f"{q.inside}quantized_layers")
 
@@ -217,7 +219,7 @@ def _fbgemm(q: Fields) -> Recipe:
 
 
 def _mxfp4(q: Fields) -> Recipe:
-    """It quantizes experts only."""
+    """MXFP4, which quantizes experts only."""
     return Recipe(_left_out(q, "modules_to_not_convert"), None, MXFP4, dtype="mxfp4", name="mxfp4")
 
 
@@ -230,7 +232,7 @@ def _bits_of(q: Fields, *keys: str) -> int:
 
 
 def _group_of(q: Fields, default: int) -> int:
-    """Inputs of a group; -1 is a whole row."""
+    """The number of inputs in a group, 0 for a whole row (-1 in the config)."""
     size = q.count("group_size", default, least=-1)
     return max(size, 0)
 
@@ -241,7 +243,7 @@ def _integers(bits: int, group: int, zero_point: bool, order: bool = False) -> S
 
 
 def _exl3(q: Fields) -> Recipe:
-    """Any bits, also those between two whole numbers, of a matrix and its 16-bit signs of inputs and outputs."""
+    """ExLlamaV3: any number of bits, also fractional ones, and 16-bit signs of inputs and outputs."""
 
     def stored(bits: float) -> Stored:
         return Stored("int4" if bits < LEAST_OF_8 else "int8", bits, 0, scale_bytes=2, order_bytes=2)
@@ -259,7 +261,7 @@ def _awq(q: Fields) -> Recipe:
 
 
 def _gptq(q: Fields) -> Recipe:
-    """Zero points and the order of inputs are in the files even where they say nothing."""
+    """GPTQ: files contain zero points and the order of inputs even if these are not used."""
     bits, group = _bits_of(q, "bits"), _group_of(q, INT4_GROUP)
     stored = _integers(bits, group, zero_point=True, order=True)
     rules = _left_out(q, "modules_to_not_convert")
@@ -274,13 +276,13 @@ def _gptq(q: Fields) -> Recipe:
     return Recipe(rules, stored, head=head, dtype=stored.dtype, name=f"gptq, groups of {group}")
 
 
-def _texts(item: Any) -> list[str]:
+def _texts(item: RawValue) -> list[str]:
     items = item if isinstance(item, list) else [item]
     return [str(name) for name in items]
 
 
 def _dynamic(part: Fields, bits: int, group: int) -> Iterator[Rule]:
-    """`-:` leaves modules alone; all others say what differs for them."""
+    """GPTQ's rules for single modules: `-:` excludes modules, others change their format."""
     for key in part.data:
         text = str(key)
         if text.startswith("-:"):
@@ -307,11 +309,11 @@ def _auto_round(q: Fields) -> Recipe:
     if q.raw("extra_config"):
         layers = q.part("extra_config")
         for name in layers.data:
-            one = layers.part(name)
-            own_bits = one.count("bits", bits)
+            layer = layers.part(name)
+            own_bits = layer.count("bits", bits)
             own = None
             if own_bits < BITS_16:
-                own = _integers(_bits_of(one.adding(bits=own_bits), "bits"), _group_of(one, group), True)
+                own = _integers(_bits_of(layer.adding(bits=own_bits), "bits"), _group_of(layer, group), True)
             rules.append(Rule(_pattern_or_regular(layers, str(name)), own))
     return Recipe(rules, stored, dtype=stored.dtype, name=f"auto-round, groups of {group}")
 
@@ -326,7 +328,7 @@ def _bitsandbytes(q: Fields) -> Recipe:
         if q.flag(q.first(f"load_in_{bits}bit", f"_load_in_{bits}bit"), False):
             if bits == 8:
                 return Recipe(rules, Stored("int8", 8, 0), dtype="int8", name="bitsandbytes, 8 bits")
-            # Doubly quantized: a byte for the scale of a block, and a scale of 4 bytes for 256 of them.
+            # Double quantization: one byte for the scale of a block, and 4 bytes for 256 of these scales.
             scale_bytes = 1 + 4 / 256 if q.flag("bnb_4bit_use_double_quant", False) else 4
             return Recipe(
                 rules, Stored("int4", 4, NF4_GROUP, scale_bytes=scale_bytes), dtype="int4", name="bitsandbytes, 4 bits"
@@ -335,7 +337,7 @@ def _bitsandbytes(q: Fields) -> Recipe:
 
 
 def _modelopt_format(q: Fields, default_group: int | None = None) -> Stored:
-    """The format that quant_algo names."""
+    """The storage format of ModelOpt's quant_algo."""
     group = q.count("group_size", default_group or 0, least=0)
     formats: dict[str, Stored] = {
         "FP8": FP8,
@@ -374,7 +376,7 @@ def _modelopt(q: Fields) -> Recipe:
 
 
 def _group_in_groups(q: Fields) -> int | None:
-    """Newer files have the group's size with the groups."""
+    """The group size inside config_groups, as newer files have it; None for none."""
     if not q.raw("config_groups"):
         return None
     groups = q.part("config_groups")
@@ -392,7 +394,7 @@ def _quantized_layers(q: Fields) -> Iterator[Rule]:
 
 
 def _compressed_tensors(q: Fields) -> Recipe:
-    """Names before classes, and what is ignored before both."""
+    """compressed-tensors: ignored modules take precedence over names, and names over classes."""
     sparsity = q.part("sparsity_config", {})
     if sparsity.raw("format") not in (None, "dense"):
         sparsity.refuse("format", f"is {shown(sparsity.raw('format'))!r}, which is not counted. {_UNKNOWN}")
@@ -412,8 +414,10 @@ _LINEAR = "Linear"
 
 
 def _group_rules(q: Fields, of_all: dict[str, Stored]) -> Iterator[Rule]:
-    """The modules that each group names; a format of all Linear layers is put into `of_all`. A group that names none
-    is of all, unless there is another."""
+    """The rules for the modules that the groups name; the format for all Linear layers is put into `of_all`.
+
+    A single group without names is for all Linear layers.
+    """
     groups = q.part("config_groups", {})
     for name in groups.data:
         group = groups.part(name)
@@ -465,7 +469,7 @@ def _group_format(group: Fields, weights: Fields, form: str) -> Stored:
 
 
 def _quark(q: Fields) -> Recipe:
-    """AMD's: one format for all, others for single layers, and a list of what is left alone."""
+    """AMD's Quark: one format for all matrices, others for single layers, and a list of excluded modules."""
     rules = _left_out(q, "exclude")
     if q.raw("layer_quant_config"):
         layers = q.part("layer_quant_config")
@@ -516,7 +520,7 @@ _METHODS: dict[str, Callable[[Fields], Recipe]] = {
 
 
 def _kv_cache(q: Fields) -> str:
-    """The checkpoint's own cache precision, where it has one."""
+    """The KV cache precision that the checkpoint states; empty for none."""
     for key in ("kv_cache_quant_algo", "kv_cache_dtype"):
         if q.raw(key) not in (None, "auto"):
             return q.one_of(key, _KV)

@@ -1,7 +1,7 @@
 """Rotary positions: the longest context, and the tables of cosines and sines that vLLM keeps on every GPU.
 
-Each distinct rotary embedding has one table, positions x rotated width, made for all positions of the config
-whatever max_model_len is. Source: vLLM model_executor/layers/rotary_embedding (one class for each type).
+Each distinct rotary embedding has one table, positions x rotated width, for all positions of the config, whatever
+max_model_len is. Source: vLLM model_executor/layers/rotary_embedding (one class for each type).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sheetgen.importer.config_reader import Fields
 from sheetgen.importer.layers import heads_of
 from sheetgen.importer.special import ratios_of
 
-# rope_type -> how many positions its table has
+# rope_type -> the number of positions in its table
 _TYPES = {
     "default": "max", "mrope": "max", "llama3": "max", "proportional": "max", "ntk": "max", "linear": "times_factor",
     "dynamic": "dynamic", "yarn": "original_times_factor", "deepseek_yarn": "original_times_factor", "longrope": "both",
@@ -22,7 +22,7 @@ _BY_TYPE = ("full_attention", "sliding_attention")
 
 
 def max_context(f: Fields) -> int:
-    """Positions the model is made for; YaRN's scaled length where that is longer."""
+    """The maximum context in tokens: that of the config, or YaRN's scaled length if longer."""
     longest = f.count(f.first("max_position_embeddings", "model_max_length", "seq_length", "max_seq_len"))
     if f.has("model_max_length"):  # Command R is served beyond its max_position_embeddings
         longest = max(longest, f.count("model_max_length"))
@@ -33,7 +33,7 @@ def max_context(f: Fields) -> int:
 
 
 def rope_tables(f: Fields, family: Family, kinds: set[str]) -> int:
-    """Elements of all tables of the model."""
+    """The number of elements of all rotary tables of the model."""
     if family.rope == "none":
         return 0
     if family.rope == "granite_hybrid":
@@ -63,7 +63,7 @@ def rope_tables(f: Fields, family: Family, kinds: set[str]) -> int:
 
 
 def _two_tables(f: Fields, family: Family, kinds: set[str], longest: int, width: int) -> int:
-    """Windowed layers rotate by a base of their own, or without the scaling of the full ones."""
+    """The elements of two tables: windowed layers have a base of their own, or no scaling."""
     full, local = _parts(f)
     local_table = longest * _rotated(f, family, local, width)
     if family.rope == "gemma4":
@@ -75,7 +75,7 @@ def _two_tables(f: Fields, family: Family, kinds: set[str], longest: int, width:
 
 
 def _rotated(f: Fields, family: Family, scaling: Fields | None, width: int) -> int:
-    """How much of a head's width is rotated."""
+    """The rotated part of a head's width."""
     if f.has(key := f.first("rotary_dim", "attn_rotary_emb")):
         return f.count(key)
     share = f.number(f.first("partial_rotary_factor", "rotary_pct", "rope_pct"), family.partial_rotary, most=1)
@@ -85,7 +85,7 @@ def _rotated(f: Fields, family: Family, scaling: Fields | None, width: int) -> i
 
 
 def _parts(f: Fields) -> tuple[Fields | None, Fields | None]:
-    """The scaling of full and of windowed layers: one for both, or one each."""
+    """The scaling of full and of windowed layers; one for both is first, with None."""
     key = f.first("rope_parameters", "rope_scaling")
     if not f.raw(key):
         return None, None

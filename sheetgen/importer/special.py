@@ -1,7 +1,7 @@
-"""Families that the table cannot say whole, each built on the plain decoder, and multi-token prediction.
+"""Families that families.yaml cannot describe completely, each built on the plain decoder; and multi-token prediction.
 
-The layers of multi-token prediction are outside the total, loaded by an engine that speculates with them. Their
-embedding and output matrix are the model's own (checkpoints may hold a second copy), so they are not counted.
+The layers for multi-token prediction are outside the total: engines load them for speculative decoding. They share the
+model's embedding and output matrix, which are not counted again (checkpoints may hold a second copy).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def gemma3n(f: Fields, family: Family) -> Decoder:
 def gemma4(f: Fields, family: Family) -> Decoder:
     n, hidden = f.layers(), f.count("hidden_size")
     kinds = layer_kinds(f, family)
-    kinds[-1] = "full"  # its class makes the last layer full whatever the config says
+    kinds[-1] = "full"  # its class always makes the last layer full
     shared_from = n - f.count_or_zero("num_kv_shared_layers")
     k_is_v = f.flag("attention_k_eq_v", False)
     local = heads_of(f)
@@ -91,7 +91,7 @@ def gemma4(f: Fields, family: Family) -> Decoder:
         ffn = matrices(hidden, ffn_width, True).within("mlp")
         if f.count_or_zero("hidden_size_per_layer_input"):
             ffn += _per_layer(f)
-        if experts:  # beside the dense part, with norms of their own
+        if experts:  # in addition to the dense part, with norms of their own
             ffn += whole(n_experts * hidden + hidden + n_experts + 3 * hidden)
         heads = full if kind == "full" else local
         layer = _layer(f, family, kind, heads, i < shared_from, ffn, ffn_width, no_v=k_is_v and kind == "full")
@@ -103,7 +103,7 @@ def gemma4(f: Fields, family: Family) -> Decoder:
 def _layer(
     f: Fields, family: Family, kind: str, heads: Heads, owns_cache: bool, ffn: Tally, ffn_width: int, no_v: bool = False
 ) -> Layer:
-    """Layers that use the cache of an earlier one have no keys and values of their own."""
+    """A Gemma layer; one that uses the cache of an earlier layer has no key and value matrices."""
     hidden = f.count("hidden_size")
     tally = linear("q_proj", hidden, heads.n * heads.key) + linear("o_proj", heads.n * heads.value, hidden, split="in")
     tally += whole(heads.key)
@@ -118,7 +118,7 @@ def _layer(
 
 
 def _per_layer(f: Fields) -> Tally:
-    """What a layer does with its own embedding of every token."""
+    """The matrices of a layer for its own embedding of every token."""
     hidden, width = f.count("hidden_size"), f.count("hidden_size_per_layer_input")
     gate = linear("per_layer_input_gate", hidden, width, split="none")
     return gate + linear("per_layer_projection", width, hidden, split="none") + whole(hidden)
@@ -135,12 +135,12 @@ def _with_per_layer(f: Fields, decoder: Decoder, rest: Tally) -> Decoder:
 
 
 def mixing(f: Fields, streams: int) -> Tally:
-    """How several residual streams are read and written, before attention and before the FFN of one layer."""
+    """The parameters of one layer that read and write several residual streams, for attention and FFN."""
     return whole(2 * ((2 + streams) * streams * (streams * f.count("hidden_size") + 1) + 3))
 
 
 def collecting(f: Fields, streams: int) -> Tally:
-    """How the streams become one behind the last layer, without a matrix between them."""
+    """The parameters that merge the streams after the last layer, without a mixing matrix."""
     return whole(streams * (streams * f.count("hidden_size") + 1) + 1)
 
 
@@ -150,14 +150,14 @@ def add_to_layers(decoder: Decoder, of_layer: Tally, at_end: Tally = NOTHING) ->
 
 
 def hy_v4(f: Fields, family: Family) -> Decoder:
-    """Streams are read and written without a matrix between them; every fourth layer picks tokens."""
+    """Residual streams without a mixing matrix; every fourth layer selects tokens."""
     hidden, streams = f.count("hidden_size"), f.count("hc_mult", 4)
     of_layer = whole(2 * (2 * streams * (streams * hidden + 1) + 2))
     return add_to_layers(plain_decoder(f, family), of_layer, collecting(f, streams))
 
 
 def glm5_next(f: Fields, family: Family) -> Decoder:
-    """Kimi delta attention, and latent attention without positions; index keys are weighed over pools of tokens."""
+    """Kimi delta attention, and latent attention without positions; index keys are weighted over pools of tokens."""
     decoder = plain_decoder(f, family)
     width, pool = f.count("index_head_dim"), f.count("index_kpool", 16)
     pooling = whole(pool * width + width * f.count("hidden_size"))
@@ -171,15 +171,15 @@ def glm5_next(f: Fields, family: Family) -> Decoder:
 
 
 def pooled(shape: Shape, pool: int) -> Shape:
-    """An index that keeps one key for so many tokens: the bytes of a token, and one block of a request for the raw keys
-    of those that are not so many yet. Source: vLLM 0.33, models/glm5next (Glm5NextTailCache)."""
+    """An index with one key for `pool` tokens: fewer bytes per token, and one block per request for the raw keys of
+    incomplete pools. Source: vLLM 0.33, models/glm5next (Glm5NextTailCache)."""
     if shape["kind"] != "indexer":
         return shape
     return {**shape, "entry_bytes": -(-shape["entry_bytes"] // pool), "side_blocks": 1}
 
 
 def longcat(f: Fields, family: Family) -> Decoder:
-    """A layer of the config is two of attention and a dense part each, with the experts beside the second."""
+    """A layer of the config is two layers of attention and a dense part, the second with experts beside it."""
     n, hidden = f.layers(), f.count("hidden_size")
     zero = f.count("zero_expert_num", 0, least=0)
     half = with_ffn(f, family, mla(f, family), sparse=False)
@@ -198,7 +198,7 @@ def longcat(f: Fields, family: Family) -> Decoder:
 
 
 def minimax_m3(f: Fields, family: Family) -> Decoder:
-    """Most layers pick blocks of tokens by index keys of 16 bits beside their own keys and values."""
+    """Most layers select blocks of tokens by 16-bit index keys beside their own keys and values."""
     sparse = f.part("sparse_attention_config")
     n, width = sparse.count("sparse_num_index_heads"), sparse.count("sparse_index_dim")
     decoder, hidden = plain_decoder(f, family), f.count("hidden_size")
@@ -215,7 +215,7 @@ def minimax_m3(f: Fields, family: Family) -> Decoder:
 
 
 def mistral_large4(f: Fields, family: Family) -> Decoder:
-    """Every fourth layer has no positions, and a latent without their part; the index reads the hidden state."""
+    """Every fourth layer has no positions, and a latent without a rotary part; the index reads the hidden state."""
     n, hidden, heads = f.layers(), f.count("hidden_size"), f.count("num_attention_heads")
     if f.raw("kv_source_layers") is not None and f.whole_numbers("kv_source_layers", n) != list(range(n)):
         f.refuse("kv_source_layers", "shares latents between layers, which is not counted.")
@@ -287,7 +287,7 @@ def deepseek_v4(f: Fields, family: Family) -> Decoder:
 
 
 def ratios_of(f: Fields) -> list[int]:
-    """Tokens that one compressed entry stands for, by layer; 0 where a layer has its window only."""
+    """The tokens per compressed entry by layer; 0 for a layer with a window alone."""
     n = f.layers()
     if f.data.get("layer_types") is not None:
         return [int(word) for word in f.words("layer_types", _RATIOS, n)]
@@ -297,7 +297,7 @@ def ratios_of(f: Fields) -> list[int]:
     for i, ratio in enumerate(listed[:n]):
         if ratio not in (0, 4, 128):
             f.refuse(f"compress_ratios[{i}]", f"is {ratio}, but must be 0, 4 or 128.")
-    return listed[:n]  # more of them belong to the MTP layers
+    return listed[:n]  # further ones belong to the MTP layers
 
 
 def _attention(f: Fields, ratio: int) -> Layer:
@@ -324,7 +324,7 @@ def _attention(f: Fields, ratio: int) -> Layer:
 
 
 def _compressor(hidden: int, width: int, ratio: int) -> Tally:
-    """Keys and their weights, pooled over `ratio` tokens; of twice the width where the pools overlap."""
+    """The parameters that pool keys and their weights over `ratio` tokens; twice as wide if the pools overlap."""
     wide = 2 * width if ratio == 4 else width
     return whole(ratio * wide + 2 * hidden * wide + width)
 
@@ -337,7 +337,7 @@ _PART_WORDS = {
 
 
 def nemotron_h(f: Fields, family: Family) -> Decoder:
-    """A layer is one thing: Mamba 2, attention, an FFN, or experts."""
+    """Each layer is a single part: Mamba 2, attention, an FFN, or experts."""
     kinds = layer_parts(f, ("layers_block_type", "layer_types"), "hybrid_override_pattern")
     if f.has("num_hidden_layers") and len(kinds) != f.layers():
         f.refuse("num_hidden_layers", f"is {f.layers()}, but {len(kinds)} layers are listed.")
@@ -346,7 +346,7 @@ def nemotron_h(f: Fields, family: Family) -> Decoder:
 
 
 def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
-    """One part with its norm; an FFN or experts keep no cache."""
+    """A layer of one part with its norm; FFNs and experts keep no cache."""
     if kind in ("mlp", "moe"):
         part = replace(dense(f, family) if kind == "mlp" else moe(f, family), groups=(no_cache(kind),))
     else:
@@ -355,7 +355,7 @@ def hybrid_layer(f: Fields, family: Family, kind: str) -> Layer:
 
 
 def layer_parts(f: Fields, lists: tuple[str, ...], pattern: str, *default: str) -> list[str]:
-    """One word a layer: from the list that is given, else from the letters under the key `pattern`."""
+    """The kind of each layer, from the first list that is given, else from the letters at the key `pattern`."""
     if stated := next((key for key in lists if f.data.get(key) is not None), None):
         return f.words(stated, _PART_WORDS)
     letters = f.text(pattern, *default)
@@ -375,13 +375,13 @@ _BLOCK_KEYS_NOT_COUNTED = (
 
 
 def nemotron_nas(f: Fields, family: Family) -> Decoder:
-    """Each block says for itself whether it attends, with how many KV heads, and how wide its FFN is."""
+    """Each block states its own attention, KV heads and FFN width."""
     layers = tuple(_block(f, family, block) for block in f.parts("block_configs", f.layers()))
     return replace(around(f, family, layers), in_order=True)
 
 
 def _block(f: Fields, family: Family, block: Fields) -> Layer:
-    """An FFN's width is two thirds of the multiple of the model's, rounded up to 256."""
+    """One block; its FFN's width is 2/3 x ffn_mult x hidden_size, rounded up to a multiple of 256."""
     hidden, heads = f.count("hidden_size"), f.count("num_attention_heads")
     attention, ffn = block.part("attention"), block.part("ffn")
     for part in (attention, ffn):
@@ -408,7 +408,7 @@ _NOTE = "MTP layers: without the second copy of embedding and output matrix that
 
 
 def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
-    """Adds the layers of multi-token prediction, which are like the model's last one behind a joining matrix."""
+    """The decoder with its layers for multi-token prediction: like the model's last layer, after a joining matrix."""
     n = mtp_layers(f)
     if not n or decoder.mtp:
         return decoder
@@ -430,13 +430,13 @@ def with_mtp(f: Fields, family: Family, decoder: Decoder) -> Decoder:
 
 
 def mtp_layers(f: Fields) -> int:
-    """How many layers of multi-token prediction the files bring."""
+    """The number of layers for multi-token prediction in the checkpoint."""
     key = next((key for key in ("num_nextn_predict_layers", "mtp_num_hidden_layers") if f.raw(key)), None)
     return f.count(key, most=MAX_LAYERS) if key else 0
 
 
 def old_gpt(f: Fields, family: Family) -> Decoder:
-    """GPT-2 and its kin: an absent n_inner is four times the width; multi_query means one KV head."""
+    """GPT-2 and similar models: an absent n_inner is four times the width; multi_query means one KV head."""
     has_one_kv_head = f.flag("multi_query", f.raw("model_type") == "gpt_bigcode")
     f = _with_four_times(f)
     return plain_decoder(f.adding(num_key_value_heads=1) if has_one_kv_head else f, family)
@@ -460,7 +460,7 @@ def opt(f: Fields, family: Family) -> Decoder:
 
 
 def bloom(f: Fields, family: Family) -> Decoder:
-    """A norm stands behind the embedding as well."""
+    """With a norm after the embedding, too."""
     decoder = plain_decoder(_with_four_times(f), family)
     return replace(decoder, rest=decoder.rest + norms(f, family))
 
@@ -479,7 +479,7 @@ def mpt(f: Fields, family: Family) -> Decoder:
 
 
 def falcon(f: Fields, family: Family) -> Decoder:
-    """Three generations: many KV heads, one, or a few; and one or two norms before the parallel parts."""
+    """Three generations with many, one or a few KV heads, and one or two norms before the parallel parts."""
     heads = f.count("num_attention_heads")
     new = f.flag("new_decoder_architecture", False)
     has_one_kv_head = f.flag("multi_query", True) and not new
@@ -499,7 +499,7 @@ def stablelm(f: Fields, family: Family) -> Decoder:
 
 
 def apertus(f: Fields, family: Family) -> Decoder:
-    """Its activation has two trained numbers a layer."""
+    """The activation has two trained numbers per layer."""
     decoder = plain_decoder(f, family)
     return replace(decoder, rest=decoder.rest + whole(2 * len(decoder.layers)))
 
@@ -510,7 +510,7 @@ def chatglm(f: Fields, family: Family) -> Decoder:
 
 
 def gpt_neo(f: Fields, family: Family) -> Decoder:
-    """Kinds of layers as `[[["global", "local"], 12]]`: a list and how often it comes."""
+    """The kinds of layers are given as `[[["global", "local"], 12]]`: a list, and its repetitions."""
     kinds: list[str] = []
     words = {"global": "full_attention", "local": "sliding_attention"}
     for i, item in enumerate(f.items("attention_types")):
@@ -523,7 +523,7 @@ def gpt_neo(f: Fields, family: Family) -> Decoder:
 
 
 def laguna(f: Fields, family: Family) -> Decoder:
-    """The gate of attention is one number a head."""
+    """The gate of attention is one number per head."""
     if f.raw("gating") not in (None, True, "per-head"):
         f.refuse("gating", f"is {shown(f.raw('gating'))!r}, but must be true or per-head.")
     return plain_decoder(f, family)
@@ -543,7 +543,7 @@ def hunyuan(f: Fields, family: Family) -> Decoder:
     decoder = plain_decoder(f, family)
     if not f.flag("use_cla", False):
         return decoder
-    factor, heads = f.count("cla_share_factor"), heads_of(f)  # only the first of so many layers has keys and values
+    factor, heads = f.count("cla_share_factor"), heads_of(f)  # one layer in `factor` has keys and values
     hidden, bias = f.count("hidden_size"), f.flag(family.qkv_bias, False)
     of_kv = linear("k_proj", hidden, heads.n_kv * heads.key, bias)
     of_kv = (of_kv + linear("v_proj", hidden, heads.n_kv * heads.value, bias)).within("self_attn")
@@ -583,7 +583,7 @@ def lfm2(f: Fields, family: Family) -> Decoder:
 
 
 def step(f: Fields, family: Family) -> Decoder:
-    """Its configs name heads of windowed layers apart, list sparse layers in a text, and go on with MTP layers."""
+    """Its configs state the heads of windowed layers apart, list sparse layers in a text, and append MTP layers."""
     n = f.layers()
     if isinstance(f.data.get("layer_types"), list):
         f = f.adding(layer_types=f.data["layer_types"][:n])
@@ -601,7 +601,7 @@ def step(f: Fields, family: Family) -> Decoder:
 
 
 def inkling(f: Fields, family: Family) -> Decoder:
-    """Relative positions by head, and short convolutions of keys, values and both parts' outputs, which keep state."""
+    """Relative positions by head, and short convolutions of keys, values and both parts' outputs, which have states."""
     hidden, kernel = f.count("hidden_size"), f.count(f.first("conv_kernel_size", "sconv_kernel_size"), 4)
     relative, extent = f.count("d_rel", 16), f.count("rel_extent", 1024)
     decoder = plain_decoder(_inkling_fields(f), family)
@@ -626,7 +626,8 @@ def inkling(f: Fields, family: Family) -> Decoder:
 
 
 def _inkling_fields(f: Fields) -> Fields:
-    """Kinds from the ids of local layers where no list is given; the width of dense layers by its own name."""
+    """The fields with layer kinds from the ids of local layers, if not listed, and the common name of the dense
+    width."""
     n = f.layers()
     if f.data.get("layer_types") is None:
         local = f.whole_numbers("local_layer_ids") if f.has("local_layer_ids") else [i for i in range(n) if (i + 1) % 6]
@@ -645,7 +646,7 @@ def _inkling_heads(f: Fields, kind: str) -> Heads:
 
 
 def qwen4(f: Fields, family: Family) -> Decoder:
-    """Low-rank residual streams; hashed n-grams in a table of their own; attention to blocks that an index picks."""
+    """Low-rank residual streams, a table of hashed n-grams, and attention to blocks that an index selects."""
     hidden, streams, rank = f.count("hidden_size"), f.count("hc_count", 4), f.count("hc_lowrank", 320)
     wide = streams * hidden
     read = linear("hyper_connection.read_a", wide, rank, split="none") + whole(wide)
@@ -658,8 +659,8 @@ def qwen4(f: Fields, family: Family) -> Decoder:
         if kind == "full" and f.has("indexer_n_heads"):
             n, n_kv, width = (f.count(f"indexer_{part}") for part in ("n_heads", "kv_heads", "head_dim"))
             extra += linear("self_attn.indexer_proj", hidden, (n + n_kv) * width, split="none") + whole(2 * width)
-            # One 16-bit key for a block of tokens; the raw ones of the last, and the state of the n-grams' convolution,
-            # have KV groups of their own. Source: vLLM 0.33, models/qwen4_exp (qsa_cache.py, ple_layer.py).
+            # One 16-bit key for a block of tokens; the raw keys of the last block, and the state of the n-grams'
+            # convolution, have own KV groups. Source: vLLM 0.33, models/qwen4_exp (qsa_cache.py, ple_layer.py).
             entry = -(-2 * width // f.count("indexer_compress_ratio"))
             index: Shape = {"kind": "indexer", "width": width, "entry_bytes": entry, "side_blocks": 3 if ids else 1}
             layer = replace(layer, groups=(*layer.groups, index))
@@ -675,18 +676,18 @@ def qwen4(f: Fields, family: Family) -> Decoder:
     return replace(decoder, layers=tuple(layers), rest=rest, per_layer_embedding=table, looked_up=table, notes=notes)
 
 
-def _ngram_rows(f: Fields, at: int) -> int:
-    """Rows of one layer's table: a prime for every head, counted on through the layers, and rounded up together."""
+def _ngram_rows(f: Fields, place: int) -> int:
+    """The rows of one layer's table: the sum of successive primes, one per head and continued by layer, rounded up."""
     heads = (f.count("ngram_size", 3) - 1) * f.count("heads_per_ngram", 8)
     number = f.count("ngram_vocab_size_base", 20_000_000) - 1
-    if heads * (at + 1) > MAX_NGRAM_HEADS or number > MAX_NGRAMS:
+    if heads * (place + 1) > MAX_NGRAM_HEADS or number > MAX_NGRAMS:
         f.refuse("ngram_vocab_size_base", "asks for more n-gram tables than are counted.")
     total = 0
-    for i in range(heads * (at + 1)):
+    for i in range(heads * (place + 1)):
         number += 1
         while any(number % k == 0 for k in range(2, math.isqrt(number) + 1)) or number < 2:
             number += 1
-        total += number if i >= heads * at else 0
+        total += number if i >= heads * place else 0
     multiple = f.count("make_ngram_vocab_size_divisible_by", 128)
     return multiple * -(-total // multiple)
 
@@ -695,7 +696,7 @@ MAX_NGRAMS, MAX_NGRAM_HEADS = 10**8, 256
 
 
 def muse_spark(f: Fields, family: Family) -> Decoder:
-    """Norms before and after the experts, of their narrower width; residuals gated by element."""
+    """Norms before and after the experts, in their narrower width, and residuals gated by element."""
     decoder = plain_decoder(f, family)
     if not all(layer.routed for layer in decoder.layers):
         f.refuse("num_local_experts", "leaves layers without experts, which are not counted.")
@@ -703,14 +704,14 @@ def muse_spark(f: Fields, family: Family) -> Decoder:
 
 
 def lfm3(f: Fields, family: Family) -> Decoder:
-    """Norms after each part, and a gate for every head, unless the config says not."""
+    """Norms after each part, and a gate for every head, unless the config disables them."""
     n_norms = 4 if f.flag("use_sandwich_norm", True) else 2
     gate = family.q_gate if f.flag("use_attention_gate", True) else ""
     return plain_decoder(f, family.model_copy(update={"norms": n_norms, "q_gate": gate}))
 
 
 def eagle3(f: Fields, family: Family) -> Decoder:
-    """Everything is of the body: what an engine shares with the target depends on the engine."""
+    """An EAGLE-3 head, counted in the body: the parts shared with the target depend on the engine."""
     if f.layers() != 1:
         f.refuse("num_hidden_layers", f"is {f.layers()}, but an EAGLE-3 head that can be counted has 1.")
     hidden, vocab = f.count("hidden_size"), f.count("vocab_size")

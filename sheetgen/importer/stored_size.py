@@ -1,4 +1,4 @@
-"""The bytes of a quantized checkpoint's files, matrix by matrix: what is quantized and how, with its scales."""
+"""The bytes of a quantized checkpoint's files, matrix by matrix, with scales."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sheetgen.importer.layers import Decoder, Layer, Matrix, Tally
 from sheetgen.importer.module_names import HEADS, names_inside, prefixes, with_expert
 from sheetgen.importer.quantization import Recipe, Stored
 
-ELEMENT_BYTES = 2  # of what is not quantized
+ELEMENT_BYTES = 2  # of unquantized elements
 
 
 @dataclass(frozen=True)
 class StoredSize:
-    """Bytes of all files; the body's elements that its matrices leave in 16 bits; and the elements by precision."""
+    """The bytes of all files, the elements of the body's matrices that stay in 16 bits, and elements by precision."""
 
     files_bytes: int
     left_in_16_bits: int
@@ -23,7 +23,7 @@ class StoredSize:
 
 
 class _Walk:
-    """Looks up and adds up the matrices of one model."""
+    """Finds the formats of one model's matrices, and adds up their bytes."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe, self.modules = recipe, recipe.modules
@@ -33,7 +33,7 @@ class _Walk:
         self._inside: dict[str, list[str]] = {}
 
     def layer_bytes(self, layer: Layer, names: Sequence[str], numbers: Sequence[int]) -> int:
-        """Bytes of a layer that is called by these names; `numbers` are those that a list may have for it."""
+        """The bytes of a layer with these names; `numbers` are its possible numbers in a list."""
         routed_bias = layer.routed - sum(m.n_in * m.n_out * m.n for m in layer.experts)
         size = (layer.body.unquantized + routed_bias) * ELEMENT_BYTES
         size += self.matrices_bytes(layer.body.matrices, names, numbers)
@@ -50,7 +50,7 @@ class _Walk:
         return size
 
     def _experts_bytes(self, matrix: Matrix, names: Sequence[str], numbers: Sequence[int]) -> int:
-        """Experts may be listed one by one; else the first stands for all."""
+        """The bytes of a matrix of all experts, which may be listed one by one; else the first counts for all."""
         of_all = self.recipe.experts or self.recipe.linears
         single = [f"{name}.{inside}" for name in names for inside in self._names_inside(matrix.name)]
         if not self.modules.names_experts:
@@ -78,7 +78,7 @@ class _Walk:
 
 
 def measure_checkpoint(decoder: Decoder, recipe: Recipe, hidden: int, beside: int) -> StoredSize:
-    """The files of a checkpoint; `beside` are elements of towers, which stay in 16 bits."""
+    """The size of a checkpoint's files; `beside` is the number of elements of towers, which stay in 16 bits."""
     walk = _Walk(recipe)
     n = len(decoder.layers)
     size = sum(
@@ -103,6 +103,6 @@ def _rest_bytes(walk: _Walk, rest: Tally) -> int:
 
 
 def _mtp_names(walk: _Walk, n_layers: int, i: int) -> Iterator[str]:
-    """A layer of multi-token prediction goes on with the numbers of the others, or has a part of its own."""
+    """The names of a layer for multi-token prediction, numbered after the model's layers or in a part of its own."""
     yield from (f"{prefix}.{n_layers + i}" for prefix in walk.prefixes)
     yield from (f"mtp.layers.{i}", f"mtp.{i}", f"model.mtp.layers.{i}")

@@ -1,18 +1,18 @@
-"""Vision towers by the model that carries them: parameters of the tower and of the projector into the language model.
+"""Vision towers by model: the parameters of the tower and of the projector into the language model.
 
-The Qwen line and its like take images of any size and merge neighbouring patches.
+The Qwen models and similar ones take images of any size and merge neighbouring patches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from sheetgen.catalog.base import RawRecord
 from sheetgen.importer.config_reader import Fields
 
 
 def blocks(n: int, width: int, mlp: int, *, gated: bool = False, bias: bool = True, norm: int = 2) -> int:
-    """`n` plain blocks: four square matrices, an FFN, two norms of `norm` elements per channel."""
+    """The parameters of `n` plain blocks: four square matrices, an FFN, two norms of `norm` elements per channel."""
     matrices = (3 if gated else 2) * width * mlp
     biases = 4 * width + (2 if gated else 1) * mlp + width if bias else 0
     return n * (4 * width * width + matrices + biases + 2 * norm * width)
@@ -23,7 +23,7 @@ def matrix(n_in: int, n_out: int, bias: bool = True) -> int:
 
 
 def grid_of(v: Fields) -> int:
-    """Patches along one side."""
+    """The number of patches along one side."""
     return v.count("image_size") // v.count("patch_size")
 
 
@@ -65,7 +65,7 @@ def _named_tower(v: Fields, default: str) -> tuple[Fields, int]:
     return v, count(v)
 
 
-# Defaults of a tower's class for what its vision_config leaves out, beside those that nearly all share.
+# Defaults of each tower's class for absent keys of its vision_config, beside those that nearly all share.
 _USUAL = {"patch_size": 14, "temporal_patch_size": 2, "spatial_merge_size": 2}
 _DEFAULTS: dict[str, dict[str, float]] = {
     "llama4": {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "image_size": 448,
@@ -94,7 +94,7 @@ def gemma3(v: Fields, outer: Fields, text: Fields) -> int:
 
 
 def llava(v: Fields, outer: Fields, text: Fields) -> int:
-    """One layer of the tower, or several side by side, through two matrices."""
+    """The tower, and a projector of two matrices for one of its layers or several side by side."""
     v, tower = _named_tower(v, "clip_vision_model")
     bias, hidden = outer.flag("multimodal_projector_bias", True), text.count("hidden_size")
     n = len(outer.items("vision_feature_layer")) if isinstance(outer.raw("vision_feature_layer"), list) else 1
@@ -159,12 +159,12 @@ def intern_vit(v: Fields, outer: Fields, text: Fields) -> int:
 
 
 def downsample_ratio(outer: Fields) -> float:
-    """By how much an image's side shrinks before the language model."""
+    """The factor by which an image's side shrinks before the language model."""
     return outer.number("downsample_ratio", 0.5, least=0.01, most=1)
 
 
 def cohere2_vision(v: Fields, outer: Fields, text: Fields) -> int:
-    """Neighbouring patches side by side through a gated pair of matrices."""
+    """The tower, and a projector of two gated matrices for merged neighbouring patches."""
     v, tower = _named_tower(v, "siglip_vision_model")
     middle = outer.count("alignment_intermediate_size", 36864)
     merged = v.count("hidden_size") * outer.count("downsample_factor", 2) ** 2
@@ -186,7 +186,7 @@ def qwen2_5_vl(v: Fields, outer: Fields, text: Fields) -> int:
 
 
 def qwen3_vl(v: Fields, outer: Fields, text: Fields) -> int:
-    """As before with learned positions, and one more merger for each layer that is fed deep into the model."""
+    """The tower with learned positions, and one more merger for each layer that is fed into deeper layers."""
     width, merge, out = v.count("hidden_size"), v.count("spatial_merge_size") ** 2, v.count("out_hidden_size")
     tower = patches(v, width, bias=True, frames=v.count("temporal_patch_size"))
     tower += v.count("num_position_embeddings") * width + blocks(v.count("depth"), width, v.count("intermediate_size"))
@@ -220,7 +220,7 @@ def glm5_next(v: Fields, outer: Fields, text: Fields) -> int:
 
 
 def step(v: Fields, outer: Fields, text: Fields) -> int:
-    """Two convolutions make each block of four patches one, twice over."""
+    """The tower, with two convolutions that each merge four patches into one."""
     width, n = v.count(v.first("width", "hidden_size")), v.count(v.first("layers", "num_hidden_layers"))
     tower = patches(v, width, bias=False) + v.count("max_position_embeddings") * width + 2 * width
     tower += blocks(n, width, int(width * v.number("mlp_ratio"))) + n * 2 * width  # two scales of the residuals
@@ -229,7 +229,7 @@ def step(v: Fields, outer: Fields, text: Fields) -> int:
 
 
 def vision_params(outer: Fields, text: Fields, tower: str) -> tuple[int, tuple[str, ...]]:
-    """Their number, and remarks on towers that are not counted."""
+    """The number of parameters of the vision tower, and notes on towers that are not counted."""
     if not tower:
         return 0, ()
     notes = ["the audio tower is not counted"] if outer.raw("audio_config") else []
@@ -262,14 +262,14 @@ TOWERS: dict[str, Callable[[Fields, Fields, Fields], int]] = {
 }
 
 
-# The largest image that the engine's profile run feeds, where config.json determines it. Often it does not: the limit
-# is in preprocessor_config.json, which is not read. Then there is a note instead.
+# The largest image of the engine's profile run, if config.json determines it. Often the limit is in
+# preprocessor_config.json, which is not read; then there is a note instead.
 
-Item = tuple[int, int, str]  # its language tokens, its pixels, and where config.json says so
+Item = tuple[int, int, str]  # an image's language tokens, its pixels, and the source in config.json
 
 
-def largest_item(outer: Fields, tower: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """Its language tokens and pixel elements, or why they are not known."""
+def largest_item(outer: Fields, tower: str) -> tuple[RawRecord | None, tuple[str, ...]]:
+    """The encoder entry for the largest image (language tokens and pixel elements), or a note that it is unknown."""
     if not tower or not outer.raw("vision_config"):
         return None, ()
     item = ITEMS[tower](outer) if tower in ITEMS else None
@@ -286,7 +286,7 @@ def _gemma3_image(outer: Fields) -> Item:
 
 
 def _pixtral_image(outer: Fields) -> Item:
-    """One token for every merged patch; the breaks between rows are text."""
+    """One token per merged patch; the breaks between rows are text tokens."""
     v = outer.part("vision_config")
     side = v.count("image_size", 1024)
     patch = v.count("patch_size", 16) * outer.count("spatial_merge_size", 1)
@@ -295,7 +295,7 @@ def _pixtral_image(outer: Fields) -> Item:
 
 
 def _llava_image(outer: Fields) -> Item:
-    """LLaVA-NeXT cuts an image into tiles beside a small whole; the best fit of its grids is the largest."""
+    """An image in tiles and a small whole (LLaVA-NeXT), for the largest of its grids."""
     v = outer.part("vision_config")
     if v.raw("model_type") == "pixtral":
         return _pixtral_image(outer)
@@ -326,7 +326,7 @@ def _gemma4_image(outer: Fields) -> Item | None:
 
 
 def _intern_vit_image(outer: Fields) -> Item | None:
-    """Tiles, and a small whole beside them where there is more than one."""
+    """An image in tiles, and a small whole beside them if there are several."""
     if not outer.has("max_dynamic_patch"):
         return None
     v = outer.part("vision_config")

@@ -1,19 +1,19 @@
-"""The benchmark of a deployment at the load of its fullest replica, whose result `--measured` reads."""
+"""The benchmark command of a deployment at the load of its fullest replica; `--measured` reads its result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from sheetgen.catalog.base import RawMapping
 from sheetgen.launch.commands import command, flag_groups
 
-PROMPTS_PER_REQUEST = 10  # prompts for each request at once: enough that filling up and running dry weigh little
+PROMPTS_PER_REQUEST = 10  # prompts per concurrent request: enough that ramp-up and ramp-down matter little
 RESULT = "result.json"
 
 
-def vllm_bench(checkpoint: str, point: Mapping[str, Any]) -> str:
-    """`vllm bench serve`, which any server with OpenAI's interface answers; what its result does not say by itself is
-    in its metadata."""
+def vllm_bench(checkpoint: str, point: RawMapping) -> str:
+    """`vllm bench serve`, for any server with OpenAI's interface; settings that its result lacks are in its
+    metadata."""
     metadata = [f"gpu={point['gpu']}", f"weight_dtype={point['weight_dtype']}", f"engine={point['engine']}"]
     sizes = {"tp": "tensor_parallel_size", "pp": "pipeline_parallel_size", "dp": "data_parallel_size"}
     metadata += [f"{short}={point[name]}" for short, name in sizes.items()]
@@ -31,7 +31,7 @@ def vllm_bench(checkpoint: str, point: Mapping[str, Any]) -> str:
     return command([("vllm", "bench", "serve"), *flag_groups(flags), ("--metadata", *metadata)], " ")
 
 
-def sglang_bench(checkpoint: str, point: Mapping[str, Any]) -> str:
+def sglang_bench(checkpoint: str, point: RawMapping) -> str:
     """`python -m sglang.bench_serving`; a range ratio of 1 makes all prompts as long as stated."""
     flags = {
         "--backend": "sglang",
@@ -47,9 +47,10 @@ def sglang_bench(checkpoint: str, point: Mapping[str, Any]) -> str:
     return command([("python", "-m", "sglang.bench_serving"), *flag_groups(flags)], " ")
 
 
-BENCHES: dict[str, Callable[[str, Mapping[str, Any]], str]] = {"sglang": sglang_bench}
+BENCHES: dict[str, Callable[[str, RawMapping], str]] = {"sglang": sglang_bench}
 
 
-def bench_command(engine: str, checkpoint: str, point: Mapping[str, Any]) -> str:
-    """The benchmark of an engine's server: its own, where it has one of the kinds that are read."""
+def bench_command(engine: str, checkpoint: str, point: RawMapping) -> str:
+    """The benchmark command for an engine's server: its own benchmark if `--measured` reads its results, else
+    vLLM's."""
     return BENCHES.get(engine, vllm_bench)(checkpoint, point)

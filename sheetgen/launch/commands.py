@@ -1,5 +1,4 @@
-"""The command of each engine for one point that holds under it, as text that can be pasted into a shell, and the
-checkpoint that it names."""
+"""The launch command of each engine for one point that it can serve, as text for a shell, and the checkpoint in it."""
 
 from __future__ import annotations
 
@@ -8,10 +7,10 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from sheetgen.catalog.base import RawRecord, RawValue
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import MTP, Model
 from sheetgen.catalog.stacks import Input, Launcher
@@ -26,7 +25,7 @@ DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
 class Expanded(str):
-    """A word of ours in which the shell is to expand a variable; it goes in as it is, in double quotes."""
+    """A word with a shell variable to expand; it is put in double quotes."""
 
     __slots__ = ()
 
@@ -34,7 +33,7 @@ class Expanded(str):
 def quoted(word: str) -> str:
     """`word` as one word of a POSIX shell.
 
-    Raises ScenarioError for a word with a character that does not show: pasted, it could be another command.
+    Raises ScenarioError for a word with an invisible character: pasted, it could be another command.
     """
     if isinstance(word, Expanded):
         return f'"{word}"'
@@ -44,12 +43,12 @@ def quoted(word: str) -> str:
 
 
 def command(groups: Iterable[Iterable[str]], between: str = " \\\n  ") -> str:
-    """Groups of words as a command, a line each; `between` is what parts the lines."""
+    """Groups of words as a command, one line per group; `between` separates the lines."""
     return between.join(" ".join(quoted(word) for word in group) for group in groups)
 
 
 def here_document(name: str, text: str) -> str:
-    """Shell lines that write `text` into the file `name` as it is."""
+    """Shell lines that write `text` unchanged into the file `name`."""
     return f"cat > {quoted(name)} <<'EOF'\n{text.rstrip()}\nEOF"
 
 
@@ -60,11 +59,11 @@ def flag_groups(flags: Mapping[str, object]) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What stands for the model in a command.
+    """The model in a command.
 
-    word: a Hugging Face id, a folder, or a blank in capitals where no checkpoint of the precision is known. `words`
-    go beside it; dtype is what 16- or 32-bit weights are to be read as, where that is not their own. is_ours: it was
-    chosen by its precision and not named, so that it does not decide on the KV cache.
+    word: a Hugging Face id, a folder, or a placeholder in capitals where no checkpoint of the precision is known.
+    words: flags needed beside it. dtype: the precision in which 16- or 32-bit weights are to be loaded, if not their
+    own. is_ours: chosen here by its precision, not named by the user, so that it does not decide on the KV cache.
     """
 
     word: str
@@ -81,8 +80,8 @@ def checkpoint_for(
 ) -> Checkpoint:
     """The checkpoint for `typed`, the model as the user named it.
 
-    loads_unquantized: whether the GPUs hold the 16-bit weights, which an engine that quantizes while it loads needs.
-    Raises ScenarioError for a name or path with characters that do not show.
+    loads_unquantized: the 16-bit weights fit the GPUs, as an engine that quantizes while loading needs.
+    Raises ScenarioError for a name or path with invisible characters.
     """
     quoted(typed.strip())
     model, dtype = names.model, names.weight_dtype
@@ -92,16 +91,16 @@ def checkpoint_for(
     own = typed.strip() if "/" in typed else None  # a Hugging Face id, in its catalog spelling where it has one
     if own is not None:
         spelled = (model.hf_id, *model.same_architecture, *(c.hf_id for c in model.checkpoints))
-        own = next((one for one in spelled if one and one.lower() == own.lower()), own)
+        own = next((name for name in spelled if name and name.lower() == own.lower()), own)
     base = own or model.hf_id
     named = catalog.resolve_model(typed)[1] if own else None
     if base and dtype == (named or model.weight_dtype):
         return Checkpoint(base, words=words)
     if base and named is None and dtype in UNQUANTIZED and model.weight_dtype in UNQUANTIZED:
         return Checkpoint(base, words=words, dtype=DTYPE_NAMES[dtype])
-    is_own = own in (None, model.hf_id)  # of a copy under another name no checkpoint is known
-    if named is None and is_own and (known := known_checkpoint(model, dtype)):
-        return Checkpoint(known, is_ours=True, words=words)
+    is_own = own in (None, model.hf_id)  # no checkpoints are known for a copy under another name
+    if named is None and is_own and (hf_id := known_checkpoint(model, dtype)):
+        return Checkpoint(hf_id, is_ours=True, words=words)
     while_loading = launcher.quantizes_while_loading.get(dtype)
     if base and named is None and while_loading and model.weight_dtype in UNQUANTIZED and loads_unquantized:
         note = (
@@ -115,11 +114,11 @@ def checkpoint_for(
 
 
 def _folder(typed: str, model: Model, dtype: str, words: tuple[str, ...]) -> Checkpoint:
-    """The folder of a config on disk: an engine loads what lies in it, whatever precision was sized."""
+    """The checkpoint in the folder of a config on disk, which the engine loads in its own precision."""
     path = Path(typed).expanduser()
     folder = path if path.is_dir() else path.parent
     word = str(folder) if str(folder) not in ("", ".") else "./"
-    word = word if word.startswith(("/", ".")) else f"./{word}"  # never read as a flag or as an id
+    word = word if word.startswith(("/", ".")) else f"./{word}"  # neither a flag nor an id
     notes = ["the weights are expected beside the config in that folder"]
     if dtype != model.weight_dtype:
         notes.append(f"sized with {dtype} weights; the config says {model.weight_dtype}, and the engine loads that")
@@ -128,19 +127,19 @@ def _folder(typed: str, model: Model, dtype: str, words: tuple[str, ...]) -> Che
 
 PARALLEL: tuple[Input, ...] = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 MOUNTED, IMAGE = "/opt/model", "${NIM_LLM_MODEL_FREE_IMAGE}"
-# Inputs with a variable of their own in NIM; all others are arguments of the vLLM inside.
+# Flags with a variable of their own in NIM; all others are arguments of the vLLM inside.
 NIM_VARIABLES = {
     "--tensor-parallel-size": "NIM_TENSOR_PARALLEL_SIZE",
     "--pipeline-parallel-size": "NIM_PIPELINE_PARALLEL_SIZE",
     "--max-model-len": "NIM_MAX_MODEL_LEN",
 }
-NIM_SHARE = "NIM_KVCACHE_PERCENT"  # read by 1.x; in 2.x the arguments win
+NIM_SHARE = "NIM_KVCACHE_PERCENT"  # read by 1.x; in 2.x the arguments override it
 TRTLLM_OPTIONS, TRTLLM_CHECKPOINT, TRTLLM_ENGINE = "llm_api_options.yaml", "trtllm_checkpoint", "trtllm_engine"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One point that holds under one engine, the checkpoints that its command names, and other words that it needs."""
+    """A command to be written: a point that one engine can serve, its checkpoints, and other flags that it needs."""
 
     trial: Trial
     launcher: Launcher
@@ -149,19 +148,19 @@ class Plan:
     speculative_tokens: int
     needed: tuple[str, ...] = ()
 
-    def value(self, name: str) -> Any:
-        """An input of the point, as it was sized."""
+    def value(self, name: str) -> RawValue:
+        """An input or result of the sized point."""
         return self.trial.answer[name]
 
     @property
     def shares_experts(self) -> bool:
-        """Whether data-parallel ranks divide the experts between them: where the model has any."""
-        return self.value("data_parallel_size") > 1 and self.trial.known["n_params_routed"] > 0
+        """True if data-parallel ranks share the experts, which needs a model with experts."""
+        return self.value("data_parallel_size") > 1 and self.trial.quantities["n_params_routed"] > 0
 
     @property
     def splits_scale_blocks(self) -> bool:
-        """Whether tensor parallelism would cut blocks of the checkpoint's experts that share a scale, which vLLM
-        refuses to load ("is not divisible by weight quantization block_n = 128", vllm-project/vllm#17569)."""
+        """True if tensor parallelism would split blocks of the experts' weights that share a scale, which vLLM refuses
+        to load ("is not divisible by weight quantization block_n = 128", vllm-project/vllm#17569)."""
         names, size = self.trial.names, self.value("tensor_parallel_size")
         return names.model.splits_scale_blocks(self.checkpoint.word, names.weight_dtype, size)
 
@@ -171,8 +170,8 @@ class Plan:
 
     @property
     def cache_word(self) -> str:
-        """The engine's word for the precision of the cache; for 16 bits, where the checkpoint is ours, outright: `auto`
-        would follow its."""
+        """The engine's word for the KV cache's precision; 16 bits explicitly if the checkpoint was chosen here, whose
+        own precision `auto` would follow."""
         dtype, plain = self.value("kv_cache_dtype"), self.launcher.kv_cache_16_bits
         if plain and self.checkpoint.is_ours and dtype in SIXTEEN_BITS:
             return plain
@@ -184,38 +183,37 @@ class Plan:
 
     @property
     def needs_chunks(self) -> bool:
-        """Whether a prompt may be longer than a step."""
+        """True if a prompt may be longer than a step."""
         return bool(self.value("max_model_len") > self.value("max_num_batched_tokens"))
 
-    def flags(self, *names: Input) -> dict[str, Any]:
-        """The engine's flag and the point's value for each input; sizes of 1 that change nothing are left out."""
-        found: dict[str, Any] = {}
+    def flags(self, *names: Input) -> RawRecord:
+        """The engine's flags with the point's values for these inputs, without sizes of 1 and default block sizes."""
+        flags: RawRecord = {}
         for name in names:
             value = self.value(name)
             if name == "block_size" and not self.has_own_block_size:
                 continue
             if name.endswith("parallel_size") and value == 1 and name != "tensor_parallel_size":
                 continue
-            found[self.launcher.flags[name]] = round(value, 4) if isinstance(value, float) else value
-        return found
+            flags[self.launcher.flags[name]] = round(value, 4) if isinstance(value, float) else value
+        return flags
 
-    def checkpoint_flags(self, words: Iterable[str] | None = None) -> dict[str, Any]:
-        """How 16- or 32-bit weights are to be read where that is not the checkpoint's own way, and the launcher's words
-        (`--quantization fp8`) and those of its remarks as flags with their values."""
-        found: dict[str, Any] = {}
+    def checkpoint_flags(self, words: Iterable[str] | None = None) -> RawRecord:
+        """The flags for the checkpoint: the precision of 16- or 32-bit weights if not their own, and the words of the
+        launcher (`--quantization fp8`) and its remarks."""
+        flags: RawRecord = {}
         if self.checkpoint.dtype:
-            found[self.launcher.flags["dtype"]] = self.checkpoint.dtype
+            flags[self.launcher.flags["dtype"]] = self.checkpoint.dtype
         flag = ""
         for word in (*(self.checkpoint.words if words is None else words), *self.needed):
             if word.startswith("--"):
-                flag, found[word] = word, True
+                flag, flags[word] = word, True
             else:
-                found[flag] = word
-        return found
+                flags[flag] = word
+        return flags
 
     def draft_method(self, eagle: str, model: str, own: str) -> str:
-        """The engine's word for the draft: an EAGLE head, which reads the target's hidden states, another model, or the
-        target's own layers."""
+        """The engine's word for the kind of draft: an EAGLE head, another model, or the target's own layers."""
         draft = self.trial.names.draft
         if self.drafts_itself:
             return own
@@ -223,26 +221,26 @@ class Plan:
 
     @property
     def drafts_itself(self) -> bool:
-        """Whether the model's own layers draft."""
+        """True if the model's own layers draft."""
         return self.trial.names.draft is not None and self.trial.names.draft.id == MTP
 
     def copies(self) -> list[str]:
-        """Data parallelism of a model without experts is so many servers, each with all weights."""
+        """A note for data parallelism of a model without experts, which is several servers with all weights each."""
         ranks, n = self.value("data_parallel_size"), self.trial.n_gpus // self.value("data_parallel_size")
-        each = f"each on its own {count(n, 'GPU')} and port, behind a balancer"
-        return [f"start it {ranks:,} times, {each}"] if ranks > 1 else []
+        places = f"each on its own {count(n, 'GPU')} and port, behind a balancer"
+        return [f"start it {ranks:,} times, {places}"] if ranks > 1 else []
 
 
 @dataclass
 class Written:
     """A command and its parts.
 
-    groups: words by line. settings: every flag with its value, also those in files and in the environment. files:
-    text by name. other: further commands by name, each with its settings.
+    groups: words by line. settings: every flag with its value, including files and environment. files: texts by name.
+    other: further commands by name.
     """
 
     groups: list[tuple[str, ...]]
-    settings: dict[str, Any]
+    settings: RawRecord
     env: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -250,37 +248,37 @@ class Written:
 
 
 def vllm(plan: Plan) -> Written:
-    """`vllm serve`, with every argument of it that bears on the memory of the point."""
-    names, known = plan.launcher.flags, plan.trial.known
+    """`vllm serve`, with every argument that affects the memory of the point."""
+    names, quantities = plan.launcher.flags, plan.trial.quantities
     flags = plan.flags(*PARALLEL)
     if plan.value("expert_parallel_size") > 1 or plan.shares_experts or plan.splits_scale_blocks:
         flags[names["expert_parallel_size"]] = True
     flags |= plan.flags("max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization")
     if plan.value("kv_cache_memory_bytes"):
         flags |= plan.flags("kv_cache_memory_bytes")
-    # `auto`, but where the engine itself would choose FP8: for sparse attention over a latent cache it does.
-    of = plan.trial.names
-    chooses_fp8 = known["mla_fp8_entry_bytes"] > 0 or of.engine.keeps_fp8(of.model.entry_id, of.gpu.architecture)
+    # `auto`, unless the engine itself would choose FP8, as it does for sparse attention over a latent cache.
+    resolved = plan.trial.names
+    keeps_fp8 = resolved.engine.keeps_fp8(resolved.model.entry_id, resolved.gpu.architecture)
+    chooses_fp8 = quantities["mla_fp8_entry_bytes"] > 0 or keeps_fp8
     says_16_bits = chooses_fp8 and plan.value("kv_cache_dtype") in SIXTEEN_BITS
     flags[names["kv_cache_dtype"]] = plan.launcher.kv_cache_16_bits if says_16_bits else plan.cache_word
     flags |= plan.flags("block_size")
     caching = names["enable_prefix_caching"]
     flags[caching if plan.caches_prefixes else caching.replace("--", "--no-", 1)] = True
-    has_kinds = known["n_windowed_layers"] + known["n_state_layers"] > 0  # that a KV manager could keep apart
+    has_kinds = quantities["n_windowed_layers"] + quantities["n_state_layers"] > 0  # that a KV manager could keep apart
     if not plan.value("hybrid_kv_manager") and plan.trial.names.engine.frees_windows and has_kinds:
         flags[names["hybrid_kv_manager"]] = True
     flags |= plan.checkpoint_flags()
     if plan.draft is not None:
-        drafting: dict[str, Any] = {"method": plan.draft_method("eagle3", "draft_model", MTP)}
+        drafting: RawRecord = {"method": plan.draft_method("eagle3", "draft_model", MTP)}
         drafting |= {} if plan.drafts_itself else {"model": plan.draft.word}
         drafting["num_speculative_tokens"] = plan.speculative_tokens
         flags[names["draft_model"]] = json.dumps(drafting)
     size, notes = plan.value("expert_parallel_size"), []
     ranks = plan.value("tensor_parallel_size") * plan.value("data_parallel_size")
     if size > 1 and size != ranks:
-        notes.append(
-            f"vLLM spreads experts over all {ranks:,} ranks; expert_parallel_size {size:,} has no flag of its own"
-        )
+        has_no_flag = f"expert_parallel_size {size:,} has no flag of its own"
+        notes.append(f"vLLM spreads experts over all {ranks:,} ranks; {has_no_flag}")
     return Written([("vllm", "serve", plan.checkpoint.word), *flag_groups(flags)], flags, notes=notes)
 
 
@@ -291,7 +289,7 @@ def sglang(plan: Plan) -> Written:
     flags = plan.flags(*PARALLEL, "expert_parallel_size")
     limits = plan.flags("max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization")
     notes = []
-    if plan.shares_experts:  # its TP counts all ranks, of which attention takes TP / DP, and its limit is all ranks'
+    if plan.shares_experts:  # TP counts all ranks, of which attention uses TP / DP; the limit is that of all ranks
         flags[names["tensor_parallel_size"]] = size * ranks
         flags["--enable-dp-attention"] = True
         limits[names["max_num_seqs"]] = plan.value("max_num_seqs") * ranks
@@ -307,7 +305,7 @@ def sglang(plan: Plan) -> Written:
         flags |= {} if plan.drafts_itself else {names["draft_model"]: plan.draft.word}
         flags |= {
             "--speculative-num-steps": plan.speculative_tokens,
-            "--speculative-eagle-topk": 1,  # a chain of drafted tokens, as in the other engines
+            "--speculative-eagle-topk": 1,  # a chain of drafted tokens, as other engines use
             "--speculative-num-draft-tokens": plan.speculative_tokens + 1,
         }
     groups = [("python", "-m", "sglang.launch_server"), ("--model-path", plan.checkpoint.word), *flag_groups(flags)]
@@ -317,17 +315,17 @@ def sglang(plan: Plan) -> Written:
 def lmdeploy(plan: Plan) -> Written:
     """`lmdeploy serve api_server`, on TurboMind."""
     names = plan.launcher.flags
-    flags = {"--backend": "turbomind"} | plan.flags(
+    flags: RawRecord = {"--backend": "turbomind"} | plan.flags(
         "tensor_parallel_size", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization"
     )
-    if plan.value("kv_cache_memory_bytes"):  # its share is a number of blocks where it is a whole number
+    if plan.value("kv_cache_memory_bytes"):  # a whole number in place of the share is a number of blocks
         flags[names["gpu_memory_utilization"]] = plan.value("kv_tokens") // plan.value("block_size")
     flags |= {names["kv_cache_dtype"]: plan.cache_word} | plan.flags("block_size")
     if plan.caches_prefixes:
         flags[names["enable_prefix_caching"]] = True
-    # 4-bit integers are distinguished by how they were made.
-    known = known_checkpoint(plan.trial.names.model, plan.value("weight_dtype"))
-    is_gptq = "gptq" in (plan.checkpoint.word if plan.checkpoint.is_known else known or "").lower()
+    # 4-bit integers have different words for AWQ and GPTQ.
+    hf_id = known_checkpoint(plan.trial.names.model, plan.value("weight_dtype"))
+    is_gptq = "gptq" in (plan.checkpoint.word if plan.checkpoint.is_known else hf_id or "").lower()
     flags |= plan.checkpoint_flags("gptq" if word == "awq" and is_gptq else word for word in plan.checkpoint.words)
     groups = [("lmdeploy", "serve", "api_server", plan.checkpoint.word), *flag_groups(flags)]
     return Written(groups, flags, notes=plan.copies())
@@ -393,9 +391,9 @@ def tensorrt_llm(plan: Plan) -> Written:
     return Written(groups, flags | _flat(options), files=files, notes=notes, other=other)
 
 
-def _trtllm_options(plan: Plan) -> dict[str, Any]:
-    """The YAML that trtllm-serve lays over its flags."""
-    cache: dict[str, Any] = {
+def _trtllm_options(plan: Plan) -> RawRecord:
+    """The YAML options of trtllm-serve, which override its flags."""
+    cache: RawRecord = {
         "free_gpu_memory_fraction": round(plan.value("gpu_memory_utilization"), 4),
         "dtype": plan.cache_word,
         "enable_block_reuse": plan.caches_prefixes,
@@ -405,7 +403,7 @@ def _trtllm_options(plan: Plan) -> dict[str, Any]:
     if plan.has_own_block_size:
         cache["tokens_per_block"] = plan.value("block_size")
     # Without chunks a prompt longer than max_num_tokens is refused.
-    options: dict[str, Any] = {"kv_cache_config": cache, "enable_chunked_prefill": plan.needs_chunks}
+    options: RawRecord = {"kv_cache_config": cache, "enable_chunked_prefill": plan.needs_chunks}
     if plan.checkpoint.dtype:
         options["dtype"] = plan.checkpoint.dtype
     if plan.draft is not None:
@@ -417,9 +415,9 @@ def _trtllm_options(plan: Plan) -> dict[str, Any]:
 
 
 def _trtllm_build(plan: Plan) -> Written:
-    """A compiled engine with the same limits; the share is the server's, at run time."""
+    """`trtllm-build` with the same limits; the memory share is set when the engine is served."""
     size, stages = plan.value("tensor_parallel_size"), plan.value("pipeline_parallel_size")
-    flags: dict[str, Any] = {
+    flags: RawRecord = {
         "--checkpoint_dir": TRTLLM_CHECKPOINT,
         "--output_dir": TRTLLM_ENGINE,
         "--max_batch_size": plan.value("max_num_seqs"),
@@ -459,12 +457,12 @@ def _trtllm_build(plan: Plan) -> Written:
     return Written([("trtllm-build",), *flag_groups(flags)], flags, notes=notes)
 
 
-def _flat(options: dict[str, Any], above: str = "") -> dict[str, Any]:
+def _flat(options: RawRecord, above: str = "") -> RawRecord:
     """Nested options under dotted names."""
-    found: dict[str, Any] = {}
+    flat: RawRecord = {}
     for name, value in options.items():
-        found |= _flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
-    return found
+        flat |= _flat(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
+    return flat
 
 
 WRITERS: dict[str, Callable[[Plan], Written]] = {

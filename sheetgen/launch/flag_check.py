@@ -1,9 +1,9 @@
-"""One engine's flags checked: the same point under that engine's accounting, and what would make it fit."""
+"""One engine's flags checked: the point under that engine's accounting, and the changes with which it would fit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,28 +11,29 @@ import numpy
 
 from sheetgen.answer.verdict import judge, obstacle, refused_cache
 from sheetgen.api import SHORT_SPELLINGS, record, size_columns
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import Launcher
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import formula, ratio, round_down, round_up
+from sheetgen.formula import Quantity, formula, ratio, round_down, round_up
 from sheetgen.program.row_program import ROW
 from sheetgen.question.deployment import DEFAULTS, Resolved
 from sheetgen.units import DTYPES, GIB, PUBLISHED, UNQUANTIZED
 
 MOST_TRIED = 64  # numbers of sequences tried at once
-# Words that mean something only to the engine they were typed for.
+# Inputs that apply only to the engine they were typed for.
 ENGINES_OWN = ("engine_version", "gpu_memory_utilization", "block_size", "hybrid_kv_manager")
 
 
 @formula("Left outside the pool")
 def left_outside_bytes_per_gpu(
-    gpu_memory_bytes: Any,
-    context_bytes: Any,
-    loaded_weights_bytes_per_gpu: Any,
-    overhead_bytes_per_gpu: Any,
-    kv_pool_bytes_per_gpu: Any,
-) -> Any:
+    gpu_memory_bytes: Quantity,
+    context_bytes: Quantity,
+    loaded_weights_bytes_per_gpu: Quantity,
+    overhead_bytes_per_gpu: Quantity,
+    kv_pool_bytes_per_gpu: Quantity,
+) -> Quantity:
     """Memory of one GPU that neither the parts in the engine's budget nor its KV pool take, in bytes.
 
     Source: the KV pool's accounting (sizing/memory.py), read from the other side.
@@ -43,14 +44,14 @@ def left_outside_bytes_per_gpu(
 
 @formula("Needed outside the pool")
 def needed_outside_bytes_per_gpu(
-    activation_bytes_per_gpu: Any,
-    cuda_graph_bytes_per_gpu: Any,
-    activations_in_budget: Any,
-    graphs_reserved: Any,
-    uncharged_bytes: Any,
-) -> Any:
-    """What the engine takes on one GPU outside its budget: activations and CUDA graphs where it does not count them,
-    and memory that it counts nowhere, in bytes.
+    activation_bytes_per_gpu: Quantity,
+    cuda_graph_bytes_per_gpu: Quantity,
+    activations_in_budget: Quantity,
+    graphs_reserved: Quantity,
+    uncharged_bytes: Quantity,
+) -> Quantity:
+    """Memory of one GPU that the engine uses outside its budget, in bytes: activations and CUDA graphs that it does not
+    count, and memory that it counts nowhere.
 
     Source: catalogs/engines (activations_in_budget), graphs_reserved; catalogs/stacks.yaml (uncharged_gib).
     """
@@ -59,9 +60,9 @@ def needed_outside_bytes_per_gpu(
 
 
 @formula("Ceiling of a KV budget")
-def kv_ceiling_bytes(n_sequences: Any, max_model_len: Any, kv_bytes_per_token: Any) -> Any:
-    """What an engine's limits let the growing KV cache become: every sequence at its full length, in bytes, before any
-    division over GPUs, without windows, states and the rounding to whole blocks.
+def kv_ceiling_bytes(n_sequences: Quantity, max_model_len: Quantity, kv_bytes_per_token: Quantity) -> Quantity:
+    """The largest KV cache under an engine's limits in bytes, every sequence at its full length: before any division
+    over GPUs, without windows, states and the rounding to whole blocks.
 
     Source: TensorRT-LLM, max_batch_size x max_seq_len. Check: Llama 3.1 8B in FP8, 8 x 4,096: 2,147,483,648.
     """
@@ -69,8 +70,8 @@ def kv_ceiling_bytes(n_sequences: Any, max_model_len: Any, kv_bytes_per_token: A
 
 
 @formula("Sequences in a limit of tokens")
-def sequences_in_tokens(limit_tokens: Any, max_model_len: Any, block_size: Any) -> Any:
-    """Sequences of full length, in whole blocks, that a pool limited to so many tokens holds.
+def sequences_in_tokens(limit_tokens: Quantity, max_model_len: Quantity, block_size: Quantity) -> Any:
+    """The number of sequences of full length, in whole blocks, that a pool of a limited number of tokens holds.
 
     Source: TensorRT-LLM, max_tokens of KvCacheConfig. Check: 24,000 tokens, 2,048 each, blocks of 64: 11.
     """
@@ -79,10 +80,10 @@ def sequences_in_tokens(limit_tokens: Any, max_model_len: Any, block_size: Any) 
 
 @dataclass(frozen=True)
 class Trial:
-    """One sized variant: its record (inputs and results), every quantity of it, and its names."""
+    """One sized variant: its record (inputs and results), all its quantities, and the resolved names."""
 
-    answer: dict[str, Any]
-    known: dict[str, float]
+    answer: RawRecord
+    quantities: dict[str, float]
     names: Resolved
     fits: bool
     verdict: str
@@ -91,35 +92,37 @@ class Trial:
 
     @property
     def n_gpus(self) -> int:
-        return math.prod(self.answer[f"{one}_parallel_size"] for one in ("tensor", "pipeline", "data"))
+        return math.prod(self.answer[f"{kind}_parallel_size"] for kind in ("tensor", "pipeline", "data"))
 
     @property
     def runs(self) -> bool:
-        """Whether the engine runs on the GPU, and the GPU takes both precisions."""
+        """True if the engine runs on the GPU, and both precisions do."""
         return obstacle(self.names) is None
 
     @property
     def has_place_outside(self) -> bool:
-        """Whether what the engine does not count has its place beside the pool."""
+        """True if the memory that the engine does not count fits beside the pool."""
         return self.left_outside_bytes >= self.needed_outside_bytes
 
     @property
     def holds(self) -> bool:
-        """Whether the engine starts and every sequence that max_num_seqs admits has its cache."""
-        starts = self.known["max_concurrency"] >= 1  # with one request of max_model_len
-        return self.runs and starts and self.known["sequences_in_pool"] >= self.known["max_num_seqs"]
+        """True if the engine starts, and the pool holds every sequence that max_num_seqs admits."""
+        starts = self.quantities["max_concurrency"] >= 1  # with one request of max_model_len
+        return self.runs and starts and self.quantities["sequences_in_pool"] >= self.quantities["max_num_seqs"]
 
 
 def trials(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[RawMapping],
     launchers: Sequence[Launcher],
     catalog: Catalog,
     needed: Sequence[int] = (0,),
     longest: bool = False,
 ) -> list[Trial | None]:
-    """Every row of inputs sized for its launcher; None for one that cannot be. Raises ScenarioError where one of those
-    needed cannot be. All in one go: to size one row takes about as long as to size a hundred. longest: with the longest
-    context that fits."""
+    """The rows of inputs sized, each for its launcher; None for one that cannot be sized.
+
+    Sizing a hundred rows in one go takes about as long as one. longest: compute the longest context that fits, too.
+    Raises ScenarioError where one of the rows `needed` cannot be sized.
+    """
     columns = {name: [row.get(name) for row in rows] for name in DEFAULTS}
     sized = size_columns(columns, len(rows), catalog, longest=longest)
     for error in (sized.points.errors[row] for row in needed):
@@ -130,15 +133,16 @@ def trials(
     judged = sized.grid.again({})
     judge(judged, names, sized.points.axis)
     fits, sentences = (judged.spread(name, ROW) for name in ("fits", "verdict"))
-    alone, beside = numpy.array([(one.uncharged_gib, one.uncharged_gib_at_more_ranks) for one in of_good]).T
+    charges = [(launcher.uncharged_gib, launcher.uncharged_gib_at_more_ranks) for launcher in of_good]
+    alone, beside = numpy.array(charges).T
     uncharged = numpy.where(numpy.asarray(sized.known["tensor_parallel_size"]) > 1, beside, alone) * GIB
-    known = {**sized.known, "uncharged_bytes": uncharged}
-    left, needed = left_outside_bytes_per_gpu.of(known), needed_outside_bytes_per_gpu.of(known)
+    quantities = {**sized.known, "uncharged_bytes": uncharged}
+    left, needed = left_outside_bytes_per_gpu.of(quantities), needed_outside_bytes_per_gpu.of(quantities)
     columns_of = {k: v for k, v in sized.known.items() if getattr(v, "ndim", 0) and v.dtype.kind in "fiub"}
-    found: list[Trial | None] = [None] * len(rows)
+    tried: list[Trial | None] = [None] * len(rows)
     for place, row in enumerate(sized.points.good.tolist()):
         numbers = {name: float(column[place]) for name, column in columns_of.items()}
-        found[row] = Trial(
+        tried[row] = Trial(
             record(sized, row),
             numbers,
             names[place],
@@ -147,23 +151,26 @@ def trials(
             float(left[place]),
             float(needed[place]),
         )
-    return found
+    return tried
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of one input with which all requests fit, or fewer at a time; trial: the point as it is then."""
+    """A change of one input with which all requests fit, or fewer at a time; trial: the point with the change."""
 
     setting: str
-    value: Any
+    value: RawValue
     says: str
     trial: Trial | None = None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """requested: the point with every request admitted at once. printed: the point that the flags describe, None where
-    nothing that they could say would start. obstacles: why the engine cannot take the point at all."""
+    """The check of one point under one engine.
+
+    requested: the point with every request admitted at once. printed: the point that the flags describe; None if no
+    flags would start it. obstacles: the reasons why the engine cannot serve the point at all.
+    """
 
     requested: Trial
     printed: Trial | None
@@ -182,9 +189,9 @@ class Checked:
         return self.requested.verdict
 
 
-def checks(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], Launcher]], catalog: Catalog) -> list[Checked]:
-    """Each point under its launcher: the inputs as typed, and their record as `sheetgen size` sized it."""
-    rows = [_given(*one) for one in asked]
+def checks(asked: Sequence[tuple[RawMapping, RawMapping, Launcher]], catalog: Catalog) -> list[Checked]:
+    """The checks of some points, each given as the typed inputs, their record by `sheetgen size`, and the launcher."""
+    rows = [_inputs_for(*point) for point in asked]
     pairs = [row for given in rows for row in (given, {**given, "weight_dtype": PUBLISHED})]
     launchers = [launcher for *_, launcher in asked for _ in range(2)]
     tried = trials(pairs, launchers, catalog, range(0, len(pairs), 2), longest=True)
@@ -193,9 +200,9 @@ def checks(asked: Sequence[tuple[Mapping[str, Any], Mapping[str, Any], Launcher]
     ]
 
 
-def _given(requested: Mapping[str, Any], point: Mapping[str, Any], launcher: Launcher) -> dict[str, Any]:
-    """The inputs for that launcher. A typed version is its own engine's. A share, a block size or a KV manager that was
-    typed with --engine is that engine's, and without it everyone's."""
+def _inputs_for(requested: RawMapping, point: RawMapping, launcher: Launcher) -> RawRecord:
+    """The inputs for a launcher: a typed version applies to its own engine alone; so do a share, a block size and a KV
+    manager, but only if --engine was typed with them."""
     long = {SHORT_SPELLINGS.get(name, name): value for name, value in requested.items()}
     given = {name: value for name, value in long.items() if value is not None and name in DEFAULTS}
     for name in ENGINES_OWN if launcher.engine != point["engine"] else ():
@@ -207,13 +214,13 @@ def _given(requested: Mapping[str, Any], point: Mapping[str, Any], launcher: Lau
 
 
 def _checked(
-    first: Trial | None, unquantized: Trial | None, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog
+    first: Trial | None, unquantized: Trial | None, given: RawMapping, launcher: Launcher, catalog: Catalog
 ) -> Checked:
     assert first is not None, "it was needed"
     loads = (
         unquantized is not None
         and unquantized.names.weight_dtype in UNQUANTIZED
-        and unquantized.known["loaded_weights_bytes_per_gpu"] <= unquantized.known["memory_budget_bytes"]
+        and unquantized.quantities["loaded_weights_bytes_per_gpu"] <= unquantized.quantities["memory_budget_bytes"]
     )
     obstacles = tuple(_obstacles(first, launcher))
     if obstacles:
@@ -224,14 +231,15 @@ def _checked(
 
 
 def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
-    """What no flag of the engine says, or what it does not take."""
+    """The reasons why the engine cannot serve the point: no flag for an input, or a value that it does not support."""
     names, point, engine = first.names, first.answer, first.names.engine
     if names.gpu.vendor not in engine.vendors:
         yield f"{engine.name} does not run on {names.gpu.name}"
         return
-    for size, what in (("pipeline_parallel_size", "pipeline stages"), ("expert_parallel_size", "expert parallelism")):
+    features = {"pipeline_parallel_size": "pipeline stages", "expert_parallel_size": "expert parallelism"}
+    for size, feature in features.items():
         if point[size] > 1 and size not in launcher.flags:
-            yield f"{engine.name} has no {what} ({size} {point[size]})"
+            yield f"{engine.name} has no {feature} ({size} {point[size]})"
     if names.draft is not None and "draft_model" not in launcher.flags:
         yield f"{engine.name} takes no draft model"
     if names.weight_dtype not in launcher.weight_dtypes:
@@ -240,32 +248,32 @@ def _obstacles(first: Trial, launcher: Launcher) -> Iterator[str]:
     if is_fp32 and dtype in ("bf16", "fp16"):
         yield f"{engine.name} keeps the cache of 32-bit weights in 32 bits: size it with --kv-cache-dtype fp32"
     elif is_fp32 and dtype == "fp32":
-        pass  # as wide as the weights, which every engine does
+        pass  # as wide as the weights, which every engine supports
     elif dtype not in launcher.kv_cache_dtypes:
         yield f"{engine.name} keeps no KV cache in {dtype}; it keeps {', '.join(launcher.kv_cache_dtypes)}"
     elif names.gpu.vendor in engine.vendors and (why := refused_cache(names)):
         yield why.rstrip(".")
-    if point["data_parallel_size"] > 1 and first.known["n_params_routed"]:
+    if point["data_parallel_size"] > 1 and first.quantities["n_params_routed"]:
         size = point["tensor_parallel_size"]
         if "data_parallel_size" not in launcher.flags:
             yield f"{engine.name} shares no experts over data-parallel ranks"
-        elif launcher.engine == "tensorrt-llm" and size > 1:  # whose attention ranks are its tensor-parallel ones
+        elif launcher.engine == "tensorrt-llm" and size > 1:  # its attention ranks are the tensor-parallel ones
             rest = f"(tensor_parallel_size {size})"
             yield f"{engine.name} shares experts over data-parallel ranks of one GPU each alone {rest}"
 
 
-def _most_that_hold(first: Trial, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog) -> Trial | None:
-    """The point with the largest max_num_seqs whose sequences all have their cache; None where not one has.
+def _most_that_hold(first: Trial, given: RawMapping, launcher: Launcher, catalog: Catalog) -> Trial | None:
+    """The point with the largest max_num_seqs whose sequences all fit the pool; None where not even one does.
 
-    Fewer sequences leave a larger pool, so what the pool holds now is a number that surely holds, and the largest lies
-    between it and what the pool holds then.
+    Fewer sequences leave a larger pool: the number that the pool holds now certainly fits, and the largest lies between
+    it and the number that the pool of that smaller point holds.
     """
-    least, most = int(first.known["sequences_in_pool"]), int(first.known["max_num_seqs"])
+    least, most = int(first.quantities["sequences_in_pool"]), int(first.quantities["max_num_seqs"])
     low = trials([{**given, "max_num_seqs": max(1, min(least, most))}], [launcher], catalog)[0]
     if low is None or not low.holds:
         return None
-    top = min(most, int(low.known["sequences_in_pool"]))
-    bottom = int(low.known["max_num_seqs"])
+    top = min(most, int(low.quantities["sequences_in_pool"]))
+    bottom = int(low.quantities["max_num_seqs"])
     step = max(1, (top - bottom) // MOST_TRIED)
     rows = [{**given, "max_num_seqs": n} for n in range(bottom + 1, top + 1, step)]
     tried = trials(rows, [launcher] * len(rows), catalog) if rows else []
@@ -273,15 +281,15 @@ def _most_that_hold(first: Trial, given: Mapping[str, Any], launcher: Launcher, 
 
 
 def _remedies(
-    first: Trial, printed: Trial | None, given: Mapping[str, Any], launcher: Launcher, catalog: Catalog
+    first: Trial, printed: Trial | None, given: RawMapping, launcher: Launcher, catalog: Catalog
 ) -> Iterator[Remedy]:
-    """Changes of one input each, sized like the point itself: only what the prediction says would fit is offered."""
+    """Changes of one input each with which the point fits by the prediction."""
     point = first.answer
     requests = f"{point['concurrent_requests']:,} request{'' if point['concurrent_requests'] == 1 else 's'}"
-    if printed is not None and printed.known["max_num_seqs"] < first.known["max_num_seqs"]:
-        n = int(printed.known["max_num_seqs"])
-        each = " on each data-parallel rank" if point["data_parallel_size"] > 1 else ""
-        yield Remedy("max_num_seqs", n, f"{n:,} at a time{each}, the others wait", printed)
+    if printed is not None and printed.quantities["max_num_seqs"] < first.quantities["max_num_seqs"]:
+        n = int(printed.quantities["max_num_seqs"])
+        of_rank = " on each data-parallel rank" if point["data_parallel_size"] > 1 else ""
+        yield Remedy("max_num_seqs", n, f"{n:,} at a time{of_rank}, the others wait", printed)
     variants = list(_variants(first, given, launcher))
     if not variants:
         return
@@ -299,11 +307,11 @@ def _remedies(
         yield Remedy("n_gpus", fewest, f"{requests} in {fewest:,} of these GPUs at the fewest")
 
 
-def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Inputs to try, the mildest change of each setting first: the setting, the whole row, what to say of it."""
+def _variants(first: Trial, given: RawMapping, launcher: Launcher) -> Iterator[tuple[str, RawRecord, str]]:
+    """Changes to try, the smallest of each setting first: the setting, the whole row of inputs, and its words."""
     point, names = first.answer, first.names
-    now, most = (math.floor(round(100 * one, 6)) for one in (point["gpu_memory_utilization"], launcher.most_share))
-    for percent in range(now + 1, most + 1):  # nobody types a finer share
+    now, most = (math.floor(round(100 * share, 6)) for share in (point["gpu_memory_utilization"], launcher.most_share))
+    for percent in range(now + 1, most + 1):  # in whole percent
         yield "gpu_memory_utilization", {**given, "gpu_memory_utilization": percent / 100}, "at full length"
     for dtype in ("fp8", "int8"):
         smaller = DTYPES[dtype].kv_bytes < DTYPES[names.kv_cache_dtype].kv_bytes
@@ -325,6 +333,6 @@ def _variants(first: Trial, given: Mapping[str, Any], launcher: Launcher) -> Ite
 
 
 def known_checkpoint(model: Model, dtype: str) -> str | None:
-    """The id of the model's checkpoint in that precision; None where none is known."""
-    known = model.checkpoint(dtype)
-    return known.hf_id if known else None
+    """The Hugging Face id of the model's checkpoint in a precision; None where none is known."""
+    checkpoint = model.checkpoint(dtype)
+    return checkpoint.hf_id if checkpoint else None

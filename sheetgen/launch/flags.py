@@ -1,11 +1,11 @@
-"""The flags of one point for the requested engines: written, checked, and as plain values for JSON."""
+"""The launch flags of one point for the requested engines: commands, checks, and both as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import MTP
 from sheetgen.catalog.stacks import Launcher, Remark, Rule, StackFile
@@ -21,6 +21,7 @@ from sheetgen.launch.commands import (
     here_document,
 )
 from sheetgen.launch.flag_check import ENGINES_OWN, Checked, Remedy, Trial, checks
+from sheetgen.launch.manifests import MANIFESTS
 from sheetgen.report.wording import small_size
 from sheetgen.units import GIB, MIB, UNQUANTIZED
 
@@ -34,8 +35,10 @@ _AS_SIZED = (
 
 @dataclass(frozen=True)
 class Advice:
-    """engine is None where no stack can serve the point. held: sequences that each stack's flags hold at once. remarks:
-    what else is to be known of the engine that the point was sized for."""
+    """The engine that suits a point best; None where none can serve it.
+
+    held: the sequences that each engine's flags hold at once. remarks: sentences on the engine the point was sized for.
+    """
 
     engine: str | None
     rule: Rule | None
@@ -45,20 +48,20 @@ class Advice:
 
 
 def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
-    """The first rule that holds for the point and one of whose stacks can serve it.
+    """The advice by the first rule that holds for the point and has an engine that can serve it.
 
-    checked: every launcher's check of the same point. Of a rule's stacks its first is named where that can serve at
-    all, else one that holds all requests, else the one that holds most; about as many stay in the rule's order.
+    checked: every launcher's check of the same point. The rule's `first` engine is named if it can serve at all, else
+    one that holds all requests, else the one that holds most; near ties keep the rule's order.
     """
     facts = facts_of(next(iter(checked.values())).requested)
     held = {
-        engine: int(one.printed.known["sequences_in_pool"] * one.printed.known["data_parallel_size"])
-        for engine, one in checked.items()
-        if one.printed is not None
+        engine: int(check.printed.quantities["sequences_in_pool"] * check.printed.quantities["data_parallel_size"])
+        for engine, check in checked.items()
+        if check.printed is not None
     }
     for rule in stacks.rules:
         able = [engine for engine in rule.suits if engine in held]
-        if not able or not all(one.holds(facts) for one in rule.when):
+        if not able or not all(condition.holds(facts) for condition in rule.when):
             continue
         most = max(held[engine] for engine in able)
         behind = {e: 0 if held[e] >= most * (1 - stacks.room_tie_fraction) else most - held[e] for e in able}
@@ -66,7 +69,7 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
         point, (first, *others) = checked[able[0]].requested.answer, able
         name = {engine: checked[engine].requested.names.engine.name for engine in able}
         all_of = "" if checked[first].fits else f" of the {point['concurrent_requests']:,} requested"
-        n_started = int(checked[first].requested.known["max_num_seqs"] * point["data_parallel_size"])
+        n_started = int(checked[first].requested.quantities["max_num_seqs"] * point["data_parallel_size"])
         pool = f"started for {n_started:,} at once its pool holds {held[first]:,} requests"
         pool += f" of {point['context_tokens']:,} tokens{all_of}"
         others.sort(key=lambda engine: -held[engine])
@@ -79,21 +82,21 @@ def advise(checked: Mapping[str, Checked], stacks: StackFile) -> Advice:
 
 def facts_of(trial: Trial) -> Facts:
     """Every fact of a sized point, under the names that `catalog.stacks.FACTS` lists."""
-    point, known, names = trial.answer, trial.known, trial.names
-    return {name: known[name] for name in _AS_SIZED} | {
+    point, quantities, names = trial.answer, trial.quantities, trial.names
+    return {name: quantities[name] for name in _AS_SIZED} | {
         "vendor": names.gpu.vendor,
         "gpu": names.gpu.short_name,
         "architecture": names.gpu.architecture,
         "data_center": int(names.gpu.data_center),
-        "gpu_memory_gib": known["gpu_memory_bytes"] / GIB,
+        "gpu_memory_gib": quantities["gpu_memory_bytes"] / GIB,
         "n_gpus": trial.n_gpus,
         "tensor_parallel_size": point["tensor_parallel_size"],
         "data_parallel_size": point["data_parallel_size"],
-        "prefix_tokens": known["prefix_cache_hit_fraction"] * known["input_tokens"],
-        "context_beyond_window": max(0, known["context_tokens"] - known["window_tokens"]),
+        "prefix_tokens": quantities["prefix_cache_hit_fraction"] * quantities["input_tokens"],
+        "context_beyond_window": max(0, quantities["context_tokens"] - quantities["window_tokens"]),
         "windows_freed": point["hybrid_kv_manager"],
-        "state_mib_per_sequence": known["state_bytes_per_sequence"] / MIB,
-        "is_moe": int(known["n_params_routed"] > 0),
+        "state_mib_per_sequence": quantities["state_bytes_per_sequence"] / MIB,
+        "is_moe": int(quantities["n_params_routed"] > 0),
         "has_draft": int(names.draft is not None),
         "weight_dtype": names.weight_dtype,
         "kv_cache_dtype": names.kv_cache_dtype,
@@ -102,7 +105,7 @@ def facts_of(trial: Trial) -> Facts:
 
 
 def shown_facts(facts: Mapping[str, float | str]) -> dict[str, str]:
-    """The same as a sentence has them: whole numbers with commas, shares in percent."""
+    """The facts as text for a sentence: whole numbers with commas, shares in percent."""
 
     def text(name: str, value: float | str) -> str:
         if isinstance(value, str):
@@ -128,7 +131,7 @@ _INPUTS = (
 
 @dataclass(frozen=True)
 class Flags:
-    """One engine's flags; `written` is None where no command of its would start."""
+    """One engine's flags for a point; `written` is None where no command would start."""
 
     launcher: Launcher
     checked: Checked
@@ -141,13 +144,13 @@ class Flags:
         engine = self.checked.requested.names.engine
         return f"{engine.name} {engine.default_version}"
 
-    def text(self, of: Written) -> str:
-        """The command as it can be pasted, after the files that it reads."""
-        files = [here_document(name, text) for name, text in of.files.items()]
-        return "\n".join([*files, command(of.groups)])
+    def text(self, written: Written) -> str:
+        """The text for a shell: the files that the command reads, and the command."""
+        files = [here_document(name, text) for name, text in written.files.items()]
+        return "\n".join([*files, command(written.groups)])
 
     def flag(self, remedy: Remedy) -> str:
-        """The engine's flag for the input that a remedy changes, as the command would have it then."""
+        """The engine's flag and value for a remedy."""
         if remedy.trial is None:
             return "more GPUs"
         if remedy.setting == "weight_dtype":
@@ -158,17 +161,20 @@ class Flags:
 
 
 def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
-    """`vllm,sglang` or `all` as engines. Raises ScenarioError for one that no flags are kept for."""
-    known = [one.engine for one in catalog.file(StackFile).launchers if one.engine in WRITERS]
+    """The engines in `vllm,sglang` or `all`. Raises ScenarioError for an engine without a launcher."""
+    engines = [launcher.engine for launcher in catalog.file(StackFile).launchers if launcher.engine in WRITERS]
     wanted = [word.strip().lower() for word in text.split(",") if word.strip()]
     if not wanted:
-        raise ScenarioError(f"flags is blank. Name an engine: {', '.join(known)}, or all.")
+        raise ScenarioError(f"flags is blank. Name an engine: {', '.join(engines)}, or all.")
     if "all" in wanted:
-        return tuple(known)
+        return tuple(engines)
     problems = [
-        f"flags has {shown(word)!r}. They are kept for {', '.join(known)}; or say all.{did_you_mean(word, known)}"
+        f"flags has {word!r}, which starts all replicas of an answer: ask `sheetgen recommend`."
+        if word in MANIFESTS
+        else f"flags has {shown(word)!r}. They are kept for {', '.join(engines)}; or say all."
+        + did_you_mean(word, [*engines, *MANIFESTS])
         for word in wanted
-        if word not in known
+        if word not in engines
     ]
     if problems:
         raise ScenarioError(*problems)
@@ -176,28 +182,30 @@ def engines_asked(text: str, catalog: Catalog) -> tuple[str, ...]:
 
 
 def flags_for(
-    engines: tuple[str, ...], points: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], catalog: Catalog
+    engines: tuple[str, ...], points: Sequence[tuple[RawMapping, RawMapping]], catalog: Catalog
 ) -> list[tuple[dict[str, Flags], Advice]]:
-    """Flags by engine, and the stack that suits, of each point: its inputs as typed, and their record as `sheetgen
-    size` gives it. Every launcher is checked, since the advice compares them."""
+    """The flags by engine and the advice for each point, given as the typed inputs and their record by `sheetgen size`.
+
+    Every launcher is checked, since the advice compares them.
+    """
     file = catalog.file(StackFile)
-    launchers = {one.engine: one for one in file.launchers if one.engine in WRITERS}
-    tried = iter(checks([(*one, launcher) for one in points for launcher in launchers.values()], catalog))
-    found = []
+    launchers = {launcher.engine: launcher for launcher in file.launchers if launcher.engine in WRITERS}
+    tried = iter(checks([(*point, launcher) for point in points for launcher in launchers.values()], catalog))
+    answers = []
     for requested, point in points:
         checked = dict(zip(launchers, tried, strict=False))
-        flags = {e: _flags(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
+        flags = {e: _flags_of_engine(launchers[e], checked[e], requested, point, catalog, file) for e in engines}
         own = launchers.get(str(point["engine"]))
         remarks = remarks_of(own, checked[own.engine].requested) if own else ()
-        found.append((flags, replace(advise(checked, file), remarks=remarks)))
-    return found
+        answers.append((flags, replace(advise(checked, file), remarks=remarks)))
+    return answers
 
 
-def _flags(
+def _flags_of_engine(
     launcher: Launcher,
     checked: Checked,
-    requested: Mapping[str, Any],
-    point: Mapping[str, Any],
+    requested: RawMapping,
+    point: RawMapping,
     catalog: Catalog,
     file: StackFile,
 ) -> Flags:
@@ -210,18 +218,18 @@ def _flags(
             for name in ENGINES_OWN
             if requested.get(name) is not None and name != "engine_version"
         ]
-    wanted, held = (int(one.known["max_num_seqs"]) for one in (checked.requested, trial))
+    wanted, held = (int(variant.quantities["max_num_seqs"]) for variant in (checked.requested, trial))
     if checked.requested.fits and held < wanted:
         notes.append(f"the pool holds {held:,} of max_num_seqs {wanted:,} at full length")
     notes += model.notes
     written = None
     if checked.printed is not None:
         draft = _draft(requested, trial, launcher, catalog)
-        needed = tuple(word for one in _holding(launcher, trial) for word in one.flags)
+        needed = tuple(word for remark in _remarks_that_hold(launcher, trial) for word in remark.flags)
         written = WRITERS[launcher.engine](Plan(trial, launcher, model, draft, file.speculative_tokens, needed))
         notes += [*(draft.notes if draft else ()), *written.notes, *_reservations(trial)]
         published = trial.names.model
-        # Such a checkpoint somebody quantized after the model was published.
+        # Somebody quantized such a checkpoint after the model was published.
         is_by_others = trial.names.weight_dtype not in (*UNQUANTIZED, published.weight_dtype)
         is_set = model.is_ours and launcher.kv_cache_16_bits is not None
         if is_by_others and not is_set and model.word != published.hf_id and trial.names.kv_cache_dtype in SIXTEEN_BITS:
@@ -233,17 +241,18 @@ def _flags(
 
 
 def remarks_of(launcher: Launcher, trial: Trial) -> tuple[str, ...]:
-    """What the launcher's file says of a point such as this one."""
-    return tuple(one.says for one in _holding(launcher, trial))
+    """The sentences of the launcher's remarks that hold for a point."""
+    return tuple(remark.says for remark in _remarks_that_hold(launcher, trial))
 
 
-def _holding(launcher: Launcher, trial: Trial) -> list[Remark]:
-    """The launcher's remarks whose conditions a point meets."""
+def _remarks_that_hold(launcher: Launcher, trial: Trial) -> list[Remark]:
+    """The launcher's remarks that hold for a point."""
     facts = facts_of(trial)
-    return [one for one in launcher.remarks if all(c.holds(facts) for c in one.when)]
+    return [remark for remark in launcher.remarks if all(c.holds(facts) for c in remark.when)]
 
 
-def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:
+def _draft(requested: RawMapping, trial: Trial, launcher: Launcher, catalog: Catalog) -> Checkpoint | None:
+    """The draft model's checkpoint; None without a draft."""
     draft = trial.names.draft
     if draft is None:
         return None
@@ -259,7 +268,7 @@ def _draft(requested: Mapping[str, Any], trial: Trial, launcher: Launcher, catal
 
 
 def _reservations(trial: Trial) -> list[str]:
-    """What the prediction took for granted."""
+    """Notes on the assumptions of the prediction."""
     point, notes = trial.answer, []
     if point["prefix_cache_hit_fraction"] > 0 or point["average_context_fraction"] < 1:
         notes.append(
@@ -278,18 +287,18 @@ def _reservations(trial: Trial) -> list[str]:
     return notes
 
 
-def flags_record(flags: Mapping[str, Flags]) -> dict[str, Any]:
-    """The flags as plain values: by engine its command, settings, files, environment, check and notes."""
-    found: dict[str, Any] = {}
-    for engine, one in flags.items():
-        written = one.written or Written([], {})
-        found[engine] = {
-            "command": command(written.groups, " ") if one.written else None,
+def flags_record(flags: Mapping[str, Flags]) -> RawRecord:
+    """The flags as JSON: by engine its command, settings, files, environment, check and notes."""
+    records: RawRecord = {}
+    for engine, flags_of_engine in flags.items():
+        written = flags_of_engine.written or Written([], {})
+        records[engine] = {
+            "command": command(written.groups, " ") if flags_of_engine.written else None,
             "settings": written.settings,
             "files": written.files,
             "env": written.env,
-            "checked": _checked(one),
-            "notes": list(one.notes),
+            "checked": _check_record(flags_of_engine),
+            "notes": list(flags_of_engine.notes),
             "other_commands": {
                 name: {
                     "command": command(other.groups, " "),
@@ -300,14 +309,14 @@ def flags_record(flags: Mapping[str, Flags]) -> dict[str, Any]:
                 for name, other in written.other.items()
             },
         }
-    return found
+    return records
 
 
-def _checked(one: Flags) -> dict[str, Any]:
-    """The prediction beside the flags; what a command holds is null where none is printed."""
-    checked, printed = one.checked, one.checked.printed
+def _check_record(flags: Flags) -> RawRecord:
+    """The prediction beside the flags as JSON; figures of the command are null where there is none."""
+    checked, printed = flags.checked, flags.checked.printed
     answer = printed.answer if printed else None
-    known = printed.known if printed else {}
+    quantities = printed.quantities if printed else {}
     engine = checked.requested.names.engine
     return {
         "engine": engine.engine,
@@ -317,18 +326,18 @@ def _checked(one: Flags) -> dict[str, Any]:
         "holds": printed is not None,
         "inputs": None if answer is None else {n: answer[n] for n in _INPUTS},
         **{n: answer and answer[n] for n in ("kv_pool_bytes_per_gpu", "kv_tokens", "max_num_seqs")},
-        "sequences_in_pool": int(known["sequences_in_pool"]) if known else None,
+        "sequences_in_pool": int(quantities["sequences_in_pool"]) if quantities else None,
         "max_concurrency": answer and answer["max_concurrency"],
         "left_outside_bytes_per_gpu": round(printed.left_outside_bytes) if printed else None,
         "needed_outside_bytes_per_gpu": round(printed.needed_outside_bytes) if printed else None,
         "would_fit": [
-            {"setting": r.setting, "value": r.value, "flag": one.flag(r), "holds": r.says} for r in checked.remedies
+            {"setting": r.setting, "value": r.value, "flag": flags.flag(r), "holds": r.says} for r in checked.remedies
         ],
     }
 
 
-def advice_record(advice: Advice) -> dict[str, Any]:
-    """The advice as plain values."""
+def advice_record(advice: Advice) -> RawRecord:
+    """The advice as JSON."""
     rule = advice.rule
     return {
         "engine": advice.engine,
@@ -337,7 +346,7 @@ def advice_record(advice: Advice) -> dict[str, Any]:
         "suits": list(rule.suits) if rule else [],
         "reason": rule and rule.reason,
         "sources": list(rule.sources) if rule else [],
-        "runs": [one.model_dump() for one in rule.runs] if rule else [],
+        "runs": [run.model_dump() for run in rule.runs] if rule else [],
         "sequences_held": dict(advice.held),
         "caveat": CAVEAT,
     }

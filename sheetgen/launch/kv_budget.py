@@ -1,16 +1,15 @@
-"""The KV budget that memory settings of trtllm-build or NIM ask for, and whether a GPU holds it beside the weights."""
+"""The KV cache that settings of trtllm-build or NIM allow, and a verdict: does it fit a GPU beside the weights?"""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sheetgen.catalog.base import is_file, read_bounded, read_text
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded, read_text
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import Setting, StackFile
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
@@ -25,12 +24,12 @@ from sheetgen.startup.printed_arguments import DTYPES, RENAMED, command_flags
 from sheetgen.units import GIB, count
 
 CACHES = DTYPES | {"half": "fp16", "fp8_e4m3fn": "fp8", "none": "auto", "null": "auto", "fp32": "fp32", "int4": "int4"}
-WEIGHTS = {  # quant_algo of a TensorRT-LLM checkpoint -> precision of ours
+WEIGHTS = {  # quant_algo of a TensorRT-LLM checkpoint -> our precision
     "fp8": "fp8", "fp8_block_scales": "fp8", "fp8_per_channel_per_token": "fp8", "nvfp4": "nvfp4", "w4a16": "int4",
     "w4a16_awq": "int4", "w4a16_gptq": "int4", "w8a16": "int8", "w8a8_sq_per_channel": "int8", "w4a16_mxfp4": "mxfp4",
 }  # fmt: skip
 MAX_BYTES, MAX_TEXT, MAX_PAIRS = 1_000_000, 20_000, 5_000
-# Where a config.json or YAML of TensorRT-LLM keeps its settings; other parts say nothing of memory.
+# The parts of a config.json or YAML of TensorRT-LLM with settings; other parts do not concern memory.
 PARTS = (
     (), ("build_config",), ("builder_config",), ("plugin_config",), ("build_config", "plugin_config"),
     ("kv_cache_config",), ("build_config", "kv_cache_config"), ("pretrained_config", "mapping"),
@@ -45,12 +44,15 @@ _TOKENS = ("max_model_len", "max_num_batched_tokens", "input_tokens")
 
 @dataclass
 class Settings:
-    """engine: whose settings they are. read: each under its own name. inputs: what they set of ours. beams, max_tokens
-    and host_kv_bytes are what no input of ours says; n_layers is the model's in the file."""
+    """The settings of one engine.
+
+    read: each under its own name. inputs: the sheetgen inputs that they set. beams, max_tokens, sequence_lengths and
+    host_kv_bytes correspond to no input. n_layers: of the model in the file.
+    """
 
     engine: str
-    read: dict[str, Any] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(default_factory=dict)
+    read: RawRecord = field(default_factory=dict)
+    inputs: RawRecord = field(default_factory=dict)
     beams: int = 1
     max_tokens: int | None = None
     sequence_lengths: float | None = None
@@ -60,37 +62,38 @@ class Settings:
 
 
 def read_settings(text: str, file: StackFile) -> Settings:
-    """`max_batch_size=8,max_seq_len=4096`, or the path of an engine's config.json, of a YAML or of an env file.
+    """The settings in a text such as `max_batch_size=8,max_seq_len=4096`, or in the engine's config.json, YAML or env
+    file at that path.
 
-    Raises ScenarioError with every setting that is unknown, given twice, or no number of its kind.
+    Raises ScenarioError with every setting that is unknown, given twice, or has an invalid value.
     """
     bare = text.strip()
     if not bare:
         raise ScenarioError("kv_budget is blank. Give settings such as max_batch_size=8,max_seq_len=4096, or a file.")
     in_words = "=" in bare and not is_file(bare)
-    found = Stated("kv_budget", tuple(_inline(bare))) if in_words else _from_file(bare)
-    known = {name.lower(): one for one in file.settings for name in one.names}
+    stated = Stated("kv_budget", tuple(_inline_pairs(bare))) if in_words else _from_file(bare)
+    by_name = {name.lower(): setting for setting in file.settings for name in setting.names}
     problems, notes = Problems(), []
     pairs: list[tuple[str, Setting, str]] = []
-    for name, value in found.pairs:
-        setting = known.get(name.lower().lstrip("-").replace("-", "_"))
+    for name, value in stated.pairs:
+        setting = by_name.get(name.lower().lstrip("-").replace("-", "_"))
         if setting is None:
-            near = did_you_mean(name, (one for setting in file.settings for one in setting.names))
+            near = did_you_mean(name, (other for setting in file.settings for other in setting.names))
             if in_words:
                 problems.append(f"kv_budget has {shown(name)!r}, which is no setting of trtllm-build or NIM.{near}")
-            elif name.startswith("NIM_") and near:  # a file may have other names, too
+            elif name.startswith("NIM_") and near:  # other names in a file are ignored
                 notes.append(f"{shown(name)} is not read.{near}")
         elif value.strip():
             pairs.append((name.lstrip("-"), setting, value.strip()))
-    engines = list(dict.fromkeys(one.engine for _, one, _ in pairs))
+    engines = list(dict.fromkeys(setting.engine for _, setting, _ in pairs))
     if len(engines) > 1:
         problems.append(f"kv_budget mixes settings of {' and '.join(engines)}. Give those of one.")
     if not pairs and not problems:
-        problems.append(f"{found.where}: holds no setting of trtllm-build or NIM, such as max_batch_size.")
-    settings = Settings(engines[0] if engines else "tensorrt-llm", n_layers=found.n_layers, notes=notes)
+        problems.append(f"{stated.where}: holds no setting of trtllm-build or NIM, such as max_batch_size.")
+    settings = Settings(engines[0] if engines else "tensorrt-llm", n_layers=stated.n_layers, notes=notes)
     for name, setting, value in pairs:
         settings.read[PASSED if setting.name == PASSED else name] = value
-        problems.attempt(_take, settings, name, setting, value)
+        problems.attempt(_apply_setting, settings, name, setting, value)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
     inputs = settings.inputs
@@ -103,10 +106,10 @@ def read_settings(text: str, file: StackFile) -> Settings:
     return settings
 
 
-def _put(settings: Settings, name: str, into: str, value: str) -> None:
-    """One of our inputs, from a setting or an argument called `name`."""
+def _set_input(settings: Settings, name: str, into: str, value: str) -> None:
+    """Set the input `into` from a setting or an argument called `name`. Raises ScenarioError for an invalid value."""
     label = shown(name)
-    number: Any
+    number: int | float | str | None
     if into == "kv_cache_dtype":
         number = CACHES.get(value.lower().removeprefix("torch."))
         if number is None:
@@ -124,19 +127,19 @@ def _put(settings: Settings, name: str, into: str, value: str) -> None:
         raise ScenarioError(f"kv_budget sets {into} twice, to {before} and by {label} to {number}. Keep one.")
 
 
-def _take(settings: Settings, name: str, setting: Setting, value: str) -> None:
-    """A setting into our input, or into what none of our inputs stands for."""
+def _apply_setting(settings: Settings, name: str, setting: Setting, value: str) -> None:
+    """Apply a setting to the inputs, or to the other fields of `settings`."""
     label = shown(name)
-    if setting.name == PASSED:  # arguments of `vllm serve`, which win over the variables of the same meaning
+    if setting.name == PASSED:  # arguments of `vllm serve`, which override variables of the same meaning
         for argument, given in command_flags(value).items():
             into = argument if argument == "kv_cache_dtype" else RENAMED["vllm"].get(argument)
             if into is None and argument in ("enable_prefix_caching", "no_enable_prefix_caching"):
                 settings.inputs["enable_prefix_caching"] = int(argument.startswith("enable"))
             elif into is not None:
                 settings.inputs.pop(into, None)
-                _put(settings, argument, into, str(given))
+                _set_input(settings, argument, into, str(given))
     elif setting.input is not None:
-        _put(settings, name, setting.input, value)
+        _set_input(settings, name, setting.input, value)
     elif setting.name == "max_beam_width":
         settings.beams = parse.whole(value, label, most=1024)
     elif setting.name == "max_output_len":
@@ -164,14 +167,14 @@ def _take(settings: Settings, name: str, setting: Setting, value: str) -> None:
 
 @dataclass(frozen=True)
 class Stated:
-    """Names and values in their order; where they stand, for messages; the layers of the model that a file is of."""
+    """Names and values in their order; `where` is their source in messages; n_layers is that of a file's model."""
 
     where: str
     pairs: tuple[tuple[str, str], ...]
     n_layers: int | None = None
 
 
-def _inline(text: str) -> Iterator[tuple[str, str]]:
+def _inline_pairs(text: str) -> Iterator[tuple[str, str]]:
     if len(text) > MAX_TEXT:
         raise ScenarioError(f"kv_budget has {len(text):,} characters; {MAX_TEXT:,} are the most. Put it in a file.")
     lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
@@ -191,10 +194,10 @@ def _from_file(name: str) -> Stated:
     where = shown(name, 200)
     try:
         raw = read_bounded(Path(name).expanduser(), MAX_BYTES, "Name the config.json, YAML or env file itself")
-    except (ValueError, RuntimeError) as error:  # RuntimeError: ~ of a user who is not there
-        what = f"cannot be read ({shown(error)})" if isinstance(error, RuntimeError) else str(error)
-        hint = " Settings are written name=value." if what.startswith("cannot") and "=" not in name else ""
-        raise ScenarioError(f"{where}: {what}.{hint}") from None
+    except (ValueError, RuntimeError) as error:  # RuntimeError: ~ of an unknown user
+        problem = f"cannot be read ({shown(error)})" if isinstance(error, RuntimeError) else str(error)
+        hint = " Settings are written name=value." if problem.startswith("cannot") and "=" not in name else ""
+        raise ScenarioError(f"{where}: {problem}.{hint}") from None
     if len(raw) > MAX_BYTES:
         raise ScenarioError(f"{where}: is larger than {MAX_BYTES:,} bytes, which no file of settings is.")
     try:
@@ -202,7 +205,7 @@ def _from_file(name: str) -> Stated:
     except UnicodeDecodeError:
         raise ScenarioError(f"{where}: is not UTF-8 text.") from None
     if text.lstrip().startswith("{"):
-        return _nested(read_bytes(raw, where), where)
+        return _settings_in(read_bytes(raw, where), where)
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     matches = [_ENV.fullmatch(line) for line in lines]
     if lines and all(matches):
@@ -210,7 +213,7 @@ def _from_file(name: str) -> Stated:
     data = read_text(text, where).data
     if not isinstance(data, dict):
         raise ScenarioError(f"{where}: is neither an engine's config.json, nor YAML options, nor lines of NAME=value.")
-    return _nested(data, where)
+    return _settings_in(data, where)
 
 
 def _unquoted(value: str) -> str:
@@ -220,28 +223,29 @@ def _unquoted(value: str) -> str:
     return value.split(" #", 1)[0].strip()
 
 
-def _nested(data: Mapping[str, Any], where: str) -> Stated:
-    """The scalars of those parts that hold settings; a name that several have is the first one's."""
-    found: dict[str, str] = {}
+def _settings_in(data: RawMapping, where: str) -> Stated:
+    """The scalars in PARTS of a file; where several parts have a name, the first one's."""
+    values: dict[str, str] = {}
     for part in PARTS:
-        inside: Any = data
+        inside: RawValue = data
         for key in part:
             inside = inside.get(key) if isinstance(inside, dict) else None
         for name, value in (inside if isinstance(inside, dict) else {}).items():
             plain = "kv_cache_dtype" if part[-1:] == ("kv_cache_config",) and name == "dtype" else str(name)
-            if isinstance(value, (str, int, float)) and plain not in found:
-                found[plain] = json.dumps(value) if isinstance(value, bool) else str(value)
+            if isinstance(value, (str, int, float)) and plain not in values:
+                values[plain] = json.dumps(value) if isinstance(value, bool) else str(value)
     pretrained = data.get("pretrained_config")
     layers = pretrained.get("num_hidden_layers") if isinstance(pretrained, dict) else None
-    return Stated(where, tuple(found.items()), layers if type(layers) is int else None)
+    return Stated(where, tuple(values.items()), layers if type(layers) is int else None)
 
 
 @dataclass(frozen=True)
 class KvBudget:
-    """settings as read; trial: the point with every sequence at its full length.
+    """The KV cache that the settings allow, and the verdict.
 
-    budget_tokens and budget_bytes are what the limits let the cache become; full_sequences those that fit in the pool.
-    is_pool: a share of the memory alone is set, so that the budget is the pool that it makes, with no load to hold.
+    trial: the point with every sequence at its full length. budget_tokens, budget_bytes: the largest cache under the
+    limits. full_sequences: the sequences that fit the pool. is_pool: only a share of the memory is set, so the budget
+    is the resulting pool, without a load that it must hold.
     """
 
     settings: Settings
@@ -255,10 +259,11 @@ class KvBudget:
     is_pool: bool
 
 
-def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tuple[Settings, dict[str, Any]]:
-    """The settings, and the inputs of the point that they and the typed options describe; typed ones win.
+def inputs_of(text: str, requested: RawMapping, catalog: Catalog) -> tuple[Settings, RawRecord]:
+    """The settings, and the inputs of the point that they and the typed options describe; typed options take
+    precedence.
 
-    Context and requests are the limits where they were not typed. Raises ScenarioError or CatalogError.
+    Context and requests that were not typed are those of the limits. Raises ScenarioError or CatalogError.
     """
     settings = read_settings(text, catalog.file(StackFile))
     typed = {name: value for name, value in requested.items() if value is not None}
@@ -288,14 +293,14 @@ def inputs_of(text: str, requested: Mapping[str, Any], catalog: Catalog) -> tupl
     return settings, given
 
 
-def _is_pool(settings: Settings, given: Mapping[str, Any]) -> bool:
-    """Whether the settings say what the pool may take, and nothing says how many sequences or tokens it must hold."""
+def _is_pool(settings: Settings, given: RawMapping) -> bool:
+    """True if the settings state the pool's share of memory, but no number of sequences or tokens that it must hold."""
     states_load = "max_num_seqs" in given or settings.max_tokens is not None or settings.sequence_lengths is not None
     return "gpu_memory_utilization" in settings.inputs and not states_load
 
 
-def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any], catalog: Catalog) -> KvBudget:
-    """`given`: the inputs of `inputs_of`; `point`: their record, with the defaults filled in."""
+def budget(settings: Settings, given: RawMapping, point: RawMapping, catalog: Catalog) -> KvBudget:
+    """The budget and verdict for the inputs of `inputs_of` (`given`) and their record (`point`)."""
     launcher = catalog.file(StackFile).launcher(str(point["engine"]))
     n = point["max_num_seqs"] * (1 if "max_num_seqs" in given else settings.beams)
     length = point["max_model_len"]
@@ -316,23 +321,23 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     limit = settings.max_tokens
     if settings.sequence_lengths is not None:
         limit = max(length, int(settings.sequence_lengths * length))
-    known = {**trial.known, "n_sequences": n * point["data_parallel_size"], "max_model_len": length}
-    held = int(known["sequences_in_pool"] * point["data_parallel_size"])
-    tokens, holds = known["n_sequences"] * length, trial.fits
-    needed = kv_needed_bytes_per_gpu.of({**known, "requests_per_rank": n})
+    quantities = {**trial.quantities, "n_sequences": n * point["data_parallel_size"], "max_model_len": length}
+    held = int(quantities["sequences_in_pool"] * point["data_parallel_size"])
+    tokens, holds = quantities["n_sequences"] * length, trial.fits
+    needed = kv_needed_bytes_per_gpu.of({**quantities, "requests_per_rank": n})
     if limit is not None and limit < tokens:
         tokens = limit
-        within = int(sequences_in_tokens.of({**known, "limit_tokens": limit}))
+        within = int(sequences_in_tokens.of({**quantities, "limit_tokens": limit}))
         held = min(held, within)
-        needed = tokens * known["kv_bytes_per_token_per_gpu"]
-        holds = trial.runs and needed <= known["kv_budget_bytes_per_gpu"] and within >= 1
+        needed = tokens * quantities["kv_bytes_per_token_per_gpu"]
+        holds = trial.runs and needed <= quantities["kv_budget_bytes_per_gpu"] and within >= 1
     is_pool = _is_pool(settings, given)
     if is_pool:
-        known["n_sequences"], tokens = held, trial.answer["kv_tokens"] * point["data_parallel_size"]
+        quantities["n_sequences"], tokens = held, trial.answer["kv_tokens"] * point["data_parallel_size"]
         holds = trial.runs and held >= 1
-    ceiling = kv_ceiling_bytes(1, tokens, known["kv_bytes_per_token"])
+    ceiling = kv_ceiling_bytes(1, tokens, quantities["kv_bytes_per_token"])
     full_length = f"{length:,} tokens"
-    pool, weights = known["kv_pool_bytes_per_gpu"] / GIB, known["loaded_weights_bytes_per_gpu"] / GIB
+    pool, weights = quantities["kv_pool_bytes_per_gpu"] / GIB, quantities["loaded_weights_bytes_per_gpu"] / GIB
     beside = f"beside {weights:,.2f} GiB of weights"
     left = f"{pool:,.2f} GiB are left on it {beside}"
     fit = f"{count(held, 'full sequence')} of {full_length} fit{'s' if held == 1 else ''}."
@@ -355,30 +360,30 @@ def budget(settings: Settings, given: Mapping[str, Any], point: Mapping[str, Any
     else:
         verdict = f"does not hold: {needed / GIB:,.2f} GiB of each GPU are requested, and {left}; {fit}"
     return KvBudget(
-        settings, trial, int(known["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool
+        settings, trial, int(quantities["n_sequences"]), int(tokens), int(ceiling), held, holds, verdict, is_pool
     )
 
 
-def budget_record(one: KvBudget) -> dict[str, Any]:
-    """The budget as plain values; bytes are whole."""
-    answer = one.trial.answer
+def budget_record(budgeted: KvBudget) -> RawRecord:
+    """The budget as JSON; bytes are whole."""
+    answer = budgeted.trial.answer
     sized = {name: answer[name] for name in ("kv_bytes", "weights_bytes_per_gpu", "kv_pool_bytes_per_gpu")}
     return {
         "engine": answer["engine"],
         "engine_version": answer["engine_version"],
-        "settings": one.settings.read,
-        "max_num_seqs": answer["max_num_seqs"] // one.settings.beams,
-        "max_beam_width": one.settings.beams,
+        "settings": budgeted.settings.read,
+        "max_num_seqs": answer["max_num_seqs"] // budgeted.settings.beams,
+        "max_beam_width": budgeted.settings.beams,
         "max_model_len": answer["max_model_len"],
-        "n_sequences": one.n_sequences,
+        "n_sequences": budgeted.n_sequences,
         "kv_cache_dtype": answer["kv_cache_dtype"],
         "kv_bytes_per_token": answer["kv_bytes_per_token"],
-        "budget_tokens": one.budget_tokens,
-        "budget_bytes": one.budget_bytes,
+        "budget_tokens": budgeted.budget_tokens,
+        "budget_bytes": budgeted.budget_bytes,
         **sized,
-        "holds": one.holds,
-        "is_pool": one.is_pool,
-        "full_sequences_that_fit": one.full_sequences,
-        "verdict": one.verdict,
-        "notes": one.settings.notes,
+        "holds": budgeted.holds,
+        "is_pool": budgeted.is_pool,
+        "full_sequences_that_fit": budgeted.full_sequences,
+        "verdict": budgeted.verdict,
+        "notes": budgeted.settings.notes,
     }

@@ -1,14 +1,14 @@
-"""Users whose KV cache is parked in host memory between two turns: how many, and how long one takes to come back."""
+"""Users whose KV cache is parked in host memory between two turns: their number, and the time to load one again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.stacks import HostLink, Launcher, LeverFile
-from sheetgen.formula import formula, ratio, round_down
+from sheetgen.formula import Quantity, formula, ratio, round_down
 from sheetgen.question.deployment import Resolved
 from sheetgen.question.parse import LEAST, Kind
 from sheetgen.units import GB, GIB, count
@@ -19,22 +19,22 @@ GIB_OF_HOST = Kind(low=LEAST, high=MOST_GIB)
 
 @formula("Parked users")
 def parked_users(
-    host_kv_bytes: Any,
-    kv_bytes_per_sequence_steady_per_gpu: Any,
-    tensor_parallel_size: Any,
-    pipeline_parallel_size: Any,
+    host_kv_bytes: Quantity,
+    kv_bytes_per_sequence_steady_per_gpu: Quantity,
+    tensor_parallel_size: Quantity,
+    pipeline_parallel_size: Quantity,
 ) -> Any:
-    """Users whose whole KV cache lies in host memory, each as every GPU of one data-parallel rank keeps its part.
+    """The number of users whose whole KV cache fits host memory; each has a part on every GPU of one DP rank.
 
     Source: host memory over the cache of a sequence. Check: Llama 3.1 70B in bf16, 16,384 tokens, TP 4, 100 GiB: 20.
     """
-    each = kv_bytes_per_sequence_steady_per_gpu * tensor_parallel_size * pipeline_parallel_size
-    return round_down(ratio(host_kv_bytes, each))
+    bytes_per_user = kv_bytes_per_sequence_steady_per_gpu * tensor_parallel_size * pipeline_parallel_size
+    return round_down(ratio(host_kv_bytes, bytes_per_user))
 
 
 @formula("Time until a parked user is back")
-def return_seconds(kv_bytes_per_sequence_steady_per_gpu: Any, link_bytes_per_second: Any) -> Any:
-    """Least seconds until a parked KV cache is on the GPUs again: all of them read their parts at once.
+def return_seconds(kv_bytes_per_sequence_steady_per_gpu: Quantity, link_bytes_per_second: Quantity) -> Quantity:
+    """The least seconds to load a parked KV cache onto the GPUs, which all read their parts at once.
 
     Source: bytes over the link's specified rate; copies reach less. Check: 1.25 GiB over PCIe 5 x16: 21 ms.
     """
@@ -43,7 +43,7 @@ def return_seconds(kv_bytes_per_sequence_steady_per_gpu: Any, link_bytes_per_sec
 
 @dataclass(frozen=True)
 class Parked:
-    """`link` and `seconds` are None where the GPU's link to its host is not known."""
+    """The users parked in host memory; `link` and `seconds` are None where the GPU's link to its host is unknown."""
 
     host_kv_bytes: int
     users: int
@@ -61,15 +61,15 @@ class Parked:
         else:
             rate = f"{self.link.name}, {self.link.bytes_per_second / GB:,.4g} GB/s one way"
             back = f"back at work after at least {1000 * self.seconds:,.3g} ms, over {rate}"
-        each = f"{self.bytes_per_gpu * self.n_gpus / GIB:,.2f} GiB each"
+        size = f"{self.bytes_per_gpu * self.n_gpus / GIB:,.2f} GiB each"
         return [
-            f"{count(self.users, 'parked user')} of {self.context_tokens:,} tokens, {each}",
+            f"{count(self.users, 'parked user')} of {self.context_tokens:,} tokens, {size}",
             back,
             "it serves no requests at once: those keep their cache in the GPUs' memory, as counted above",
         ]
 
-    def record(self) -> dict[str, Any]:
-        """As plain values; bytes are whole."""
+    def record(self) -> RawRecord:
+        """The figures as JSON; bytes are whole."""
         return {
             "host_kv_bytes": self.host_kv_bytes,
             "parked_users": self.users,
@@ -82,19 +82,19 @@ class Parked:
         }
 
 
-def parked(host_kv_bytes: int, known: Mapping[str, Any], names: Resolved, catalog: Catalog) -> Parked:
-    """What so much host memory of a replica parks of the point whose quantities are `known`."""
+def parked(host_kv_bytes: int, quantities: RawMapping, names: Resolved, catalog: Catalog) -> Parked:
+    """The users of a point that `host_kv_bytes` of host memory per replica can park."""
     link = catalog.file(LeverFile).link(names.gpu)
-    values = {**known, "host_kv_bytes": host_kv_bytes}
+    values = {**quantities, "host_kv_bytes": host_kv_bytes}
     seconds = None
     if link is not None:
         seconds = float(return_seconds.of({**values, "link_bytes_per_second": link.bytes_per_second}))
     return Parked(
         host_kv_bytes,
         int(parked_users.of(values)),
-        int(known["context_tokens"]),
-        float(known["kv_bytes_per_sequence_steady_per_gpu"]),
-        int(known["tensor_parallel_size"] * known["pipeline_parallel_size"]),
+        int(quantities["context_tokens"]),
+        float(quantities["kv_bytes_per_sequence_steady_per_gpu"]),
+        int(quantities["tensor_parallel_size"] * quantities["pipeline_parallel_size"]),
         names.gpu.short_name,
         link,
         seconds,
@@ -102,7 +102,7 @@ def parked(host_kv_bytes: int, known: Mapping[str, Any], names: Resolved, catalo
 
 
 def launch_note(launcher: Launcher, host_kv_bytes: int, n_gpus: int) -> str:
-    """What an engine's command takes for it, beside its flags."""
+    """A note with the engine's own flags for a KV cache in host memory."""
     if launcher.host_kv is None:
         return "users parked in host memory: what this engine takes for it is not known here"
     gib, gb_of_gpu = f"{host_kv_bytes / GIB:.6g}", int(host_kv_bytes / n_gpus / GB)

@@ -1,21 +1,23 @@
-"""What a recommended deployment is launched with: the point that one replica of an answer is, its flags and stack."""
+"""The launch of a recommended deployment: the point of one replica of an answer, its flags, and the advice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.answer.replica_bills import bills_as_started
 from sheetgen.api import record, size_columns
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import ScenarioError, SheetgenError
 from sheetgen.launch.bench_command import bench_command
 from sheetgen.launch.commands import WRITERS, command
 from sheetgen.launch.flags import Advice, Flags, advice_record, flags_for, flags_record
+from sheetgen.launch.manifests import Deployment, image_of, manifest
 from sheetgen.launch.size_command import size_command
-from sheetgen.launch.start_lines import ROOMY, Started, start_lines
+from sheetgen.launch.start_lines import PORT_FLAGS, ROOMY, Started, start_lines
 from sheetgen.question import parse
 from sheetgen.question.deployment import DEFAULTS, engine_defaults
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
@@ -28,18 +30,19 @@ from sheetgen.units import GIB
 
 
 class Launch(NamedTuple):
-    """Flags by engine, the stack that suits, and how the answer is measured."""
+    """The flags by engine, the engine that suits, and the commands that start and measure a replica."""
 
     flags: dict[str, Flags]
     advice: Advice
-    started: Mapping[str, float]  # every quantity of a replica: as its command starts it, where there is one
-    serve: str | None = None  # the command under the answer's own engine, its benchmark, and `size` of the same replica
+    started: Mapping[str, float]  # all quantities of a replica, as its command starts it if there is one
+    serve: str | None = None  # the answer's own engine: start command, benchmark, and `sheetgen size` of the replica
     bench: str | None = None
     size: str | None = None
+    own: Flags | None = None  # under the answer's own engine
 
-    def record(self) -> dict[str, Any]:
-        """The start commands, and flags and stack as `size --flags --json` has them; no flags where none were asked
-        for."""
+    def record(self) -> RawRecord:
+        """The launch as JSON: start command, and flags and advice as in `size --flags --json`; flags only on
+        request."""
         return {
             "launch": [self.serve] if self.serve else None,
             "flags": flags_record(self.flags) if self.flags else None,
@@ -48,7 +51,7 @@ class Launch(NamedTuple):
 
 
 def launches(answer: Record, question: Question, engines: tuple[str, ...], catalog: Catalog) -> dict[int, Launch]:
-    """The flags for these engines of each headline's answer, by its load; none where nothing holds it."""
+    """The launch of each headline's answer for these engines, by load; none where no candidate serves the load."""
     points = {cell.row: fullest_replica(question, cell) for cell in answer.headline_cells if cell.chosen}
     if not points:
         return {}
@@ -78,29 +81,33 @@ def _launch(
     flags: dict[str, Flags],
     advice: Advice,
     own: Flags | None,
-    pair: tuple[Mapping[str, Any], Mapping[str, Any]],
+    pair: tuple[RawMapping, RawMapping],
     numbers: Mapping[str, float],
     catalog: Catalog,
 ) -> Launch:
-    """The launch of an answer; `own` are the flags of its own engine, by which it is measured. pair: the inputs of its
-    replica, and their record."""
+    """The launch of an answer.
+
+    own: the flags of its own engine, with which it is measured. pair: the inputs of its replica, and their record.
+    """
     point, sized = pair
     printed = own.checked.printed if own else None
     if own is None or printed is None or own.written is None:
-        return Launch(flags, advice, {**numbers, **sized})
+        return Launch(flags, advice, {**numbers, **sized}, own=own)
     serve, bench = command(own.written.groups, " "), bench_command(own.launcher.engine, own.checkpoint.word, point)
     size = size_command(point, printed, own.launcher, catalog)
-    return Launch(flags, advice, {**printed.known, **printed.answer}, serve, bench, size)
+    return Launch(flags, advice, {**printed.quantities, **printed.answer}, serve, bench, size, own)
 
 
 def with_launch_rows(
     page: Page, answer: Record, question: Question, launched: Mapping[int, Launch], catalog: Catalog
 ) -> Page:
-    """`page` with how each answer is launched under the sheet's engine, and what its log then says. Nothing where a
-    model or GPU of a workbook is not in the catalogs any more."""
+    """`page` with the launch of each answer under the sheet's engine, and the figures of the started replicas.
+
+    The page is unchanged where a model or GPU of a workbook is no longer in the catalogs.
+    """
     engine = question.engine.engine
     own = (engine,) if engine in WRITERS else ()
-    if any(one not in launch.flags for launch in launched.values() for one in own) or not launched:
+    if any(engine_id not in launch.flags for launch in launched.values() for engine_id in own) or not launched:
         try:
             launched = launches(answer, question, own, catalog)
         except SheetgenError:
@@ -134,19 +141,46 @@ def with_launch_rows(
         start=start_lines(models),
         findings=(memory_finding(rows), speed_finding(rows), breaks_finding(rows)),
         beyond_measured=tuple(beyond),
-        started_deaths=_deaths(answer, question, launched[subject]),
+        started_deaths=_failure_rows(answer, question, launched[subject]),
     )
 
 
-def _deaths(answer: Record, question: Question, launch: Launch) -> tuple[FingerprintRow, ...]:
-    """Where the subject's replica dies, with its numbers as it is started."""
+def manifests_of(kinds: Iterable[str], cell: CellRecord, question: Question, launch: Launch | None) -> dict[str, str]:
+    """The manifests of an answer by their kind; none where nothing holds the load.
+
+    Raises ScenarioError where the answer's engine has no start command or container image, or reads a local folder.
+    """
+    kinds = tuple(kinds)
+    if not kinds or launch is None:
+        return {}
+    engine, flags, chosen = question.engine.engine, launch.own, cell.answer
+    if engine not in PORT_FLAGS or flags is None or flags.written is None or flags.written.files:
+        raise ScenarioError(
+            f"flags has {kinds[0]!r}, which starts vllm or sglang, and this answer's engine is {engine}."
+        )
+    if flags.checkpoint.is_folder:
+        raise ScenarioError(
+            f"flags has {kinds[0]!r}, and the weights lie in the folder {flags.checkpoint.word}, which no container"
+            " sees. Name the model by its Hugging Face id."
+        )
+    candidate = question.instances[chosen.instance]
+    started = Started(
+        question.models[question.loads[cell.row].model].model.name, engine, flags.written, chosen, candidate
+    )
+    image = image_of(flags.launcher, question.engine.default_version, candidate.gpu.vendor)
+    deployment = Deployment(started, image, cell.model, cell.weights_bytes / GIB)
+    return {kind: manifest(kind, deployment) for kind in kinds}
+
+
+def _failure_rows(answer: Record, question: Question, launch: Launch) -> tuple[FingerprintRow, ...]:
+    """The page's rows on failures of the subject's replica, with the figures of the started replica."""
     numbers = bills_as_started(answer.of_replica, launch.started)
     prints = fingerprints_of(replace(answer, of_replica=numbers), question)
-    return tuple(one.on_page(named=False) for one in prints)
+    return tuple(fingerprint.on_page(named=False) for fingerprint in prints)
 
 
 def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:
-    """The record with the launch of those loads, and none for others."""
+    """The record with these launches by load; other loads have none."""
     nothing = {"launch": None, "flags": None, "stack": None}
 
     def filled(cell: CellRecord) -> CellRecord:
@@ -159,35 +193,35 @@ def with_launches(record: Record, launched: Mapping[int, Launch]) -> Record:
     return replace(record, cells=tuple(map(filled, record.cells)))
 
 
-def fullest_replica(question: Question, cell: CellRecord) -> dict[str, Any]:
-    """The inputs of `size` for the replica of an answer that has the most requests, started for all that it serves
-    within the targets. What is the engine's own choice stays out, so that every engine launches with its own."""
-    load, one, engine = question.loads[cell.row], cell.answer, question.engine
-    gpu, n_ranks = question.instances[one.instance].gpu, one.data_parallel_size
+def fullest_replica(question: Question, cell: CellRecord) -> RawRecord:
+    """The inputs of `sheetgen size` for the answer's replica with the most requests, started for as many as it serves
+    within the targets. The engine's defaults are left out, so that every engine launches with its own."""
+    load, answer, engine = question.loads[cell.row], cell.answer, question.engine
+    gpu, n_ranks = question.instances[answer.instance].gpu, answer.data_parallel_size
     memory = gpu.memory.engine_bytes / GIB, gpu.architecture
     own = engine_defaults(engine) | {"gpu_memory_utilization": engine.utilization_on(*memory)}
     chosen = {
-        one.asked_as: one.words[value] if one.words else value
-        for one in OF_SETTINGS
-        if one in OF_A_POINT
-        and one.name != "active_fraction"  # the requests at once say it
-        and (value := getattr(question.settings, one.name)) != own.get(one.name, one.default)
+        setting.asked_as: setting.words[value] if setting.words else value
+        for setting in OF_SETTINGS
+        if setting in OF_A_POINT
+        and setting.name != "active_fraction"  # included in the concurrent requests
+        and (value := getattr(question.settings, setting.name)) != own.get(setting.name, setting.default)
     }
     return chosen | {
         "model": parse.words(question.options["models"])[load.model],
-        "gpu": one.gpu,
+        "gpu": answer.gpu,
         "engine": engine.engine,
         "engine_version": engine.default_version,
         "weight_dtype": cell.weight_dtype,
         "kv_cache_dtype": cell.kv_cache_dtype,
         "draft_model": question.options.get("draft_model"),
-        "tensor_parallel_size": one.tensor_parallel_size,
+        "tensor_parallel_size": answer.tensor_parallel_size,
         "data_parallel_size": n_ranks,
-        "pipeline_parallel_size": one.pipeline_parallel_size,
-        "expert_parallel_size": one.tensor_parallel_size * n_ranks if n_ranks > 1 else 1,
+        "pipeline_parallel_size": answer.pipeline_parallel_size,
+        "expert_parallel_size": answer.tensor_parallel_size * n_ranks if n_ranks > 1 else 1,
         "context_tokens": load.context_tokens,
         "input_tokens": load.input_tokens,
         "output_tokens": question.workload_of(cell.row).output_tokens,
-        "concurrent_requests": one.requests_per_replica,
-        "max_num_seqs": one.sequences_of_rank,
+        "concurrent_requests": answer.requests_per_replica,
+        "max_num_seqs": answer.sequences_of_rank,
     }

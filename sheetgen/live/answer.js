@@ -27,11 +27,11 @@ const CONSTANTS = Object.fromEntries(
 const MARKET = FACTS.market;
 const machineOf = (offer) => MARKET.machines[MARKET.offers[offer][MACHINE]];
 
-// Why a question is none; of: the input that is wrong, "" where no single one is; beside: what is said beside that.
+// Why a question is none; of: the input that is wrong, "" where no single one is; problems: each, where there are several.
 class QuestionError extends Error {
-  constructor(message, of, beside = message) {
+  constructor(message, of, problems) {
     super(message);
-    Object.assign(this, { of, beside });
+    Object.assign(this, { of, problems: problems ?? [this] });
   }
 }
 
@@ -39,7 +39,7 @@ const refuse = (name, values, of = "") => {
   throw new QuestionError(say(name, values), of);
 };
 
-// What is wrong with a question, all of it said at once; the place is that of the first.
+// What is wrong with a question, all of it said at once.
 class Problems {
   errors = [];
 
@@ -53,9 +53,7 @@ class Problems {
   }
 
   throwAll() {
-    if (!this.errors.length) return;
-    const first = this.errors.find(({ of }) => of);
-    throw new QuestionError(this.errors.map(({ message }) => message).join(" "), first?.of ?? "", first?.message);
+    if (this.errors.length) throw new QuestionError(this.errors.map(({ message }) => message).join(" "), "", this.errors);
   }
 }
 
@@ -403,16 +401,15 @@ function withTimesOf(grid, axes, name, value) {
   return readAgain(other, "at_levels");
 }
 
-// By purchase class what would be rented by the same rule: what binds money at the confidence asked for, or not at all;
-// none of a commitment that saves nothing on demand at the same confidence.
-function byPurchase({ question, grid, best }) {
+// By purchase class what would be rented by the same rule: what binds money at the confidence asked for, or not at all.
+function heldByPurchase({ question, grid, best }) {
   const byClass = Object.keys(FACTS.purchases).map((purchase) => [purchase, offersIn(question, purchase)]);
   const offers = byClass.flatMap(([, offers]) => offers);
   // A class may have GPUs that the class shown has no price for.
   const isKnown = offers.every((offer) => grid.gpus.includes(machineOf(offer)[GPU]));
   const known = isKnown ? grid : tablesOf(question, offersIn(question, question.purchase), offers);
   const asked = grid.isEven ? atLevel(known, levelZ(question.confidence)) : known;
-  const rented = Object.fromEntries(
+  return Object.fromEntries(
     byClass.map(([purchase, others]) => {
       if (purchase === question.purchase) return [purchase, surelyRented(grid, best)];
       if (!others.length) return [purchase, null];
@@ -427,12 +424,15 @@ function byPurchase({ question, grid, best }) {
       return [purchase, surelyRented(there, picked(there))];
     }),
   );
-  const usual = grid.isEven ? null : rented[ON_DEMAND];
-  for (const [purchase, rental] of Object.entries(rented)) {
-    const isBound = purchase !== question.purchase && FACTS.purchases[purchase].is_committed;
-    if (isBound && rental && usual && !(rental.monthly_usd < usual.monthly_usd)) rented[purchase] = null;
-  }
-  return rented;
+}
+
+// The same without the commitments that save nothing on demand at the same confidence.
+function byPurchase(solved, rented = heldByPurchase(solved)) {
+  const { question, grid } = solved,
+    usual = grid.isEven ? null : rented[ON_DEMAND];
+  const isIdle = ([purchase, rental]) =>
+    purchase !== question.purchase && FACTS.purchases[purchase].is_committed && rental && usual && !(rental.monthly_usd < usual.monthly_usd);
+  return Object.fromEntries(Object.entries(rented).map((one) => [one[0], isIdle(one) ? null : one[1]]));
 }
 
 const rentalOnly = ({ offer, instance, n_instances, monthly_usd }) => ({ offer, instance, n_instances, monthly_usd });
@@ -596,6 +596,7 @@ function answer(asked) {
     ...sizes,
     pipeline_parallel_size: stages,
     n_replicas: replicas,
+    replicas_held: stages > 1 ? replicas : Math.round(best.n_instances * readChosen(chosen, "replicas_per_instance")),
     n_gpus: gpus,
     users: ofLoad("users"),
     requests_per_second: ofLoad("load_requests_per_second"),
@@ -699,16 +700,20 @@ function owned({ solved, chosen, n_gpus }) {
   });
 }
 
-// The hosts of the model that accept the prompt, each at its lowest price for a month's tokens, the cheapest first.
-function hostsOf({ solved, units, users }) {
-  const { question } = solved,
-    best = new Map();
-  const tokens = workOutCase(PROGRAMS.hostedTokens, {
+// The tokens that a host is paid for in a month.
+const hostedTokens = ({ question, units, users }) =>
+  workOutCase(PROGRAMS.hostedTokens, {
     ...question.workload,
     requests_per_second: question.isRate ? question.rate : 0,
     users,
     million_output_tokens_per_month: units("million_output_tokens_per_month"),
   });
+
+// The hosts of the model that accept the prompt, each at its lowest price for a month's tokens, the cheapest first.
+function hostsOf(record) {
+  const { question } = record,
+    tokens = hostedTokens(record),
+    best = new Map();
   for (const price of question.model.hosts) {
     const read = workOutCase(PROGRAMS.hosted, {
       hosted_million_input_tokens: tokens("hosted_million_input_tokens"),
@@ -760,6 +765,11 @@ function* lowerPrecisions(record) {
   if (least) yield { kind: "four_bits", ...least, detail: checkpoints[held] };
 }
 
+// What is rented in the other purchase classes, found once for a record: in all that hold the load, and in those that
+// save.
+const heldOf = (record) => (record.held ??= heldByPurchase(record.solved));
+const classesOf = (record) => (record.classes ??= byPurchase(record.solved, heldOf(record)));
+
 // Every way to pay less for the same load, the mildest first.
 function* everyWay(record) {
   const { solved, purchase } = record,
@@ -770,7 +780,7 @@ function* everyWay(record) {
   yield* lowerPrecisions(record);
   const { offer, instance, n_instances } = record.chosen,
     { chance } = record;
-  const classes = (record.classes ??= byPurchase(solved)),
+  const classes = classesOf(record),
     isUsual = purchase === ON_DEMAND;
   const usual = isUsual ? { offer, instance, n_instances, monthly_usd: record.monthly_usd, chance } : classes[ON_DEMAND];
   if (usual)
@@ -811,8 +821,9 @@ function* everyWay(record) {
   if (host) yield { kind: "hosted", monthly_usd: host.monthly_usd, detail: host.host, host: host.name };
 }
 
-// Those that save, none that rents the same as another.
+// Those that save, none that rents the same as another; tried, of the record: by kind that was worked out why it is none.
 function waysToPayLess(record) {
+  record.tried = new Map();
   const rentalKey = ({ instance, n_instances, monthly_usd }) => `${instance} ${n_instances} ${monthly_usd.toFixed(2)}`;
   const ways = [],
     taken = new Set([rentalKey(record)]);
@@ -820,9 +831,12 @@ function waysToPayLess(record) {
   for (const way of everyWay(record)) {
     if (months && FACTS.sold_as_answer.includes(way.kind)) way.commits_usd = months * way.monthly_usd;
     const least = FACTS.judged[way.kind === "less_sure" ? "least_saving_of_chance_fraction" : "least_saving_fraction"];
-    const key = rentalKey(way);
+    const key = rentalKey(way),
+      isSaving = way.monthly_usd <= (1 - least) * record.monthly_usd;
+    if (way.monthly_usd === way.monthly_usd)
+      record.tried.set(way.kind, isSaving ? "no_other" : way.kind === "less_sure" ? "no_less_sure" : "no_less");
     if (ways[0]?.kind === "less_sure" && way.kind === "fp8_weights" && key === rentalKey(ways[0])) ways[0] = way;
-    else if (!taken.has(key) && way.monthly_usd <= (1 - least) * record.monthly_usd) {
+    else if (!taken.has(key) && isSaving) {
       taken.add(key);
       ways.push(way);
     }
@@ -834,7 +848,7 @@ function waysToPayLess(record) {
 function otherClasses(record, ways) {
   const { purchases, judged } = FACTS,
     most = (1 - judged.least_saving_fraction) * record.monthly_usd,
-    classes = (record.classes ??= byPurchase(record.solved)),
+    classes = classesOf(record),
     usual = record.purchase === ON_DEMAND ? record : classes[ON_DEMAND];
   const best = ways.find(({ kind }) => kind === "term");
   return Object.entries(classes)
@@ -848,18 +862,90 @@ function otherClasses(record, ways) {
     });
 }
 
-// Every way to pay less as a table has them: the other terms beside the best one, spot behind them.
-function rowsOfWays(record, ways) {
-  const others = otherClasses(record, ways),
-    place = ways.findIndex(({ kind }) => !["less_sure", "fp8_weights", "kv_fp8", "four_bits", "hours", "term"].includes(kind));
-  return place < 0 ? [...ways, ...others] : ways.toSpliced(place, 0, ...others);
+// Every way to pay less as a table has them, the cheapest first: with the other terms, and spot.
+const rowsOfWays = (record, ways) =>
+  [...ways, ...otherClasses(record, ways)].sort((one, other) => one.monthly_usd - other.monthly_usd);
+
+// The ways that are no rows, with the reason why: their kinds, or purchase classes; rental: of a class what is rented
+// there for no less.
+function* absentWays(record, rows) {
+  const { question, purchase } = record,
+    { lower, precisions, terms } = FACTS;
+  const bytesOf = (name, dtype) => COLUMNS.find((column) => column.name === name).data[precisions.indexOf(dtype)];
+  const isFewer = (name, used, dtype) => bytesOf(name, dtype) < bytesOf(name, used);
+  const isHeldIn4Bits = Object.keys(question.model.checkpoints).some((dtype) => bytesOf("linear_bytes", dtype) < 1);
+  const untried = {
+    less_sure: "at_even",
+    fp8_weights: isFewer("linear_bytes", question.weights, lower.fp8) ? "not_held" : "in_use",
+    kv_fp8: isFewer("kv_dtype_bytes", question.kv, lower.fp8) ? "not_held" : "in_use",
+    four_bits: bytesOf("linear_bytes", question.weights) < 1 ? "in_use" : isHeldIn4Bits ? "not_held" : "no_checkpoint",
+    hours: "no_price",
+    provider: "not_clearly",
+    own: "no_purchase_price",
+    hosted: "no_host",
+  };
+  for (const [kind, why] of Object.entries(untried))
+    if (!rows.some((row) => row.kind === kind)) yield { kind, reason: record.tried.get(kind) ?? why };
+  for (const kind of [...Object.keys(terms), SPOT]) {
+    if (kind === purchase || rows.some((row) => row.kind === kind || row.detail === kind)) continue;
+    const offers = offersIn(question, kind),
+      rental = heldOf(record)[kind],
+      isSold = offers.some((offer) => machineOf(offer)[INSTANCE] === record.instance);
+    if (!offers.length) yield { kind, reason: "no_price" };
+    else if (!rental) yield { kind, reason: "not_held" };
+    else yield { kind, reason: isSold ? "no_less" : "dearer", rental };
+  }
+}
+
+// The same in words, those of one reason together; nothing where every way is a row.
+function absentWords(record, rows) {
+  const { question } = record,
+    { judged, absent_names: names, purchases } = FACTS,
+    byReason = new Map();
+  for (const { kind, reason, rental } of absentWays(record, rows)) {
+    const words = say(`absent_${reason}`, {
+      least: judged.least_saving_fraction,
+      least_sure: judged.least_saving_of_chance_fraction,
+      clearly: judged.clearly_cheaper_fraction,
+      area: areaWords(question.region),
+      providers: question.providers.map((id) => MARKET.providers[id]).join(", "),
+      machine: rentWords({ ...record, n_instances: 1 }).replace(/^1 . /, ""),
+      rent: rental ? rentWords(rental) : "",
+      month: rental ? dollars(rental.monthly_usd) : "",
+    });
+    byReason.set(words, [...(byReason.get(words) ?? []), names[kind] ?? purchases[kind].words]);
+  }
+  return [...byReason].map(([reason, kinds]) => capital(say("absent", { names: kinds.join(", "), reason })));
+}
+
+// The name of an area, or of a region itself; of none the default's.
+const areaWords = (region) => FACTS.areas[region || FACTS.default_area] ?? region;
+
+// What a way keeps of the answer's quality and certainty, in words.
+function keepsWords(way, record) {
+  const { kind, chance } = way,
+    { model, weights } = record.question,
+    isBelow = (one, other) => one < other && sureWords(one) !== sureWords(other),
+    own = record.chance;
+  return say("keeps", {
+    changed: FACTS.changed_by[kind] ?? "",
+    precision: kind === "hosted" ? (hostsTold(record)[0].precision?.toUpperCase() ?? "") : "",
+    weights: weightsName(model, weights),
+    is_hosted: Number(kind === "hosted"),
+    sure: chance === undefined || (!isBelow(chance, own) && !isBelow(own, chance)) ? "" : sureWords(chance),
+    is_less: Number(chance !== undefined && isBelow(chance, own)),
+  });
 }
 
 // What a way commits to, in words.
 function commitsWords({ kind, commits_usd, detail }, { purchase }) {
   const months = FACTS.purchases[kind === "term" ? detail : purchase].months,
     isTerm = kind === "term" || FACTS.sold_as_answer.includes(kind);
-  return say("commits", { usd: commits_usd ? dollars(commits_usd) : "", months: isTerm ? months : 0 });
+  return say("commits", {
+    usd: commits_usd ? dollars(commits_usd) : "",
+    months: isTerm ? months : 0,
+    years: kind === "own" ? String(FACTS.owning.owned_years) : "",
+  });
 }
 
 // What is tried first of looser targets, as `recommend` tries them: those of the token, of the first word, of both.
@@ -973,6 +1059,15 @@ const dollars = (usd) => FACTS.currency.prefix + groupedText(usd * FACTS.currenc
 const fixed = (number, decimals) =>
   number.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 
+// Numbers as texts that add up to their sum as it is shown: the one in the place `rest` is what the others leave of it.
+function addingUp(numbers, decimals, rest) {
+  const unit = 10 ** -decimals,
+    inUnits = (number) => Math.round(number / unit),
+    others = numbers.reduce((sum, number, i) => sum + (i === rest ? 0 : inUnits(number)), 0),
+    left = inUnits(numbers.reduce((sum, number) => sum + number, 0)) - others;
+  return numbers.map((number, i) => fixed((i === rest ? Math.max(0, left) : inUnits(number)) * unit, decimals));
+}
+
 // A sentence with these values; what is not given is none.
 function say(name, values) {
   const { inputs, say: sentence } = SENTENCES[name];
@@ -1029,10 +1124,10 @@ function wayWords(way, record) {
   return { what: say(`way_${way.kind}`, values), gives_up: say(`gives_up_${way.kind}`, values) };
 }
 
-// $ per million tokens: 0.13, 1.00, 0.0375.
-function perMillion(usd) {
+// $ per million tokens: 0.13, 1.00, 0.0375; of what is worked out no more than it is known by.
+function perMillion(usd, most = 4) {
   const { prefix, rate } = FACTS.currency;
-  return prefix + (usd * rate).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+  return prefix + (usd * rate).toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: most });
 }
 
 // A host in words: texts by the names of the columns that show them.
@@ -1051,13 +1146,23 @@ function hostWords({ name, precision, deprecation_date, monthly_usd, read_on, so
 const HOST_HEADS = ["Host", "A month", "Prompt, 1M tokens", "Answer, 1M tokens", "Precision", "Price read", "Source"];
 
 // Above the hosts: what they take is for, and what one gives up; or that there is none.
-const hostedWords = (record) =>
-  say("hosted", {
+function hostedWords(record) {
+  const { question, users } = record,
+    tokens = hostedTokens(record),
+    millions = (side) => rateWords(tokens(`hosted_million_${side}_tokens`));
+  return say("hosted", {
     gives_up: hostsTold(record).length ? say("gives_up_hosted", {}) : "",
     origin: FACTS.hosted_origin,
     day: hostsTold(record)[0]?.read_on ?? "",
-    people: record.users >= 1 ? count(record.users) : "",
+    people: users >= 1 && (question.users || !question.isRate) ? count(users) : "",
+    times: String(question.workload.requests_per_user_per_day),
+    is_at_once: Number(!question.isRate),
+    at_once: question.isRate ? "" : count(question.concurrent_requests),
+    prompts: millions("input"),
+    answers: millions("output"),
+    usd: question.users ? perMillion(record.units("usd_per_million_tokens"), 2) : "",
   });
+}
 
 // The level of confidence that a reason to measure first names, in words.
 function levelWords(record, reason) {
@@ -1072,7 +1177,8 @@ const paceWords = (pace) => fixed(pace, pace >= 1 ? 0 : 2);
 const rateWords = (rate) =>
   rate.toLocaleString("en-US", { maximumFractionDigits: rate >= 99.95 ? 0 : rate >= 9.995 ? 1 : rate >= 0.1 ? 2 : 4 });
 
-const waitValues = ({ ttft_seconds, tpot_seconds, ttft_target_seconds: ttft, tpot_target_seconds: tpot }) => ({
+const waitValues = ({ question, ttft_seconds, tpot_seconds, ttft_target_seconds: ttft, tpot_target_seconds: tpot }) => ({
+  is_peak: Number(question.isRate),
   first: secondsWords(ttft_seconds),
   pace: paceWords(1 / tpot_seconds),
   first_target: ttft ? secondsWords(ttft) : "",
@@ -1095,7 +1201,9 @@ function answerWords(record) {
     gib = (bytes) => fixed(bytes / FACTS.gib, 1);
   const sure = record.by_confidence.find((level) => level?.confidence === FACTS.levels.sure);
   const gpu = FACTS.gpus.find(({ id }) => id === record.gpu),
-    parts = partsOfGpu(record, gpu);
+    parts = Object.entries(partsOfGpu(record, gpu)),
+    free = parts.findIndex(([part]) => part === "free"),
+    sizes = addingUp(parts.map(([, bytes]) => bytes / FACTS.gib), 1, free);
   return {
     month: dollars(record.monthly_usd),
     a_month: "a month",
@@ -1108,9 +1216,17 @@ function answerWords(record) {
         is_on_demand: Number(purchase === ON_DEMAND),
       }) + (declined && ` ${declined}`),
     quality: qualityWords(record),
+    weights_of: weightsWords(record),
+    longest: say("longest", {
+      context: count(question.workload.context_tokens),
+      limit: question.model.limit > question.workload.context_tokens ? count(question.model.limit) : "",
+    }),
     spare: [...spareWords(record)].join(" "),
     load_words: say("load", {
       per_hour: question.isRate ? count(Math.round(record.requests_per_hour)) : "",
+      is_counted: Number(question.users > 0),
+      share: CONSTANTS.peak_hour_share,
+      burst: String(CONSTANTS.burst_factor),
       at_once: atOnceWords(record),
       people: record.users >= 1 && !question.users ? count(record.users) : "",
       times: String(question.workload.requests_per_user_per_day),
@@ -1126,11 +1242,11 @@ function answerWords(record) {
     }),
     never_measured: neverMeasuredWords(record, (other) => `${rentWords(other)}, ${sureWords(other.chance)}`),
     scale: scaleWords(record, sure),
-    memory_words: say("memory", { free: gib(parts.free), limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
-    memory: Object.entries(parts).map(([part, bytes]) => ({
+    memory_words: say("memory", { free: sizes[free], limit: gib(gpu.memory_bytes), n_gpus: record.n_gpus }),
+    memory: parts.map(([part, bytes], i) => ({
       part,
       share: bytes / gpu.memory_bytes,
-      words: say("part", { part: FACTS.parts[part], gib: gib(bytes), percent: part === "outside" ? 1 - CONSTANTS.gpu_memory_utilization : 0 }),
+      words: say("part", { part: FACTS.parts[part], gib: sizes[i], percent: part === "outside" ? 1 - CONSTANTS.gpu_memory_utilization : 0 }),
     })),
     hardware: say("hardware", {
       hardware: say("hardware_words", {
@@ -1158,8 +1274,8 @@ function partsOfGpu({ memory, n_gpus }, { memory_bytes }) {
   return { weights, kv, other, free: Math.max(0, limit - weights - kv - other), outside: Math.max(0, memory_bytes - limit) };
 }
 
-// The requests that all replicas serve at once within the targets.
-const servedPlaces = ({ chosenGrid, n_replicas }) => n_replicas * readChosen(chosenGrid, "paced_requests");
+// The requests at once that all replicas of the machines serve within the targets, of a rate too.
+const servedPlaces = ({ chosenGrid }) => readChosen(chosenGrid, "served_at_target");
 
 // How many run at once: of a rate on average, and the places that it is sized for.
 const atOnceWords = (record) =>
@@ -1197,10 +1313,36 @@ function qualityWords(record) {
   });
 }
 
-// What a failed machine does, with the price of a spare; and the price a person.
+// The checkpoint in use with its licence; how one comes by one where none is known; "" of a shape that is no real model.
+function weightsWords({ question }) {
+  const { model, weights } = question,
+    isPublished = weights === model.weights,
+    isWide = BITS_16.includes(weights),
+    fromWide = BITS_16.includes(model.weights);
+  const checkpoint = isPublished ? (model.is_named ? model.names.at(-1) : "") : (model.checkpoints[weights] ?? "");
+  return say("weights_of", {
+    checkpoint,
+    license: model.licenses[weights] ?? "",
+    dtype: weightsName(model, weights),
+    is_unknown: Number(!isPublished && !(isWide && fromWide) && !model.is_reference),
+    is_wide: Number(isWide),
+    is_loaded: Number(fromWide && weights === FACTS.lower.deployed),
+  });
+}
+
+// What a failed machine does, with the price of a spare; that many machines are to be reserved; and the price a person.
 function* spareWords(record) {
   if (!CONSTANTS.survive) yield failsWords(record);
-  yield* perPersonWords(record);
+  yield* reserveWords(record);
+  const [usd] = usdPerPerson(record),
+    { question } = record;
+  if (usd)
+    yield say("per_person", {
+      usd,
+      people: count(question.users || record.users),
+      times: String(question.workload.requests_per_user_per_day),
+      is_enough: Number(!question.users),
+    });
 }
 
 const DAY = 86_400_000; // milliseconds

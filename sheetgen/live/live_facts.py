@@ -22,11 +22,13 @@ from sheetgen.answer.levers.changes import FP4, FP8
 from sheetgen.answer.pay_less import JUDGED, MONTHS, NEAR, SOLD_AS_ANSWER
 from sheetgen.answer.people_loads import MOST_AT_ONCE
 from sheetgen.answer.recording import HOURS_OF_A_MEASUREMENT
+from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS
 from sheetgen.answer.sheet_facts import PRECISIONS, grid_of
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.api import question_of
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.engines import MODEL_KINDS, Engine
+from sheetgen.catalog.guidance import bare
 from sheetgen.catalog.hardware import Gpu
 from sheetgen.catalog.model import SCALE_BLOCK, Model
 from sheetgen.catalog.stacks import Launcher, LeverFile, StackFile
@@ -51,7 +53,16 @@ from sheetgen.question.precision import DEPLOYED, has_deployed, loads_weights
 from sheetgen.question.sheet_question import ASKED, OFF, OPTIONS, Question, SheetModel, models_named, one_workload
 from sheetgen.question.stated_load import A_LOAD, mean_over_peak
 from sheetgen.report.fingerprints import fingerprints_with
-from sheetgen.report.live_words import AREAS, BASES, PARTS, PARTS_OF_TIME, SAME_AREAS
+from sheetgen.report.live_words import (
+    ABSENT_NAMES,
+    AREAS,
+    BASES,
+    CHANGED_BY,
+    DEFAULT_AREA,
+    PARTS,
+    PARTS_OF_TIME,
+    SAME_AREAS,
+)
 from sheetgen.report.notes import sources_of
 from sheetgen.report.pay_less_words import JUDGED as SAID
 from sheetgen.report.pay_less_words import TERMS
@@ -214,6 +225,9 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "bases": BASES,
         "areas": AREAS,
         "same_areas": SAME_AREAS,
+        "default_area": DEFAULT_AREA,
+        "absent_names": ABSENT_NAMES,
+        "changed_by": CHANGED_BY,
         "tried_targets": _tried_targets(catalog),
         "chance_step": CHANCE_STEP,
         "reserved_above": reference.assumption("reservation_above_instances"),
@@ -223,10 +237,13 @@ def _facts(plain: Question, models: Sequence[SheetModel]) -> Json:
         "starts": _starts(catalog, plain),
         "scale_block": SCALE_BLOCK,
         "started_unless": ["mla_fp8_entry_bytes"],
+        "fewer_tokens": FEWER_TOKENS,
+        "fewer_sequences": FEWER_SEQUENCES,
         "deaths": [
             {
                 "of": " ".join(filter(None, (one.label, one.case))),
-                "words": [one.where, one.bill, one.looks_like, one.change],
+                "words": [one.where, one.bill, one.looks_like],
+                "fixes": [[bare(fix.flag), fix.direction, fix.cost] for fix in one.fixes],
             }
             for one in fingerprints_with({}, plain)
         ],
@@ -413,11 +430,22 @@ def _model(one: SheetModel) -> Json:
             for dtype in dict.fromkeys((model.weight_dtype, *checkpoints))
             if (width := model.blocks_width(_checkpoint_id(model, dtype), dtype))
         },
+        "licenses": dict(_licenses(model, checkpoints)),
         "weights_names": {
             dtype: name for dtype in checkpoints if (name := weights_name(model, dtype)) != dtype.upper()
         },
         "is_named": int(model.hf_id is not None),  # by its Hugging Face id, the last of its names
     }
+
+
+def _licenses(model: Model, dtypes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """By precision the licence of the weights, where it is known."""
+    if model.license:
+        yield model.weight_dtype, model.license
+    for dtype in dtypes:
+        known = model.checkpoint(dtype)
+        if dtype != model.weight_dtype and known and (own := model.license_of(known)):
+            yield dtype, own
 
 
 def _checkpoint_id(model: Model, weight_dtype: str) -> str | None:

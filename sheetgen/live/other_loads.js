@@ -33,10 +33,12 @@ const inClosedLoop = (grid) => (grid.values("closed_loop", [])[0] === 1 ? grid :
 
 const WIDER = 4; // times the load: how far the curve goes
 const POINTS = 64; // of the curve
+const DOUBLES = 10; // of its end, how far a step is sought
 const TRIED = 16; // amounts between two, of which the step is between two
 const isSame = (one, other) => one?.monthly_usd === other?.monthly_usd;
 
-// The months up to four times the load, and up to which amount the month stays; next: what is rented beyond it.
+// The months up to four times the load, and up to which amount the month stays, be that beyond; next: what is rented
+// where it ends.
 function stepsOf({ solved, chosen }) {
   const { question } = solved,
     amount = amountOf(question),
@@ -46,34 +48,42 @@ function stepsOf({ solved, chosen }) {
   const amounts = [...new Set(Array.from({ length: POINTS }, (_, i) => Math.max(rounded((most * (i + 1)) / POINTS), isWhole ? 1 : 0)))];
   const rented = atLoads(solved, amounts);
   const points = amounts.map((x, i) => ({ amount: x, monthly_usd: rented[i]?.monthly_usd ?? null }));
-  const first = amounts.findIndex((x, i) => x > amount && !isSame(rented[i], chosen));
+  // Beyond the curve in doubles, where the month stays all along it.
+  const isOther = (x, i, all) => x > amount && !isSame(all[i], chosen);
+  const far = amounts.some((x, i) => isOther(x, i, rented)) ? [] : Array.from({ length: DOUBLES }, (_, k) => rounded(most * 2 ** (k + 1)));
+  const tries = [...amounts, ...far],
+    found = [...rented, ...(far.length ? atLoads(solved, far) : [])],
+    first = tries.findIndex((x, i) => isOther(x, i, found));
   if (first < 0) return { amount, points, upTo: null, next: null };
-  let [low, high, next] = [Math.max(amount, amounts[first - 1] ?? 0), amounts[first], rented[first]];
+  let [low, high, next] = [Math.max(amount, tries[first - 1] ?? 0), tries[first], found[first]];
   while (isWhole ? high - low > 1 : high - low > low / 1000) {
     const step = (high - low) / TRIED;
     const tried = [...new Set(Array.from({ length: TRIED - 1 }, (_, i) => rounded(low + step * (i + 1))))].filter((x) => x > low && x < high);
-    const found = atLoads(solved, tried),
-      k = found.findIndex((one) => !isSame(one, chosen));
-    if (k >= 0) [high, next] = [tried[k], found[k]];
+    const between = atLoads(solved, tried),
+      k = between.findIndex((one) => !isSame(one, chosen));
+    if (k >= 0) [high, next] = [tried[k], between[k]];
     if (k !== 0) low = k < 0 ? tried.at(-1) : tried[k - 1];
   }
   return { amount, points, upTo: low, next };
 }
 
 const MOST_TRIED = 600; // amounts that the list of steps is sought with
-const MOST_STEPS = POINTS / 2; // of the curve: where there are more, the list has the points as they are
+const MOST_STEPS = POINTS / 2; // of the curve: where there are more, the list has the month at some of its points
+const LISTED_POINTS = 16;
 
 // Every step up to four times the load: up to which amount each month holds, nothing where no machine does; is_exact:
-// whether it changes with the next person or request, or to a thousandth of a rate.
+// whether it changes with the next person or request, or to a thousandth of a rate. Where there are too many, the months at
+// some amounts: is_point.
 function everyStep({ solved, chosen }) {
   const { points } = stepsOf({ solved, chosen }),
     isWhole = loadName(solved.question) !== "requests_per_second";
+  if (points.filter(({ monthly_usd }, i) => monthly_usd !== points[i - 1]?.monthly_usd).length > MOST_STEPS)
+    return points.filter((_, i) => (i + 1) % (POINTS / LISTED_POINTS) === 0).map((point) => ({ ...point, is_point: true }));
   const least = isWhole ? 1 : points[0].amount / POINTS,
     isFar = (low, high) => (isWhole ? high - low > 1 : high - low > low / 1000);
   const monthAt = new Map(points.map(({ amount, monthly_usd }) => [amount, monthly_usd]));
   let left = MOST_TRIED,
     tried = monthAt.has(least) ? [] : [least];
-  const isFine = points.filter(({ monthly_usd }, i) => monthly_usd !== points[i - 1]?.monthly_usd).length > MOST_STEPS;
   const between = () => {
     const amounts = [...monthAt.keys()].sort((one, other) => one - other);
     return amounts.slice(1).flatMap((high, i) => {
@@ -87,7 +97,7 @@ function everyStep({ solved, chosen }) {
     const rented = tried.length ? atLoads(solved, tried) : [];
     tried.forEach((x, i) => monthAt.set(x, rented[i]?.monthly_usd ?? null));
     left -= tried.length;
-    tried = isFine ? [] : [...new Set(between())];
+    tried = [...new Set(between())];
   } while (tried.length && tried.length <= left);
   const steps = [...monthAt].sort(([one], [other]) => one - other).map(([amount, monthly_usd]) => ({ amount, monthly_usd }));
   return steps.flatMap((step, i) => {
@@ -110,6 +120,81 @@ function gridOfLoads({ question }) {
       return []; // longer than the model reads
     }
   });
+}
+
+const twice = (n) => 2 * n,
+  half = (n) => Math.max(1, Math.round(n / 2));
+
+// The same question with twice or half of one thing, or all people at the same moment: what is other, by kind.
+function otherQuestions({ question }) {
+  const { workload, users } = question,
+    name = loadName(question),
+    amount = amountOf(question),
+    prompt = workload.input_tokens,
+    halfOf = name === "requests_per_second" ? (n) => n / 2 : half;
+  const lengths = (input_tokens, output_tokens = workload.output_tokens) => ({
+    input_tokens,
+    output_tokens,
+    ...(question.context_tokens === undefined ? {} : { context_tokens: Math.max(question.context_tokens, input_tokens + output_tokens) }),
+  });
+  const others = {
+    more_load: { [name]: twice(amount) },
+    more_prompt: lengths(twice(prompt)),
+    more_of_both: { [name]: twice(amount), ...lengths(twice(prompt)) },
+    more_answer: workload.output_tokens > 1 ? lengths(prompt, twice(workload.output_tokens)) : null,
+    less_load: halfOf(amount) < amount ? { [name]: halfOf(amount) } : null,
+    less_answer: half(workload.output_tokens) < workload.output_tokens ? lengths(prompt, half(workload.output_tokens)) : null,
+    less_prompt: half(prompt) < prompt ? lengths(half(prompt)) : null,
+    same_moment: users > 1 ? { users: undefined, concurrent_requests: users } : null,
+  };
+  return Object.entries(others).filter(([, changes]) => changes);
+}
+
+// What would be rented for each of them, in the class that was asked for; message: where it is refused.
+function otherAnswers(record) {
+  const { question, declined } = record,
+    asked = { ...question, model: question.model.id, purchase: declined?.purchase ?? question.purchase };
+  return otherQuestions(record).map(([kind, changes]) => {
+    try {
+      const solved = recommended(completed({ ...asked, ...changes })),
+        { best, grid } = solved;
+      const one = { kind, changes, question: solved.question };
+      if (!best) return { ...one, message: verdictWithout(solved) };
+      return { ...one, ...surelyRented(grid, best), ttft_seconds: paced(grid, best.position)("ttft_seconds") };
+    } catch (error) {
+      if (!(error instanceof QuestionError)) throw error;
+      return { kind, changes, message: error.message };
+    }
+  });
+}
+
+const OTHER_HEADS = ["If", "A month", "Beside the answer", "Rent", "Sure", "First word, s (target)"];
+const UNITS = { users: "people", concurrent_requests: "requests at once", requests_per_second: "requests a second" };
+const UNITS_OF_ONE = { users: "person", concurrent_requests: "request at once", requests_per_second: "request a second" };
+const unitOf = (kind, amount) => (amount === 1 ? UNITS_OF_ONE : UNITS)[kind];
+const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
+
+// One of them in the words under these heads.
+function askedOtherwise(record, { kind, changes, question, message, ttft_seconds, ...rental }) {
+  const name = loadName(record.question);
+  const what = say(`other_${kind}`, {
+    unit: UNITS[name],
+    load: amountWords(name, changes[name] ?? 0),
+    prompt: count(changes.input_tokens ?? 0),
+    answer: count(changes.output_tokens ?? 0),
+    people: count(changes.concurrent_requests ?? 0),
+  });
+  if (message) return [what, "", message, "", "", ""];
+  const more = rental.monthly_usd - record.monthly_usd,
+    target = question.workload.ttft_target_ms;
+  return [
+    what,
+    dollars(rental.monthly_usd),
+    say("other_difference", { usd: Math.abs(more) < CENT ? "" : dollars(Math.abs(more)), is_less: Number(more < 0) }),
+    placeWords(rental),
+    sureWords(rental.chance).replace(/ sure$/, ""),
+    say("other_first", { first: secondsWords(ttft_seconds), target: target ? secondsWords(target / 1000) : "" }),
+  ];
 }
 
 // A day on the machines of one replica; and where an even chance rents for less than any near tie with the answer, what

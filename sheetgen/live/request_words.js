@@ -129,16 +129,16 @@ function* servedOf(record) {
   };
   if (values.users >= 1) yield say(question.users ? "request_asking" : "request_enough", values);
   if (question.workload.output_tokens > 1) yield say("request_speed", { ...waitValues(record), is_beyond: Number(question.workload.input_tokens > FACTS.longest_prompt_tokens) });
-  yield* perPersonWords(record);
+  for (const usd of usdPerPerson(record)) yield say("request_per_person", { usd });
 }
 
 // $ a person, where there are people.
-function* perPersonWords({ question, users, monthly_usd }) {
+function* usdPerPerson({ question, users, monthly_usd }) {
   const people = question.users || users;
   if (people < 1) return;
   const { prefix, rate } = FACTS.currency,
     each = (monthly_usd * rate) / people;
-  yield say("request_per_person", { usd: prefix + fixed(each, each < 100 ? 2 : 0) });
+  yield prefix + fixed(each, each < 100 ? 2 : 0);
 }
 
 // What a failed machine does, and what a spare costs.
@@ -160,6 +160,11 @@ function failsWords(record) {
   });
 }
 
+// That so many machines are to be reserved first.
+function* reserveWords({ n_instances }) {
+  if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
+}
+
 // What could go wrong, each with what it costs.
 function* risksOf(record) {
   const { question, n_instances, monthly_usd: usd, purchase } = record;
@@ -175,7 +180,7 @@ function* risksOf(record) {
   if (unmeasured) yield unmeasured;
   const months = FACTS.purchases[purchase].months;
   if (months) yield say("request_bound", { usd: lessOf(months * usd) });
-  if (n_instances > FACTS.reserved_above) yield say("request_reserve", { machines: machinesWords(n_instances) });
+  yield* reserveWords(record);
   yield say("request_excluded", {});
 }
 
@@ -213,22 +218,26 @@ const markdownTable = (heads, rows, asText = plainMarkdown) =>
   [heads, heads.map(() => "---"), ...rows.map((row) => row.map(asText))].map((row) => `| ${row.join(" | ")} |`).join("\n");
 
 // The answer for a planning document: the request's sentences, what may be approved, ways to pay less.
-function asMarkdown(record, ways, link, compared = []) {
+function asMarkdown(record, ways, link, compared = [], others = []) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, machine, facts }) => [name, price, facts.join(" "), machine ?? rent]);
-  const paid = rowsOfWays(record, ways).map((way) => {
+  const paid = ways.map((way) => {
     const { what, gives_up } = wayWords(way, record);
-    return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), gives_up];
+    return [capital(what), way.instance ? placeWords(way) : "", dollars(way.monthly_usd), keepsWords(way, record), gives_up];
   });
-  const hosts = hostsTold(record).map((host) => Object.values(hostWords(host)));
+  const hosts = hostsTold(record).map((host) => Object.values(hostWords(host))),
+    absent = absentWords(record, ways);
   const parts = [
     `**${plainMarkdown(request.sentence)}.**`,
     plainMarkdown(askedWords(record)),
     markdownTable(["To approve", "Price", "What that is", "Rent"], options),
     plainMarkdown(request.sure_of),
-    paid.length ? markdownTable(["To pay less", "Rent", "A month", "What we give up"], paid) : "",
+    paid.length ? markdownTable(["To pay less", "Rent", "A month", "Answers and certainty", "What we give up"], paid) : "",
+    absent.length ? plainMarkdown(say("absent_ways", {})) : "",
+    absent.map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(hostedWords(record)),
     hosts.length ? markdownTable(HOST_HEADS, hosts, linkedMarkdown) : "",
+    others.length ? markdownTable(OTHER_HEADS, others.map((other) => askedOtherwise(record, other))) : "",
     compared.length ? markdownTable(COMPARED_HEADS, [{ record }, ...compared].map(comparedWords)) : "",
     [...request.serves, ...request.risks].map((text) => `- ${plainMarkdown(text)}`).join("\n"),
     plainMarkdown(aboutWords(record, ways)),
@@ -278,22 +287,31 @@ const csvField = (value) => {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const csvLine = (values) => values.map(csvField).join(",") + "\r\n";
+// As the JSON of `build` has them; what is served within the targets in requests at once, and of a rate also a second.
 const OF_CSV = ["model", "users", "requests_per_second", "requests_per_hour", "concurrent_requests", "weight_dtype", "kv_cache_dtype",
   "verdict", "instance", "region", "gpu", "purchase", "price_as_of", "n_instances", "n_gpus", "tensor_parallel_size",
-  "pipeline_parallel_size", "data_parallel_size", "n_replicas", "served_at_target", "memory_holds", "hourly_usd", "monthly_usd",
-  "annual_usd", "chance", "tpot_seconds", "ttft_seconds"]; // as the JSON of `build` has them
+  "pipeline_parallel_size", "data_parallel_size", "n_replicas", "served_requests_at_once", "served_requests_per_second",
+  "memory_holds", "hourly_usd", "monthly_usd", "annual_usd", "chance", "tpot_seconds", "ttft_seconds"];
 const OF_HOSTS = ["host", "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "price_source"];
 
 // What is rented instead, as a line of CSV has it: on which GPUs, and in which class, a term or the answer's own.
 function ofRental({ kind, detail, offer, instance, n_instances, monthly_usd, chance }, { purchase }) {
   const [, , region, price_as_of] = MARKET.offers[offer],
     machine = machineOf(offer);
-  const paid = kind === "term" ? detail : kind === "hours" ? ON_DEMAND : purchase;
+  const paid = kind === "term" || kind === SPOT ? detail : kind === "hours" ? ON_DEMAND : purchase;
   const gpus = { gpu: FACTS.gpus[machine[GPU]].id, n_gpus: n_instances * machine[GPU_COUNT], purchase: paid };
   const price = { monthly_usd, annual_usd: 12 * monthly_usd, price_as_of, price_source: sourceOf(offer) };
   return { verdict: "fits", instance, n_instances, chance, region, ...price, ...gpus };
 }
-const withSource = (record) => (record.chosen ? { ...record, price_source: sourceOf(record.offer) } : record);
+const ofRecord = (record) =>
+  record.chosen
+    ? {
+        ...record,
+        served_requests_at_once: servedPlaces(record),
+        served_requests_per_second: record.question.isRate ? record.served_at_target : null,
+        price_source: sourceOf(record.offer),
+      }
+    : record;
 
 // What owning the GPUs of an answer costs, and what a host of the model takes, as a line of CSV has it.
 const ofOwning = ({ monthly_usd }, { gpu, n_gpus }) => ({ monthly_usd, annual_usd: 12 * monthly_usd, gpu, n_gpus });
@@ -307,10 +325,29 @@ const ofHost = ({ name, precision, monthly_usd, read_on, source, ...price }) => 
   price_source: source,
 });
 
+// What is rented for another question, as a line of CSV has it, with what is other in it.
+function ofOther({ kind, question, link = "", ...rental }) {
+  const { workload, model, weights, kv } = question,
+    name = loadName(question),
+    of = (length) => workload[`${length}_tokens`];
+  return {
+    model: model.id,
+    weight_dtype: weights,
+    kv_cache_dtype: kv,
+    [name]: amountOf(question),
+    context_tokens: of("context"),
+    input_tokens: of("input"),
+    output_tokens: of("output"),
+    ...ofRental(rental, question),
+    way: `if_${kind}`,
+    link,
+  };
+}
+
 // The answer as a line of CSV; and as one each what 90 % sure costs, a day of measuring (once_usd), each way to pay
-// less, each host that is named, and each answer beside it. The question stands in each: confidence, area and providers
-// asked for, the link.
-function asCsv(record, ways, link, compared = []) {
+// less, each host that is named, each answer beside it, and each other question. The question stands in each: confidence,
+// area and providers asked for, the link.
+function asCsv(record, ways, link, compared = [], others = []) {
   const { question } = record,
     { workload } = question,
     { margin } = marginOf(record),
@@ -332,13 +369,14 @@ function asCsv(record, ways, link, compared = []) {
   const run = measure && (measure.decider ?? measure);
   return [
     csvLine(names),
-    lineOf("answer", withSource(record)),
+    lineOf("answer", ofRecord(record)),
     margin ? paidFor("sure", ofRental(margin, record)) : "",
     run ? paidFor("measure_first", { verdict: "fits", instance: run.instance, n_instances: run.n_instances, once_usd: run.usd }) : "",
     ...ways
       .filter(({ kind }) => kind !== "hosted")
       .map((way) => paidFor(way.kind, way.kind === "own" ? ofOwning(way, record) : ofRental(way, record))),
     ...hostsTold(record).map((host) => paidFor("hosted", ofHost(host))),
-    ...compared.filter((one) => one.record).map((one) => lineOf("compared", withSource(one.record))),
+    ...compared.filter((one) => one.record).map((one) => lineOf("compared", ofRecord(one.record))),
+    ...others.filter((other) => !other.message).map((other) => csvLine(names.map((name) => ({ ...asked, ...ofOther(other) })[name]))),
   ].join("");
 }

@@ -1,8 +1,8 @@
-"""The message itself: headers, two bodies, attachments; as a draft for a mail program, or ready to send.
+"""The message: headers, text and HTML bodies, attachments; as a draft for a mail program, or ready to send.
 
-Addresses are read as people type them (`ann@acme.com`, `Ann Lee <ann@acme.com>`, several by commas), by a small grammar
-of our own: the library's parser takes almost anything and mends it silently, and what an address becomes on the wire
-(RCPT TO) must be what was typed.
+Addresses are read as people type them (`ann@acme.com`, `Ann Lee <ann@acme.com>`, several by commas) by a small grammar
+of our own: the library's parser silently corrects almost anything, but the address that is sent (RCPT TO) must be the
+one that was typed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from sheetgen.writers.html import strict_environment
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
 MOST_NAMED = 3  # models in a subject
-USUAL_CHARACTERS = 78  # of a line, RFC 5322; models are left out for it, but for the first
+USUAL_CHARACTERS = 78  # of a line, RFC 5322; longer subjects name fewer models, but at least one
 MOST_CHARACTERS = 200  # of a subject
 
 
 @dataclass(frozen=True)
 class Money:
-    """A model's dollars a month on the sheet before and on this one; why: another hardware, and the causes."""
+    """A model's cost on the earlier sheet and on this one; why: a change of hardware, and the causes."""
 
     model: str
     before: str
@@ -48,26 +48,26 @@ class Money:
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed since an earlier sheet. `more`: how many lines were left out."""
+    """The changes since an earlier sheet; `more` is the number of lines left out."""
 
     since: str  # "old.xlsx, as of 2026-08-01"
     money: tuple[Money, ...] = ()
     lines: tuple[str, ...] = ()
     more: int = 0
-    per: str = "a month"  # what the money is of; "" where its lines say it
+    per: str = "a month"  # the period of the money; "" if the lines state it
 
 
 @dataclass(frozen=True)
 class Letter:
-    """The words of a message, before they are laid out."""
+    """The content of a message, before it is laid out."""
 
     page: Page | PlanPage
-    name: str  # of the files, without an ending
+    name: str  # of the attached files, without extension
     changes: Changes | None = None
-    attached: tuple[str, ...] = ("pdf", "xlsx")  # their endings
+    attached: tuple[str, ...] = ("pdf", "xlsx")  # extensions
 
     def subject(self, template: str | None = None) -> str:
-        """The subject line; every {field} of the template filled in. Raises MailError for one that is not known."""
+        """The subject line, with every {field} of the template filled in. Raises MailError for an unknown field."""
         usual = SUBJECT_OF_PLAN if isinstance(self.page, PlanPage) else SUBJECT
         template = usual if template is None else template
         if not template.isprintable():
@@ -80,8 +80,8 @@ class Letter:
         fields = self.fields(MOST_NAMED)
         for _, field, form, conversion in parts:
             if field is not None and (field not in fields or form or conversion):
-                known = ", ".join(fields)
-                raise MailError(f"subject has {{{shown(field)}}}. Known: {known}.{did_you_mean(field, fields)}")
+                allowed = ", ".join(fields)
+                raise MailError(f"subject has {{{shown(field)}}}. Known: {allowed}.{did_you_mean(field, fields)}")
         for named in range(MOST_NAMED, 0, -1):
             fields = self.fields(named)
             line = clean("".join(text + (fields[field] if field else "") for text, field, *_ in parts))
@@ -92,7 +92,7 @@ class Letter:
         return cut(line, MOST_CHARACTERS)
 
     def fields(self, named: int) -> Mapping[str, str]:
-        """What a subject may name, of so many models; of a plan with a title that is cut from step to step."""
+        """The fields for a subject, with `named` models; for a plan, fewer models mean a shorter title."""
         if isinstance(self.page, PlanPage):
             return _plan_fields(self.page, self.name, TITLES[MOST_NAMED - named])
         page, cards = self.page, self.page.cards
@@ -111,11 +111,11 @@ class Letter:
         }
 
 
-TITLES = (MOST_CHARACTERS, 30, 12)  # characters of a plan's title in a subject, at most
+TITLES = (MOST_CHARACTERS, 30, 12)  # the most characters of a plan's title in a subject, by step
 
 
 def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
-    """What the subject of a plan's message may name."""
+    """The fields for the subject of a plan's message; the title has at most `most` characters."""
     title, brief = cut(page.title, most), page.brief
     return {
         "answer": f"{brief.quarters}, {brief.short_asked} to approve, {brief.short_p50} expected",
@@ -130,46 +130,47 @@ def _plan_fields(page: PlanPage, name: str, most: int) -> Mapping[str, str]:
 
 
 def _answer(page: Page, named: int) -> str:
-    """Llama 3.1 8B $5,095, 70B $40,179 a month; 405B: nothing fits. What all names begin with is said once."""
+    """The answer in a subject: `Llama 3.1 8B $5,095, 70B $40,179 a month; 405B: nothing fits`. Words that all names
+    begin with are written once."""
     asked = page.asked_for if page.total is not None or page.ask is not None else page.cards[:named]
-    names = [one.model.split(" ") for one in asked]
+    names = [card.model.split(" ") for card in asked]
     shared = 0
     while len(names) > 1 and all(len(name) > shared + 1 for name in names) and len({n[shared] for n in names}) == 1:
         shared += 1
     short = [" ".join(name[shared if i else 0 :]) for i, name in enumerate(names)]
-    months = [one.approve[0] if one.approve else one.monthly for one in asked]
+    months = [card.approve[0] if card.approve else card.monthly for card in asked]
     priced = [f"{name} {month}" for name, month in zip(short, months, strict=True) if month]
-    dead = [f"{name}: {one.rent}" for name, one, month in zip(short, asked, months, strict=True) if not month]
+    dead = [f"{name}: {card.rent}" for name, card, month in zip(short, asked, months, strict=True) if not month]
     return "; ".join([f"{', '.join(priced)} a month {page.contingency}".rstrip()] * bool(priced) + dead)
 
 
 def clean(text: str) -> str:
-    """`text` on one line, without characters that do not show: names come from catalogs and workbooks."""
+    """`text` on one line, without invisible characters: names come from catalogs and workbooks."""
     shows = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
     return escaped(" ".join(shows.split()))
 
 
 @dataclass(frozen=True)
-class Said:
-    """What both bodies of a message say, whatever it carries."""
+class Contents:
+    """The contents of both bodies of a message, for a sheet or a plan."""
 
     title: str
     approver: str
-    sentence: Text  # what is asked
-    figure: Text  # of what is to be approved; NONE where one of several is to be chosen
+    sentence: Text  # the request
+    figure: Text  # the amount to approve; NONE where one of several options is to be chosen
     per: str  # "a month"
-    beside: Text  # the figure: what it is a year, and binds
-    replies: tuple[tuple[str, Text], ...]  # what one answers, and what that means
+    beside: Text  # beside the figure: per year, and the commitment
+    replies: tuple[tuple[str, Text], ...]  # the word to reply with, and its meaning
     warnings: tuple[Text, ...]
     answers: Table | None  # a name, a remark, then at most four figures
-    points: tuple[tuple[str, Text], ...]  # each with its label
+    points: tuple[tuple[str, Text], ...]  # label and text
     owner: str
     basis: Text
     version: str
     catalog: str
 
 
-def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
+def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
     asked = page.request
     figure: Text = NONE
     beside: Text = NONE
@@ -177,11 +178,11 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
     if asked.subject and asked.options:
         first = asked.options[0]
         figure, per, beside = first.price, first.per, first.facts[0]
-    replies = tuple((one.reply, _reply(one, figure)) for one in asked.options if one.reply)
-    own = [one for one in asked.ways if not one.is_elsewhere]  # the others stand with their conditions
-    shown = [one for i, one in enumerate(own) if i == 0 or (one.binds and one.is_best)]
+    replies = tuple((option.reply, _reply(option, figure)) for option in asked.options if option.reply)
+    own = [way for way in asked.ways if not way.is_elsewhere]  # the others stand with their conditions
+    shown = [way for i, way in enumerate(own) if i == 0 or (way.binds and way.is_best)]
     ways = joined(
-        " ", [words("{}.", joined("; ", [_way(one) for one in shown]))] * bool(shown) + _told(asked.less_only)
+        " ", [words("{}.", joined("; ", [_way(way) for way in shown]))] * bool(shown) + _told(asked.less_only)
     )
     excluded = words("{} and {}.", asked.excluded, asked.spare) if asked.spare else words("{}.", asked.excluded)
     points = (
@@ -192,7 +193,7 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
         ("Attached", _attached(name, attached, page.has_request)),
     )
     sentence = words("We ask to run {}:", asked.what) if figure else words("{}.", asked.sentence)
-    return Said(
+    return Contents(
         page.title,
         page.approver,
         sentence,
@@ -211,9 +212,9 @@ def _of_sheet(page: Page, name: str, attached: Sequence[str]) -> Said:
 
 
 def _reply(option: Option, figure: Text) -> Text:
-    """What a reply means: its price, where that is not the figure above all replies, and what is said of it last."""
-    said = option.facts[-1]
-    return said if option.price == figure else words("{} {}. {}", option.price, option.per, said)
+    """The meaning of a reply: the option's price, if it differs from the figure above, and its last fact."""
+    remark = option.facts[-1]
+    return remark if option.price == figure else words("{} {}. {}", option.price, option.per, remark)
 
 
 def _sure_means(page: Page) -> str:
@@ -224,14 +225,14 @@ def _told(text: Text) -> list[Text]:
     return [text] if text else []
 
 
-def _way(one: WayRow) -> Text:
-    """A way to pay less with what it commits to, or else what is given up, or what has to be done first."""
-    lost = words("gives up {}", one.loses) if one.loses else one.needs
-    return words("{} {} ({})", one.change, one.monthly, words("commits {}", one.commits) if one.binds else lost)
+def _way(way: WayRow) -> Text:
+    """A way to pay less, with its commitment, or what it gives up, or what it needs first."""
+    lost = words("gives up {}", way.loses) if way.loses else way.needs
+    return words("{} {} ({})", way.change, way.monthly, words("commits {}", way.commits) if way.binds else lost)
 
 
 def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
-    """The files, and what each is for."""
+    """The attached files, each with its purpose."""
     about = {
         "pdf": "page 1 is the request" if is_asked else "page 1 is all you need",
         "xlsx": "change a yellow cell, and the cost follows",
@@ -240,13 +241,13 @@ def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
     return "; ".join(f"{name}.{ending} ({about[ending]})" for ending in attached) + "."
 
 
-def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
+def _plan_contents(page: PlanPage, name: str, attached: Sequence[str]) -> Contents:
     brief = page.brief
     until = f", by {brief.approve_by}" if brief.approve_by else ""
     points: list[tuple[str, Text]] = [("Budget", page.verdict)]
     points += [("Decide", joined(" ", brief.decisions))] if brief.decisions else []
     points += [("Uncertain", joined(" ", brief.uncertain))] if brief.uncertain else []
-    return Said(
+    return Contents(
         page.title,
         page.approver,
         "We ask for your approval:",
@@ -265,19 +266,19 @@ def _of_plan(page: PlanPage, name: str, attached: Sequence[str]) -> Said:
 
 
 def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple[str, str]:
-    """The text and the HTML. All that a catalog or a workbook says is one line of text; in HTML it is escaped."""
+    """The text and HTML bodies. Texts from a catalog or a workbook become one line; in HTML they are escaped."""
     is_html = lambda name: name is not None and ".html" in name  # noqa: E731
     environment = strict_environment(templates / "mail", clean, autoescape=is_html, keep_trailing_newline=True)
     colors = page_colors(brand.colors if brand else None)
     page, files = letter.page, (letter.name, letter.attached)
-    said = _of_plan(page, *files) if isinstance(page, PlanPage) else _of_sheet(page, *files)
-    wide = max(len(column.head) for column in said.answers.columns) + 1 if said.answers else 0
-    shown = {"page": said, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
+    contents = _plan_contents(page, *files) if isinstance(page, PlanPage) else _sheet_contents(page, *files)
+    wide = max(len(column.head) for column in contents.answers.columns) + 1 if contents.answers else 0
+    shown = {"page": contents, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html
 
 
-_POLICY = SMTP.clone(cte_type="7bit", max_line_length=78)  # any server takes it, with or without 8BITMIME
+_POLICY = SMTP.clone(cte_type="7bit", max_line_length=78)  # for any server, with or without 8BITMIME
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _KINDS = {
     ".xlsx": f"{_OFFICE}spreadsheetml.sheet",
@@ -285,11 +286,11 @@ _KINDS = {
     ".pdf": "application/pdf",
 }
 _ENCODED = "=?"  # begins an encoded word: the library decodes `=?utf-8?q?=0ABcc:...?=` into a header of its own
-LONGEST, LONGEST_NAME = 254, 64  # characters of an address and of what stands before its @, RFC 5321
+LONGEST, LONGEST_NAME = 254, 64  # characters of an address, and of its part before the @, RFC 5321
 _ONE = re.compile(r'"(?P<quoted>(?:[^"\\]|\\.)*)"\s*<(?P<a>[^<>]*)>|(?P<plain>[^<>"]*)<(?P<b>[^<>]*)>|(?P<c>[^<>"]*)')
 _SPLIT = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+')
 _ATOMS = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-# Two standards spell ß and others differently in ASCII: which one the domain's owner took is not ours to guess.
+# Two standards spell ß and others differently in ASCII, so the form that the domain's owner uses cannot be guessed.
 _IN_ASCII = "Write it in ASCII: a domain with other letters has such a form, xn--..., which its owner can tell."
 _AS_KNOWN = 'Write it as ann@acme.com or "Ann Lee <ann@acme.com>", several by commas.'
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -298,7 +299,7 @@ _SPEC = re.compile(rf"{_ATOMS}(?:\.{_ATOMS})*@{_LABEL}(?:\.{_LABEL})*")
 
 @dataclass(frozen=True)
 class Envelope:
-    """Who writes to whom. Nobody is named twice."""
+    """The sender and the recipients of a message, each recipient once."""
 
     sender: Address | None
     to: tuple[Address, ...]
@@ -306,46 +307,47 @@ class Envelope:
 
     @property
     def recipients(self) -> tuple[str, ...]:
-        """Every address that gets the message."""
+        """All addresses that get the message."""
         return tuple(a.addr_spec for a in (*self.to, *self.cc))
 
 
 def envelope(sender: str | None, to: Iterable[str], cc: Iterable[str] = ()) -> Envelope:
-    """The addresses, checked; what is wrong with any of them is reported in one go. Raises MailError."""
+    """The checked addresses. Raises MailError with the problems of all of them."""
     problems: list[str] = []
-    found: dict[str, tuple[str, Address]] = {}
-    for what, texts in (("to", to), ("cc", cc)):
-        for address in _read(what, texts, problems):
-            found.setdefault(address.addr_spec.lower(), (what, address))
+    by_address: dict[str, tuple[str, Address]] = {}
+    for header, texts in (("to", to), ("cc", cc)):
+        for address in _read(header, texts, problems):
+            by_address.setdefault(address.addr_spec.lower(), (header, address))
     writers = [] if sender is None else list(_read("from", (sender,), problems))
     if len(writers) > 1:
         problems.append(f"from names {len(writers)} addresses. Name one.")
     if problems:
         raise MailError(*dict.fromkeys(problems))
-    first, second = (tuple(a for where, a in found.values() if where == what) for what in ("to", "cc"))
+    first, second = (tuple(a for where, a in by_address.values() if where == header) for header in ("to", "cc"))
     return Envelope(writers[0] if writers else None, first, second)
 
 
-def _read(what: str, texts: Iterable[str], problems: list[str]) -> Iterator[Address]:
+def _read(header: str, texts: Iterable[str], problems: list[str]) -> Iterator[Address]:
+    """The addresses in some texts; messages on invalid ones are added to `problems`."""
     for text in texts:
         if not text.isprintable():
-            problems.append(f"{what} is {shown(text)!r}. An address must not hold line breaks or control characters.")
+            problems.append(f"{header} is {shown(text)!r}. An address must not hold line breaks or control characters.")
             continue
         for part in _SPLIT.findall(text) if text.strip(" ,") else [text]:
-            found = _ONE.fullmatch(part.strip())
-            spec = next((found[g].strip() for g in "abc" if found[g] is not None), "") if found else ""
+            match = _ONE.fullmatch(part.strip())
+            spec = next((match[g].strip() for g in "abc" if match[g] is not None), "") if match else ""
             is_long = len(spec) > LONGEST or spec.find("@") > LONGEST_NAME
-            if found is None or not _SPEC.fullmatch(spec) or is_long or _ENCODED in spec:
-                cure = _IN_ASCII if found and "@" in spec and not spec.isascii() else _AS_KNOWN
-                problems.append(f"{what} is {shown(part.strip())!r}, which is no mail address. {cure}")
+            if match is None or not _SPEC.fullmatch(spec) or is_long or _ENCODED in spec:
+                cure = _IN_ASCII if match and "@" in spec and not spec.isascii() else _AS_KNOWN
+                problems.append(f"{header} is {shown(part.strip())!r}, which is no mail address. {cure}")
                 continue
-            name = re.sub(r"\\(.)", r"\1", found["quoted"]) if found["quoted"] is not None else found["plain"] or ""
+            name = re.sub(r"\\(.)", r"\1", match["quoted"]) if match["quoted"] is not None else match["plain"] or ""
             yield Address(" ".join(name.split()), addr_spec=spec)
 
 
 @dataclass(frozen=True)
 class Mail:
-    """All of a message but when and how it is sent."""
+    """A complete message, except for its date and id."""
 
     envelope: Envelope
     subject: str
@@ -354,16 +356,18 @@ class Mail:
     attachments: Mapping[str, bytes]  # by file name
 
     def draft(self) -> bytes:
-        """An .eml that opens ready to be sent (X-Unsent). No date and no id: the mail program gives them, and the same
-        sheet gives the same bytes."""
+        """An .eml file that opens ready to be sent (X-Unsent).
+
+        Date and id are left to the mail program, so that the same sheet gives the same bytes.
+        """
         return self._bytes({"X-Unsent": "1"})
 
     def ready(self, now: datetime.datetime) -> bytes:
-        """The message as a server takes it. Raises MailError where nobody is named as its sender."""
+        """The message for a server, with date and id. Raises MailError without a sender."""
         sender = self.envelope.sender
         if sender is None:
             raise MailError("from is missing: a server wants to know who writes. Name an address with --from.")
-        # The sender's domain, for the id would else give away this machine's name.
+        # With the sender's domain: the default id would reveal this machine's name.
         return self._bytes({"Date": format_datetime(now), "Message-ID": make_msgid(domain=sender.domain)})
 
     def _bytes(self, headers: Mapping[str, str]) -> bytes:
@@ -382,19 +386,19 @@ class Mail:
             message.add_attachment(data, maintype=main, subtype=sub, filename=_literal(name))
         digest = hashlib.sha256(b"".join((self.text.encode(), self.html.encode(), *self.attachments.values())))
         for i, part in enumerate(p for p in message.walk() if p.is_multipart()):
-            part.set_boundary(f"=_{i}_{digest.hexdigest()[:32]}")  # "=_" stands in no quoted-printable or base64
+            part.set_boundary(f"=_{i}_{digest.hexdigest()[:32]}")  # "=_" is never in quoted-printable or base64
         return _as_built(message)
 
 
 def _literal(text: str) -> str:
-    """`text` in which nothing reads as an encoded word."""
+    """`text` without anything that reads as an encoded word."""
     return text.replace(_ENCODED, "= ?")
 
 
 def _as_built(message: EmailMessage) -> bytes:
-    """The message as bytes, read back: no name and no subject may have added a header to it."""
+    """The message as bytes. Raises MailError if it reads back with other headers, as names or subject might add."""
     data = None
-    with suppress(MessageError):  # a patched library (Debian's 3.11.2, 3.12.5 on) refuses by itself to write such a one
+    with suppress(MessageError):  # patched libraries (Debian's 3.11.2, 3.12.5 on) refuse to write such a message
         data = message.as_bytes()
     if data is None or _headers(email.message_from_bytes(data)) != _headers(message):
         raise MailError("the message would get headers that are not its own. Change its subject, names and addresses.")

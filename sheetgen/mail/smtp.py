@@ -1,6 +1,6 @@
-"""Hand a message to a server: every recipient gets it once, is refused with a reason, or is reported as unsure.
+"""Sends a message to a server: every recipient gets it once, is refused with a reason, or is reported as unsure.
 
-What a server or a connection says is passed on in words: never more of it than a line, and no secret in it.
+Replies of a server are reported in words: at most one line of them, and never a secret.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _HOST = re.compile(r"(?P<host>\w(?:[\w.-]*\w)?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[
 
 @dataclass(frozen=True)
 class Credentials:
-    """A login. Neither part is ever shown: repr has none."""
+    """A login; repr shows neither part."""
 
     user: str = field(repr=False)
     password: str = field(repr=False)
-    source: str = ""  # where they are from, for messages
+    source: str = ""  # where it was read, for messages
 
 
 @dataclass(frozen=True)
 class Server:
-    """Where to send, how it is encrypted, and who logs in."""
+    """A mail server, its encryption, and the login."""
 
     host: str
     port: int
@@ -54,28 +54,29 @@ class Server:
 def server(
     text: str, security: str | None, path: str | None, environment: Mapping[str, str], notes: list[str]
 ) -> Server:
-    """The server of `HOST[:PORT]`. Port 465 means TLS from the start, any other STARTTLS, unless stated otherwise.
+    """The server `HOST[:PORT]`. Port 465 means TLS from the start, any other STARTTLS, unless `security` says
+    otherwise.
 
-    Raises MailError. What a reader should know, but that is no error, is added to `notes`.
+    Raises MailError for invalid text or login; warnings are added to `notes`.
     """
-    if "@" in text:  # what stands before it may be a password, and is not repeated
+    if "@" in text:  # the part before it may be a password, and is not repeated
         raise MailError(
             "smtp holds an @. Write HOST or HOST:PORT alone: a login on a command line can be read by others. "
             f"It goes into {USER} and {PASSWORD}, or into --credentials."
         )
-    found = _HOST.fullmatch(text)
-    odd = found and "[" not in text and any(not 0 < len(label) <= 63 for label in found["host"].split("."))
-    if not found or odd or (found["port"] and not 0 < int(found["port"]) < 65536):
+    match = _HOST.fullmatch(text)
+    odd = match and "[" not in text and any(not 0 < len(label) <= 63 for label in match["host"].split("."))
+    if not match or odd or (match["port"] and not 0 < int(match["port"]) < 65536):
         raise MailError(f"smtp is {shown(text)!r}. Write HOST or HOST:PORT, such as smtp.acme.com:587.")
-    port = int(found["port"]) if found["port"] else None
+    port = int(match["port"]) if match["port"] else None
     how = security or ("tls" if port == PORTS["tls"] else "starttls")
-    host = found["host"].strip("[]")
+    host = match["host"].strip("[]")
     login = _from_file(path, host, notes) if path is not None else _from_environment(environment)
     if login is not None:
-        for what, secret in (("user name", login.user), ("password", login.password)):
+        for kind, secret in (("user name", login.user), ("password", login.password)):
             if not (secret.isascii() and secret.isprintable()):
                 cannot = "holds characters that cannot be sent. Only printable ASCII can; mind line ends."
-                raise MailError(f"{login.source}: the {what} {cannot}")
+                raise MailError(f"{login.source}: the {kind} {cannot}")
         if how == "none":
             raise MailError(
                 f"security is none, and {login.source} holds a password: it would be sent where all can read it. "
@@ -93,7 +94,7 @@ def _from_environment(environment: Mapping[str, str]) -> Credentials | None:
 
 
 def _from_file(path: str, host: str, notes: list[str]) -> Credentials:
-    """The entry for this host. No word of the file gets into a message: it may be the password."""
+    """The login for this host in a netrc file. Messages never quote the file: any word may be the password."""
     where = shown(path, 200)
     try:
         entries = netrc.netrc(path)
@@ -103,53 +104,54 @@ def _from_file(path: str, host: str, notes: list[str]) -> Credentials:
         raise MailError(f"{where}: cannot be read ({reason}). Name a file with the login.") from None
     except netrc.NetrcParseError as error:
         raise MailError(f"{where}:{error.lineno}: {_LINES}") from None
-    found = entries.hosts.get(host)  # never the entry `default`: a login goes to the host that it is for
-    if found is None:
+    entry = entries.hosts.get(host)  # never the entry `default`, which could send a login to the wrong host
+    if entry is None:
         raise MailError(f"{where}: has no entry for {host}. Add: machine {host} login USER password PASSWORD.")
     if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH):
         notes.append(f"{where}: others on this machine can read it. Close it with: chmod 600.")
-    if not found[0] or not found[2]:
+    if not entry[0] or not entry[2]:
         raise MailError(f"{where}: the entry for {host} lacks a login or a password. {_LINES}")
-    return Credentials(found[0], found[2], where)
+    return Credentials(entry[0], entry[2], where)
 
 
 _LINES = "Write lines such as: machine smtp.acme.com login USER password PASSWORD (as .netrc, in quotes if need be)."
 
 
 _CLOSED = "closed the connection before the message was over"
-FIRST_PAUSE = 4.0  # seconds; each next one is twice as long
-SESSION = 10  # times --timeout: one connection from greeting to the last reply
+FIRST_PAUSE = 4.0  # seconds; each further pause is twice as long
+SESSION = 10  # times --timeout: the most for one connection
 _MOST_LINES, _MOST_BYTES = 100, 1 << 16  # of one reply; real ones have twenty lines
-_PIECE = 1 << 14  # bytes sent at once: each piece has --timeout seconds
+_PIECE = 1 << 14  # bytes sent at once, each piece within --timeout seconds
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of each recipient. `unsure`: the whole message went, and the server did not say whether it has it."""
+    """The result for each recipient. `unsure`: the whole message was sent, but the server did not confirm it."""
 
     accepted: tuple[str, ...]
-    refused: dict[str, str] = field(default_factory=dict)  # address: why
+    refused: dict[str, str] = field(default_factory=dict)  # address: reason
     unsure: tuple[str, ...] = ()
     attempts: int = 1
 
 
 class Failure(Exception):
-    """Why something was not taken, in words without a full stop; whether trying again may help."""
+    """A failure in words without a full stop; is_temporary: trying again may help."""
 
     def __init__(self, words: str, is_temporary: bool) -> None:
         super().__init__(words)
         self.words, self.is_temporary = words, is_temporary
 
 
-def of_reply(code: int, reply: bytes | str, server: Server, what: str) -> Failure:
-    """A reply of SMTP: 4xx is for a time, 5xx for good."""
+def reply_failure(code: int, reply: bytes | str, server: Server, problem: str) -> Failure:
+    """The failure that an SMTP reply means: 4xx is temporary, 5xx permanent."""
     text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else reply
     words = clean(_redacted(text, server)).rstrip(".")
-    return Failure(f"{what} ({code}{f' {shown(words, 120)}' if words else ''})", 400 <= code < 500 or code == -1)
+    return Failure(f"{problem} ({code}{f' {shown(words, 120)}' if words else ''})", 400 <= code < 500 or code == -1)
 
 
 _CHECK = "check host and port of --smtp"
-_OF_ERROR: tuple[tuple[Any, str, bool], ...] = (  # the first that fits: what to say, and whether to try again
+# By kinds of errors, of which the first that fits counts: the words, and whether to try again.
+_OF_ERROR: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str, bool], ...] = (
     (smtplib.SMTPServerDisconnected, _CLOSED, True),
     (smtplib.SMTPException, "offers no login that this program knows (PLAIN, LOGIN, CRAM-MD5)", False),
     (ssl.SSLError, "does not speak TLS as asked; check the port, or try the other --security", False),
@@ -159,19 +161,19 @@ _OF_ERROR: tuple[tuple[Any, str, bool], ...] = (  # the first that fits: what to
 )
 
 
-def of_error(error: Exception, server: Server) -> Failure:
-    """What ended a session before the message was over."""
+def session_failure(error: Exception, server: Server) -> Failure:
+    """The failure that an error of a session means."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, smtplib.SMTPAuthenticationError):
         if 400 <= error.smtp_code < 500:
             return Failure(f"could not check the login ({error.smtp_code})", True)
         source = server.credentials.source if server.credentials else ""
-        # Its own words stay out: some servers repeat what they were sent.
+        # Without the server's own words: some servers repeat the login.
         return Failure(f"refused the user name or the password ({error.smtp_code}); check {source}", False)
     if isinstance(error, smtplib.SMTPResponseException):
-        what = "does not take mail now" if isinstance(error, smtplib.SMTPConnectError) else "broke off"
-        return of_reply(error.smtp_code, error.smtp_error, server, what)
+        problem = "does not take mail now" if isinstance(error, smtplib.SMTPConnectError) else "broke off"
+        return reply_failure(error.smtp_code, error.smtp_error, server, problem)
     if isinstance(error, smtplib.SMTPServerDisconnected) and isinstance(error.__context__, TimeoutError):
         return Failure("did not answer in time; see --timeout", True)
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -185,7 +187,7 @@ def of_error(error: Exception, server: Server) -> Failure:
 
 
 def _redacted(text: str, server: Server) -> str:
-    """`text` without the login, as it is or in base64: what a server repeats ends in a message that is passed on."""
+    """`text` without the login, plain or in base64, as a server may repeat it and messages are passed on."""
     if server.credentials is None:
         return text
     user, password = server.credentials.user, server.credentials.password
@@ -206,9 +208,9 @@ def deliver(
     report: Callable[[str], None] = lambda _: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Delivery:
-    """Send; what fails for a time (4xx, a connection that breaks before the message is over) is tried again.
+    """Send the message; temporary failures (4xx, a connection that breaks before the end of the message) are retried.
 
-    Raises MailError where nobody got it. Where some did, never: then the Delivery says who did not, and why.
+    Raises MailError if nobody got it; if some did, the Delivery has the reasons for the others.
     """
     accepted: list[str] = []
     refused: dict[str, str] = {}
@@ -235,13 +237,13 @@ def deliver(
                     else:
                         refused[address] = failure.words
             except (OSError, smtplib.SMTPException, Failure, KeyboardInterrupt) as error:
-                if session.handed_over:  # those who did not fail may have the message: it is not sent again
+                if session.handed_over:  # the recipients without a failure may have the message: no second attempt
                     refused |= {address: failure.words for address, failure in session.failed.items()}
                     unsure = tuple(address for address in pending if address not in session.failed)
                     return Delivery(tuple(accepted), refused, unsure, tried)
                 if isinstance(error, KeyboardInterrupt):
                     raise
-                failure = of_error(error, server)
+                failure = session_failure(error, server)
                 pending = dict.fromkeys(pending, failure.words)
                 if not failure.is_temporary:
                     break
@@ -252,22 +254,22 @@ def deliver(
     refused |= pending
     if not accepted:
         after = f" after {tried} attempts" if tried > 1 else ""
-        alike = len(set(refused.values())) == 1  # then in one line
+        alike = len(set(refused.values())) == 1  # then one line suffices
         lines = [f"{'' if alike else f'{address}: '}{why}{after}" for address, why in refused.items()]
         raise MailError(*(f"{server}: {line}. Nothing was sent." for line in (lines[:1] if alike else lines)))
     return Delivery(tuple(accepted), refused, (), tried)
 
 
 class _Bounded(smtplib.SMTP):
-    """A connection that no server can hold: every reply is whole within --timeout and of a reply's size, and the whole
-    session has an end. Sockets alone limit the time between two bytes."""
+    """A connection with limits on the time and size of each reply, and on the time of the whole session; sockets limit
+    only the time between two bytes."""
 
     def __init__(self, host: str, port: int, timeout: float, **more: Any) -> None:
         self._wait, self._ends = timeout, time.monotonic() + SESSION * timeout
         super().__init__(host, port, timeout=timeout, **more)
 
     def _allow(self, until: float) -> None:
-        """Let the socket wait until then, or until the session ends."""
+        """Let the socket wait until `until` or the session's end; raises TimeoutError or Failure if that is past."""
         now = time.monotonic()
         if now >= self._ends:
             raise Failure(f"took more than {SESSION * self._wait:g} s in all; see --timeout", False)
@@ -288,17 +290,17 @@ class _Bounded(smtplib.SMTP):
 
     def send(self, s: Any) -> None:
         data = s.encode(self.command_encoding) if isinstance(s, str) else bytes(s)
-        for at in range(0, len(data), _PIECE):
+        for begin in range(0, len(data), _PIECE):
             self._allow(time.monotonic() + self._wait)
-            super().send(data[at : at + _PIECE])
+            super().send(data[begin : begin + _PIECE])
 
 
 class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
-    """The same, encrypted from the start."""
+    """A limited connection that is encrypted from the start."""
 
 
 class _Lines:
-    """What a server says, line by line, in place of the file that smtplib reads without limits."""
+    """A server's replies line by line and with limits, in place of the file object that smtplib reads."""
 
     def __init__(self, connection: _Bounded) -> None:
         self._connection, self._held = connection, bytearray()
@@ -312,7 +314,7 @@ class _Lines:
             try:
                 more = self._connection.sock.recv(4096)  # type: ignore[union-attr]
             except TimeoutError:
-                self._connection._allow(self._until)  # says which of the two ends it was
+                self._connection._allow(self._until)  # raises Failure if it is the session's end
                 raise
             if not more:
                 end = len(self._held)
@@ -331,14 +333,15 @@ class _Lines:
 
 @dataclass
 class _Session:
-    """One connection, one message."""
+    """One connection for one message."""
 
     server: Server
-    handed_over: bool = False  # the end of the message has left: what fails from then on cannot be tried again
-    failed: dict[str, Failure] = field(default_factory=dict)  # recipients that the server did not take
+    handed_over: bool = False  # the whole message was sent: a later failure must not be retried
+    failed: dict[str, Failure] = field(default_factory=dict)  # by recipient that the server refused
 
     def send(self, sender: str, recipients: Sequence[str], message: bytes, timeout: float) -> None:
-        """Raises what smtplib and sockets raise for the whole, and Failure."""
+        """Send the message. Raises Failure and the errors of smtplib and sockets; refused recipients are in
+        `failed`."""
         host, port, login = self.server.host, self.server.port, self.server.credentials
         context = ssl.create_default_context()  # checks certificate and name; SSL_CERT_FILE adds an authority
         is_tls = self.server.security == "tls"
@@ -347,8 +350,8 @@ class _Session:
             smtp.ehlo_or_helo_if_needed()
             if self.server.security == "starttls":
                 if not smtp.has_extn("starttls"):
-                    what = "offers no encryption (STARTTLS), and nothing is sent without"
-                    raise Failure(f"{what}; try --security tls", False)
+                    problem = "offers no encryption (STARTTLS), and nothing is sent without"
+                    raise Failure(f"{problem}; try --security tls", False)
                 smtp.starttls(context=context)
                 smtp.ehlo_or_helo_if_needed()
             if login is not None:
@@ -362,24 +365,24 @@ class _Session:
     def _transaction(self, smtp: _Bounded, sender: str, recipients: Sequence[str], message: bytes) -> None:
         code, reply = smtp.mail(sender, [f"size={len(message)}"] if smtp.has_extn("size") else [])
         if code != 250:
-            what = "refused the message" if code == 552 else f"refused {sender} as the sender"  # 552: its size
-            raise of_reply(code, reply, self.server, what)
+            problem = "refused the message" if code == 552 else f"refused {sender} as the sender"  # 552: its size
+            raise reply_failure(code, reply, self.server, problem)
         for address in recipients:
             code, reply = smtp.rcpt(address)
             if code == 421:
-                raise of_reply(code, reply, self.server, "broke off")
+                raise reply_failure(code, reply, self.server, "broke off")
             if code not in (250, 251):
-                self.failed[address] = of_reply(code, reply, self.server, "refused the recipient")
+                self.failed[address] = reply_failure(code, reply, self.server, "refused the recipient")
         taken = [address for address in recipients if address not in self.failed]
         if not taken:
             return
         code, reply = smtp.docmd("DATA")
-        if code == 354:  # any other reply: it did not ask for the message
+        if code == 354:  # with any other reply the server does not want the message
             smtp.send(re.sub(rb"(?m)^\.", b"..", message).removesuffix(b"\r\n") + b"\r\n.\r\n")
             self.handed_over = True
             code, reply = smtp.getreply()
-            if not 200 <= code < 600:  # it has the message, and what it says of it is no reply
-                raise of_reply(code, reply, self.server, "broke off")
+            if not 200 <= code < 600:  # it has the message, but its answer is no reply
+                raise reply_failure(code, reply, self.server, "broke off")
             if code < 300:
                 return
-        self.failed |= dict.fromkeys(taken, of_reply(code, reply, self.server, "refused the message"))
+        self.failed |= dict.fromkeys(taken, reply_failure(code, reply, self.server, "refused the message"))

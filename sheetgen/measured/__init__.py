@@ -1,1 +1,1 @@
-"""Results of benchmarks, as the tools that made them write them: read into measured points."""
+"""Result files of benchmark tools, and start-up logs, read as measured points."""

@@ -1,14 +1,14 @@
-"""AIPerf's summary (profile_export_aiperf.json): a mapping of unit and average for each metric, beside the input.
+"""AIPerf's summary (profile_export_aiperf.json): the input, and for each metric an object with unit and average.
 
-Keys: aiperf/common/models/export_models.py; GenAI-Perf's, which it follows. Per-request records
-(profile_export.jsonl) are not read.
+Keys: aiperf/common/models/export_models.py, which follows GenAI-Perf. Per-request records (profile_export.jsonl) are
+not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from sheetgen.catalog.base import RawMapping, RawValue
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.measured.measured_point import (
     Reading,
@@ -27,14 +27,14 @@ OWN_METRICS = ("inter_token_latency", "input_sequence_length")  # each a mapping
 MODEL_AT = (
     ("input_config", "tokenizer", "name"), ("input_config", "models", "items", 0, "name"),
     ("input_config", "endpoint", "model_names", 0),
-)  # fmt: skip  # a served name may be anything, a tokenizer's is a checkpoint
+)  # fmt: skip  # the tokenizer's name first: it is a checkpoint, a served name may be anything
 
 
-def is_aiperf_export(document: Any) -> bool:
+def is_aiperf_export(document: RawValue) -> bool:
     return all(isinstance(at_path(document, metric, "unit"), str) for metric in OWN_METRICS)
 
 
-def aiperf_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]:
+def aiperf_points(document: RawMapping, source: str) -> Iterator[Reading]:
     """The point of one export."""
 
     def average(metric: str) -> float:

@@ -1,14 +1,14 @@
 """GuideLLM's report (benchmarks.json): several benchmarks, each a strategy with its metrics by status of the requests.
 
-Keys: guidellm/benchmark/schemas. Its time_per_output_token_ms has the first token in it; inter_token_latency_ms is
-what others call TPOT.
+Keys: guidellm/benchmark/schemas. Its time_per_output_token_ms includes the first token; its inter_token_latency_ms is
+the TPOT of other tools.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawValue
 from sheetgen.errors import ScenarioError
 from sheetgen.measured.measured_point import (
     MILLISECONDS_PER_SECOND,
@@ -28,18 +28,18 @@ MODEL_AT = (
 STRATEGY_AT = (("config", "strategy"), ("scheduler", "strategy"), ("args", "strategy"))
 
 
-def is_guidellm_report(document: Any) -> bool:
+def is_guidellm_report(document: RawValue) -> bool:
     return isinstance(at_path(document, "benchmarks", 0, "metrics", "inter_token_latency_ms"), Mapping)
 
 
-def guidellm_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]:
-    """A point for each benchmark of a report."""
+def guidellm_points(document: RawMapping, source: str) -> Iterator[Reading]:
+    """One point for each benchmark of a report."""
     benchmarks = document["benchmarks"]
-    for i, one in enumerate(benchmarks, 1):
-        yield _point(document, one, f"{source} ({i} of {len(benchmarks)})" if len(benchmarks) > 1 else source)
+    for i, benchmark in enumerate(benchmarks, 1):
+        yield _point(document, benchmark, f"{source} ({i} of {len(benchmarks)})" if len(benchmarks) > 1 else source)
 
 
-def _point(document: Mapping[str, Any], benchmark: Any, source: str) -> Reading:
+def _point(document: RawMapping, benchmark: RawValue, source: str) -> Reading:
     def mean(name: str) -> float:
         return needed_number(benchmark, source, TOOL, "metrics", name, "successful", "mean")
 

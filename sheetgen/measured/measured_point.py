@@ -1,6 +1,7 @@
-"""What a benchmark measured of one deployment under one load, or a start-up log of its memory, and how files say it.
+"""Measurements of one deployment: a benchmark under one load, or the memory in a start-up log; and readers of their
+files' values.
 
-Text of a file is untrusted: what is read of it is numbers within bounds, and names that the catalogs must know.
+Files are untrusted: only bounded numbers and names are read, and the catalogs must know the names.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue
 from sheetgen.errors import ScenarioError, shown
 from sheetgen.units import GIB, count
 
-MOST_NAME = 200  # characters of a name that a file states
+MOST_NAME = 200  # characters of a name in a file
 CACHED = re.compile(r"models--([^/]+?)--([^/]+)")
-MOST = 1e12  # of any number
+MOST = 1e12  # the largest number read
 SPELLINGS = {
     "tp": "tensor_parallel_size",
     "pp": "pipeline_parallel_size",
@@ -24,7 +25,7 @@ SPELLINGS = {
     "gpu_name": "gpu",
 }
 MILLISECONDS_PER_SECOND = 1000
-# By key of an option: the field that it sets, and how many of the key's unit are one of the field's.
+# By key of an option: the field that it sets, and the number of the key's units in one of the field's.
 UNITS: dict[str, tuple[str, float]] = {
     "tpot_ms": ("tpot_seconds", MILLISECONDS_PER_SECOND),
     "ttft_ms": ("ttft_seconds", MILLISECONDS_PER_SECOND),
@@ -42,9 +43,9 @@ def field_of(key: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What was measured of a deployment, and what served (None where nobody said).
+    """A measurement and the deployment that was measured (None: not stated).
 
-    source: the file and what made it, as a person reads it.
+    source: the file and its tool, in words.
     """
 
     source: str
@@ -58,7 +59,7 @@ class Measurement:
 
     @property
     def stated(self) -> str:
-        """It as an option states it: what a sheet carries, whose reader may not have the file."""
+        """The measurement as an option `key=value,...`, for a sheet whose reader may lack the file."""
         parts = []
         for name, value in vars(self).items():
             if value is None:
@@ -71,7 +72,7 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredPoint(Measurement):
-    """A run: the load that a deployment was under, and the mean times."""
+    """A benchmark run: the load, and the mean times."""
 
     concurrent_requests: float
     input_tokens: int
@@ -82,15 +83,14 @@ class MeasuredPoint(Measurement):
 
     @property
     def load_words(self) -> str:
-        """Its load, as a person reads it."""
+        """The load in words."""
         requests = count(math.ceil(self.concurrent_requests), "request")
         return f"{requests} of {self.input_tokens:,} + {self.output_tokens:,} tokens at once"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredPool(Measurement):
-    """The memory that an engine printed as it started, each figure of one GPU, and what it was told of it (None: the
-    engine's default)."""
+    """The memory per GPU that an engine printed at its start, and its settings (None: the engine's default)."""
 
     kv_pool_bytes_per_gpu: float | None = None
     kv_tokens: int | None = None
@@ -109,15 +109,15 @@ class MeasuredPool(Measurement):
     skip_mm_profiling: int | None = None
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """What the engine was told, by our inputs' names."""
+    def settings(self) -> RawRecord:
+        """The engine's settings that the log states, by the names of our inputs."""
         told = {name: getattr(self, name) for name in OF_START}
         return {name: value for name, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A run or a start that was read and sets nothing, and why."""
+    """A run or a start that was read and cannot be used, and the reason."""
 
     source: str
     reason: str
@@ -128,17 +128,20 @@ NAMES = ("model", "gpu", "engine", "weight_dtype")
 SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
 OF_LOAD = ("concurrent_requests", "input_tokens", "output_tokens")
 OF_MEMORY = ("kv_pool_bytes_per_gpu", "kv_tokens", "weights_bytes_per_gpu", "gpu_memory_bytes")
-OF_START = tuple(one.name for one in fields(MeasuredPool) if one.name not in ("source", *NAMES, *SIZES, *OF_MEMORY))
+OF_START = tuple(
+    column.name for column in fields(MeasuredPool) if column.name not in ("source", *NAMES, *SIZES, *OF_MEMORY)
+)
 FLAGS = ("enable_prefix_caching", "hybrid_kv_manager", "skip_mm_profiling")  # 0 or 1
 KEYS_OF = {
-    kind: tuple(KEY_OF.get(one.name, (one.name,))[0] for one in fields(kind)) for kind in (MeasuredPoint, MeasuredPool)
+    kind: tuple(KEY_OF.get(column.name, (column.name,))[0] for column in fields(kind))
+    for kind in (MeasuredPoint, MeasuredPool)
 }
 KEYS = tuple(dict.fromkeys(key for keys in KEYS_OF.values() for key in keys))
 EXAMPLE = "gpu=h100,tp=2"
 
 
-def at_path(document: Any, *path: str | int) -> Any:
-    """What stands at a path of keys; None where there is nothing."""
+def at_path(document: RawValue, *path: str | int) -> RawValue:
+    """The value at a path of keys; None for none."""
     for key in path:
         if isinstance(key, int):
             document = document[key] if isinstance(document, list) and -len(document) <= key < len(document) else None
@@ -147,17 +150,17 @@ def at_path(document: Any, *path: str | int) -> Any:
     return document
 
 
-def number_at(document: Any, *path: str | int) -> float | None:
-    """The finite number of at least 0 at a path; None where there is none, or another kind of value."""
+def number_at(document: RawValue, *path: str | int) -> float | None:
+    """The number from 0 to MOST at a path; None for any other value."""
     value = at_path(document, *path)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 <= value <= MOST else None
 
 
-def name_at(document: Any, *path: str | int) -> str | None:
-    """The name at a path; None where there is none, or another kind of value. A folder of Hugging Face's cache is
-    called by its id: models--org--name is org/name."""
+def name_at(document: RawValue, *path: str | int) -> str | None:
+    """The name at a path; None for any other value. A folder of the Hugging Face cache is read as its id:
+    models--org--name is org/name."""
     value = at_path(document, *path)
     if not isinstance(value, str) or not value.strip():
         return None
@@ -165,33 +168,32 @@ def name_at(document: Any, *path: str | int) -> str | None:
     return f"{cached[1]}/{cached[2]}" if cached else value.strip()[:MOST_NAME]
 
 
-def needed_number(document: Any, source: str, of: str, *path: str | int) -> float:
-    """The number above 0 at a path that every file of a tool has. Raises ScenarioError where there is none."""
-    found = number_at(document, *path)
-    if not found:
+def needed_number(document: RawValue, source: str, tool: str, *path: str | int) -> float:
+    """The number above 0 at a path that every file of `tool` has. Raises ScenarioError where it is missing."""
+    number = number_at(document, *path)
+    if not number:
         key = ".".join(map(str, path))
-        raise ScenarioError(f"{source}: {shown(key)} is missing or no number above 0, which {of} writes.")
-    return found
+        raise ScenarioError(f"{source}: {shown(key)} is missing or no number above 0, which {tool} writes.")
+    return number
 
 
-def of_deployment(document: Any) -> dict[str, Any]:
-    """What a file's own keys say of the deployment: those that --metadata of `vllm bench serve` adds."""
-    found: dict[str, Any] = {}
+def deployment_stated(document: RawValue) -> RawRecord:
+    """The deployment by a file's own keys, such as those that --metadata of `vllm bench serve` adds."""
+    deployment: RawRecord = {}
     for key, value in document.items() if isinstance(document, Mapping) else ():
         name = SPELLINGS.get(key, key)
         if name in SIZES:
             try:
-                found[name] = int(str(value))
+                deployment[name] = int(str(value))
             except ValueError:
                 continue
         elif name in NAMES and isinstance(value, str):
-            found[name] = value.strip()[:MOST_NAME]
-    return found
+            deployment[name] = value.strip()[:MOST_NAME]
+    return deployment
 
 
-def point_of(source: str, stated: Mapping[str, Any], **measured: Any) -> Reading:
-    """The point of what a file measured, less what `stated` says beside it; unusable where it has no time between
-    tokens."""
+def point_of(source: str, stated: RawMapping, **measured: float | None) -> Reading:
+    """The point of a file's measurements and the deployment that it states; Unusable if its answers have one token."""
     values = {**measured, **stated}
     for name in ("input_tokens", "output_tokens"):
         values[name] = max(1, round(values[name]))
@@ -201,15 +203,18 @@ def point_of(source: str, stated: Mapping[str, Any], **measured: Any) -> Reading
 
 
 def by_rate(requests_per_second: float, request_seconds: float) -> float:
-    """Requests at once, on average, of so many a second that each take so long (Little's law)."""
+    """The mean number of concurrent requests from their rate and their mean duration (Little's law)."""
     return requests_per_second * request_seconds
 
 
-STEADY = 0.9  # of the rate at which requests were sent: below, the run was too short, or its queue grew
+STEADY = 0.9  # answered per sent request; a lower share means a run that was too short, or a growing queue
 
 
 def unsteady(source: str, at_once: float | None, sent: float | None, answered: float) -> Unusable | None:
-    """Why a run is of no steady load: sent all at once, or faster than it was answered."""
+    """The reason why a run's load was not steady (sent all at once, or faster than answered); None if it was.
+
+    at_once: the limit on concurrent requests. sent, answered: requests per second.
+    """
     if at_once is None and sent is None:
         return Unusable(source, "all its requests were sent at the same moment; give it --max-concurrency")
     if at_once is None and sent is not None and answered < STEADY * sent:
@@ -218,9 +223,9 @@ def unsteady(source: str, at_once: float | None, sent: float | None, answered: f
     return None
 
 
-def with_stated(points: Iterable[Reading], stated: Mapping[str, Any]) -> Iterator[Reading]:
-    """The points with what was said beside their file in place of their own. Raises ScenarioError for what they do not
-    have."""
+def with_stated(points: Iterable[Reading], stated: RawMapping) -> Iterator[Reading]:
+    """The points with the values stated beside their file, which override their own. Raises ScenarioError for fields
+    that they do not have."""
     for reading in points:
         if isinstance(reading, Unusable):
             yield reading

@@ -1,18 +1,18 @@
-"""`--measured FILE[,key=value...]`: the points of a benchmark's file, whose tool is told by its keys, or the KV pool of
-a start-up log.
+"""`--measured FILE[,key=value...]`: the points of a benchmark's file, whose tool is recognized by its keys, or the KV
+pool of a start-up log.
 
-What the file does not say stands beside it: `result.json,gpu=h100,tp=2`. A figure without a file is written out:
+Values that the file lacks are given beside it: `result.json,gpu=h100,tp=2`. A point without a file is written out:
 `gpu=h100,tp=2,concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.4`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sheetgen.catalog.base import is_file, read_bounded
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue, is_file, read_bounded
 from sheetgen.catalog.load import Catalog
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown, shown_key
 from sheetgen.measured.aiperf_results import aiperf_points, is_aiperf_export
@@ -37,8 +37,8 @@ from sheetgen.measured.sglang_results import is_sglang_result, sglang_points
 from sheetgen.measured.startup_pool import OF_POOL, called, pool_of_log, startup_log_at
 from sheetgen.measured.vllm_results import is_vllm_result, vllm_points
 
-MOST_BYTES = 64 * 2**20  # a report of GuideLLM with all its requests
-MOST_LINES = 1000  # of runs in a file
+MOST_BYTES = 64 * 2**20  # enough for a report of GuideLLM with all its requests
+MOST_LINES = 1000  # runs in a file
 MOST_FILES = 100
 TEXTS = ("source", *NAMES, "engine_version", "kv_cache_dtype")
 DECIMAL = ("concurrent_requests", "output_tokens_per_second", "gpu_memory_utilization", *UNITS)
@@ -48,11 +48,11 @@ POINT = "concurrent_requests=64,input_tokens=1024,output_tokens=1024,tpot_ms=22.
 
 
 class Tool(NamedTuple):
-    """A benchmark tool: how its files are told, and read."""
+    """A benchmark tool: `wrote` recognizes its files, `points` reads them."""
 
     name: str
-    wrote: Callable[[Any], bool]
-    points: Callable[[Mapping[str, Any], str], Iterator[Reading]]
+    wrote: Callable[[RawValue], bool]
+    points: Callable[[RawMapping, str], Iterator[Reading]]
 
 
 TOOLS = (
@@ -64,8 +64,8 @@ TOOLS = (
 READ = "results of vllm bench serve, SGLang's bench_serving, GuideLLM and AIPerf, and start-up logs"
 
 
-def read_measured(options: Iterable[Any] | str | None, catalog: Catalog) -> list[Reading]:
-    """The points of every `--measured`. Raises ScenarioError with all that is wrong, a line each."""
+def read_measured(options: Iterable[object] | str | None, catalog: Catalog) -> list[Reading]:
+    """The points of every `--measured`. Raises ScenarioError with all problems."""
     texts = [options] if isinstance(options, (str, Path)) else list(options or ())
     if len(texts) > MOST_FILES:
         raise ScenarioError(f"measured names {len(texts):,} files. Give {MOST_FILES} at most.")
@@ -78,17 +78,17 @@ def read_measured(options: Iterable[Any] | str | None, catalog: Catalog) -> list
 
 
 def beside(folder: Path, option: str) -> str:
-    """An option whose file stands beside another file, as one of this folder; a point that is written out as it is."""
+    """The option with its file's path made relative to `folder`; a point that is written out is unchanged."""
     first = option.split(",")[0].strip()
     return option if "=" in first or not first else str(folder / option.strip())
 
 
 def written_out(readings: Iterable[Reading]) -> list[str]:
-    """The usable points, each as an option states it, whatever file it was read of."""
+    """The usable points, each written out as an option."""
     return [reading.stated for reading in readings if not isinstance(reading, Unusable)]
 
 
-def _points(option: Any, catalog: Catalog) -> Iterator[Reading]:
+def _points(option: object, catalog: Catalog) -> Iterator[Reading]:
     if not isinstance(option, (str, Path)):
         raise ScenarioError(f"measured is {shown(repr(option))}. It must be a file, such as result.json,{EXAMPLE}.")
     text = str(option).strip()
@@ -113,9 +113,9 @@ def _points(option: Any, catalog: Catalog) -> Iterator[Reading]:
     yield MeasuredPoint(**{"source": GIVEN, **stated})
 
 
-def _stated(parts: Iterable[str]) -> dict[str, Any]:
-    """What `key=value` parts say of the deployment and its load."""
-    found, problems = dict[str, Any](), Problems()
+def _stated(parts: Iterable[str]) -> RawRecord:
+    """The fields of deployment and load in `key=value` parts. Raises ScenarioError with all problems."""
+    stated, problems = RawRecord(), Problems()
     for part in filter(str.strip, parts):
         name, equals, value = (word.strip() for word in part.partition("="))
         key = SPELLINGS.get(name.replace("-", "_"), name.replace("-", "_"))
@@ -123,16 +123,16 @@ def _stated(parts: Iterable[str]) -> dict[str, Any]:
             problems.append(f"measured has {shown(part)!r}. Write key=value after the file, such as {EXAMPLE}.")
         elif key not in KEYS:
             problems.append(f"measured: unknown key {shown_key(name)!r}.{did_you_mean(key, KEYS)}")
-        elif field_of(key) in found:
+        elif field_of(key) in stated:
             problems.append(f"measured: {key} is given twice. Keep one.")
         else:
-            found[field_of(key)] = problems.attempt(_value, key, value)
+            stated[field_of(key)] = problems.attempt(_value, key, value)
     if problems:
         raise ScenarioError(*problems)
-    return found
+    return stated
 
 
-def _value(key: str, text: str) -> Any:
+def _value(key: str, text: str) -> str | int | float:
     if key in TEXTS:
         if not text:
             raise ScenarioError(f"measured: {key} is blank. Give a value, or leave it out.")
@@ -153,7 +153,7 @@ def _value(key: str, text: str) -> Any:
 
 
 def _of_file(path: Path, catalog: Catalog) -> list[Reading]:
-    """The points of one file, whatever tool wrote it, or the pool of a start-up log."""
+    """The points of one benchmark's file, or the pool of a start-up log."""
     try:
         return list(_of_results(path))
     except ScenarioError:
@@ -184,8 +184,8 @@ def _of_results(path: Path) -> Iterator[Reading]:
         yield from tool.points(document, f"{source} ({tool.name})")
 
 
-def _documents(text: str, name: str) -> Iterator[Any]:
-    """The JSON of a file: one document, or one a line."""
+def _documents(text: str, name: str) -> Iterator[RawValue]:
+    """The JSON documents of a file: a single one, or one per line."""
     try:
         yield _parsed(text)
         return
@@ -204,8 +204,8 @@ def _documents(text: str, name: str) -> Iterator[Any]:
             raise ScenarioError(f"{name}:{i}: is not valid JSON ({shown(error, 100)}). Is it cut off?") from None
 
 
-def _parsed(text: str) -> Any:
-    """A JSON document. Raises ValueError, for one that is nested too deeply, too."""
+def _parsed(text: str) -> RawValue:
+    """A JSON document. Raises ValueError, also for a document nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,22 +1,22 @@
-"""SGLang's `bench_serving`: a JSON object a line and run (--output-file).
+"""SGLang's `bench_serving`: one JSON object per run, each on a line (--output-file).
 
-Keys: python/sglang/bench_serving.py. It names the backend that it spoke to, not the model, before it wrote
-`server_info`; until 2025 it wrote medians alone.
+Keys: python/sglang/bench_serving.py. Older versions without `server_info` state the backend, but not the model; until
+2025 they wrote medians alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawRecord, RawValue
 from sheetgen.measured.measured_point import (
     MILLISECONDS_PER_SECOND,
     Reading,
     by_rate,
+    deployment_stated,
     name_at,
     needed_number,
     number_at,
-    of_deployment,
     point_of,
     unsteady,
 )
@@ -27,11 +27,11 @@ ENGINES = {"sglang": "sglang", "vllm": "vllm", "lmdeploy": "lmdeploy", "trt": "t
 SIZES = {"tensor_parallel_size": "tp_size", "data_parallel_size": "dp_size", "pipeline_parallel_size": "pp_size"}
 
 
-def is_sglang_result(document: Any) -> bool:
+def is_sglang_result(document: RawValue) -> bool:
     return isinstance(document, Mapping) and all(key in document for key in OWN_KEYS)
 
 
-def sglang_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]:
+def sglang_points(document: RawMapping, source: str) -> Iterator[Reading]:
     """The point of one run."""
 
     def needed(key: str) -> float:
@@ -50,7 +50,7 @@ def sglang_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]
         at_once = number_at(document, "concurrency") or by_rate(completed / duration, whole)
     yield point_of(
         source,
-        {**_server(document), **of_deployment(document)},
+        {**_server(document), **deployment_stated(document)},
         concurrent_requests=max(1.0, at_once),
         input_tokens=prompt,
         output_tokens=answer,
@@ -60,11 +60,11 @@ def sglang_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]
     )
 
 
-def _server(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the result says of the server: its engine by the backend, and what the server said of itself."""
+def _server(document: RawMapping) -> RawRecord:
+    """The deployment that a result states: the engine by its backend, and the server's own information."""
     backend = (name_at(document, "backend") or "").split("-")[0]
-    found: dict[str, Any] = {"engine": ENGINES[backend]} if backend in ENGINES else {}
+    server: RawRecord = {"engine": ENGINES[backend]} if backend in ENGINES else {}
     if model := name_at(document, "server_info", "model_path"):
-        found["model"] = model
+        server["model"] = model
     sizes = {name: number_at(document, "server_info", key) for name, key in SIZES.items()}
-    return found | {name: int(size) for name, size in sizes.items() if size}
+    return server | {name: int(size) for name, size in sizes.items() if size}

@@ -1,4 +1,4 @@
-"""A start-up log's KV pool: what the engine printed that it left for the cache, and what it was told."""
+"""The KV pool that an engine printed in its start-up log, and its settings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import StartupLog, measure, read_log
 
 OF_POOL = ("kv_pool_bytes_per_gpu", "kv_tokens")
-STATES = "ssm_state_bytes_per_gpu"  # of SGLang beside its pool, which the prediction has within it
+STATES = "ssm_state_bytes_per_gpu"  # SGLang counts them beside its pool, the prediction inside it
 WHOLE = ("expert_parallel_size", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size", "kv_tokens")
 
 
 def startup_log_at(path: Path, catalog: Catalog) -> StartupLog | None:
-    """The start-up log in a file; None where it is none that measured anything."""
+    """The start-up log in a file; None for any other file, or a log without measurements."""
     if not is_file(str(path)):
         return None
     try:
@@ -29,7 +29,7 @@ def startup_log_at(path: Path, catalog: Catalog) -> StartupLog | None:
 
 
 def pool_of_log(log: StartupLog, source: str, catalog: Catalog) -> Reading:
-    """The pool that a log printed; unusable where it is not what weights and peaks left, or where it printed none."""
+    """The pool in a log; Unusable if there is none, or if it is not the memory left by weights and peaks."""
     measured = measure(log)
     seen = {name: figure.value for name, figure in measured.figures.items()}
     if STATES in log.figures:
@@ -44,7 +44,7 @@ def pool_of_log(log: StartupLog, source: str, catalog: Catalog) -> Reading:
     if told.not_sized:
         return Unusable(source, "; ".join(why.rstrip(".") for why in told.not_sized.values()))
     inputs = {**dict.fromkeys(SIZES, 1), **told.inputs, **{name: seen[name] for name in OF_POOL if name in seen}}
-    if len(told.gpus) > 1:  # by its memory it may be any of them
+    if len(told.gpus) > 1:  # several GPUs have this memory
         del inputs["gpu"]
     for name in (*SIZES, *WHOLE):
         if name in inputs:
@@ -58,6 +58,6 @@ def pool_of_log(log: StartupLog, source: str, catalog: Catalog) -> Reading:
 
 
 def called(log: StartupLog) -> str:
-    """A log, as a person calls it."""
+    """A log in words: `a start of vLLM 0.19.0`."""
     engine = ENGINE_NAMES[log.engine]
     return f"a start of {engine} {log.version}" if log.version else f"a start of {engine}"

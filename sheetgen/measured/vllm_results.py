@@ -1,35 +1,35 @@
-"""`vllm bench serve --save-result`: one JSON object a run, or one a line with --append-result.
+"""`vllm bench serve --save-result`: one JSON object per run, or one per line with --append-result.
 
-Keys: vllm/benchmarks/serve.py. --metadata adds keys of the user's own: gpu=h100 tp=2 are read.
+Keys: vllm/benchmarks/serve.py. Keys that the user adds by --metadata, such as gpu=h100 tp=2, are read too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawValue
 from sheetgen.measured.measured_point import (
     MILLISECONDS_PER_SECOND,
     Reading,
     by_rate,
+    deployment_stated,
     name_at,
     needed_number,
     number_at,
-    of_deployment,
     point_of,
     unsteady,
 )
 
 TOOL = "`vllm bench serve`"
-# What it writes of a generative model, and nothing else does.
+# Keys that it writes for a generative model, and no other tool does.
 OWN_KEYS = ("model_id", "num_prompts", "total_output_tokens", "mean_ttft_ms")
 
 
-def is_vllm_result(document: Any) -> bool:
+def is_vllm_result(document: RawValue) -> bool:
     return isinstance(document, Mapping) and all(key in document for key in OWN_KEYS)
 
 
-def vllm_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]:
+def vllm_points(document: RawMapping, source: str) -> Iterator[Reading]:
     """The point of one result."""
 
     def needed(key: str) -> float:
@@ -49,7 +49,7 @@ def vllm_points(document: Mapping[str, Any], source: str) -> Iterator[Reading]:
         at_once = by_rate(answered, seconds)
     yield point_of(
         source,
-        {"model": name_at(document, "model_id"), "engine": "vllm", **of_deployment(document)},
+        {"model": name_at(document, "model_id"), "engine": "vllm", **deployment_stated(document)},
         concurrent_requests=max(1.0, at_once),
         input_tokens=prompt,
         output_tokens=answer,

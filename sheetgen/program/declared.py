@@ -9,7 +9,7 @@ from sheetgen.formula import Formula, Quantity
 from sheetgen.units import PLAIN
 
 Axes = tuple[str, ...]
-Named = Formula | tuple[str, Formula]  # under another name where a formula is read for something else
+Named = Formula | tuple[str, Formula]  # with a name where a formula is used for another quantity
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Table:
-    """Quantities in the order in which they come about, on the axes that they may differ by.
+    """Quantities in the order in which they are worked out, on the axes by which they may differ.
 
     rows: the axis of which formulas read all positions at once, as a choice reads all offers.
     where: a fact without which the table is left out, as the rate of loads that have none.
@@ -38,7 +38,7 @@ class Table:
     where: str | None = None
 
     def along(self, places: Mapping[str, Axes]) -> Table:
-        """The same quantities with other axes in the places of some, as for a few loads on what was chosen for them."""
+        """The same quantities with some axes replaced, as for a few loads on what was chosen for them."""
         axes = (axis for own in self.axes for axis in places.get(own, (own,)))
         return replace(self, axes=tuple(dict.fromkeys(axes)))
 
@@ -62,13 +62,13 @@ class Again:
     along: Mapping[str, Axes] = field(default_factory=dict)
 
     def tables_of(self, program: Program) -> list[Table]:
-        """The tables on the axes on which they are read."""
+        """The tables, on the axes on which they are read again."""
         return [program[name].along(self.along) for name in self.tables]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A search as a fixed number of steps: each is worked out from what the one before it left.
+    """A search in a fixed number of steps, each worked out from the results of the one before it.
 
     start: the quantities that the first step reads. step: those of a step. carry: by quantity of the start, the one of
     a step that stands in its place for the next. rows: the axis of which a step's formulas read all positions at once.
@@ -123,13 +123,13 @@ def by_name(quantities: Iterable[Named]) -> Iterator[tuple[str, Formula]]:
 
 
 def same_as(name: str, quantity: str) -> Formula:
-    """A quantity that is another one, under the name by which further formulas read it."""
+    """A quantity that equals another one, under the name by which further formulas read it."""
 
     return Formula(name, name.replace("_", " "), PLAIN, (quantity,), _unchanged)
 
 
 def is_same(formula: Formula) -> bool:
-    """True for a formula that `same_as` made: another quantity under a name of its own."""
+    """True for a formula that `same_as` made."""
     return formula.function is _unchanged
 
 

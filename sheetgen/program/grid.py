@@ -16,20 +16,21 @@ import numpy
 from sheetgen.program.declared import Again, Axes, Declared, Named, Program, Repeat, by_name
 
 Column: TypeAlias = Any  # a number, or a numpy array with a side for each of its axes
+Positions: TypeAlias = "numpy.ndarray[Any, Any]"  # whole numbers: of each position on one axis that on another
 Columns: TypeAlias = dict[str, Column]
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What follows from which axes have places on which and from their sizes: the same for every grid of these."""
+class _AxisFacts:
+    """Facts that follow from the places of axes and from their sizes: shared by all grids with the same ones."""
 
     sides: dict[tuple[Axes, Axes], tuple[int | None, ...]] = field(default_factory=dict)
     differing: dict[tuple[frozenset[Axes], Axes, Axes], Axes] = field(default_factory=dict)
 
 
 @functools.lru_cache(256)
-def _known_of(_places: tuple[tuple[str, str], ...], _sizes: tuple[tuple[str, int], ...]) -> _Known:
-    return _Known()
+def _facts_of(_places: tuple[tuple[str, str], ...], _sizes: tuple[tuple[str, int], ...]) -> _AxisFacts:
+    return _AxisFacts()
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,15 @@ class Grid:
     """
 
     columns: dict[str, tuple[tuple[Axes, Column], ...]]
-    places: Mapping[tuple[str, str], Any]
+    places: Mapping[tuple[str, str], Positions]
     sizes: Mapping[str, int]
     _layouts: dict[tuple[Axes, Axes, tuple[int, ...]], Callable[[Column], Column]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    _known: _Known = field(init=False, compare=False, repr=False)
+    _facts: _AxisFacts = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", _known_of(tuple(self.places), tuple(self.sizes.items())))
+        object.__setattr__(self, "_facts", _facts_of(tuple(self.places), tuple(self.sizes.items())))
 
     @classmethod
     def over(cls, **sizes: int) -> Grid:
@@ -57,7 +58,8 @@ class Grid:
         return cls({}, {}, sizes)
 
     def along(self, axis: str, places: Mapping[str, Sequence[int]], size: int | None = None) -> Grid:
-        """This grid with one more axis, whose positions stand where given on others. Columns put there stay there."""
+        """This grid with one more axis, whose positions stand at the given positions of other axes. Columns put there
+        stay there."""
         near = {(axis, other): numpy.asarray(positions, int) for other, positions in places.items()}
         size = len(next(iter(near.values()))) if size is None else size
         far = {
@@ -66,18 +68,19 @@ class Grid:
             for (start, end), far_positions in self.places.items()
             if start == other
         }
-        known = {key: positions for key, positions in self.places.items() if key[0] != axis}
-        return Grid(dict(self.columns), {**known, **far, **near}, {**self.sizes, axis: size})
+        others = {key: positions for key, positions in self.places.items() if key[0] != axis}
+        return Grid(dict(self.columns), {**others, **far, **near}, {**self.sizes, axis: size})
 
     def again(self, under: Mapping[str, Column], **sizes: int) -> Grid:
-        """A copy in which numbers stand in the place of quantities, for tables that are read again; sizes: of axes that
-        have another number of positions there."""
+        """A copy with numbers in place of some quantities, for tables that are read again; sizes: axes with another
+        number of positions there."""
         copy = replace(self, columns=dict(self.columns), sizes={**self.sizes, **sizes})
         copy.put((), under)
         return copy
 
     def put(self, axes: Axes, columns: Mapping[str, Column]) -> None:
-        """Add columns (lists are numbers); they are read in place of earlier ones wherever their axes can be."""
+        """Add columns (lists are numbers); they replace earlier ones of the same name wherever their axes can be
+        read."""
         for name, column in columns.items():
             self._add(name, axes, numpy.array(column, float) if isinstance(column, list) else column)
 
@@ -86,14 +89,14 @@ class Grid:
         self.columns[name] = (*self.columns.get(name, ()), (own, column))
 
     def combine(self, name: str, function: Callable[..., Column], reads: Iterable[str], axes: Axes) -> None:
-        """Put in what a function makes of columns, on the fewest axes that these differ by; what no formula says, as
-        texts and what is filled in."""
+        """Put in a column that a function makes of others, on the fewest axes by which these differ: for texts and
+        other values that no formula gives."""
         names = tuple(reads)
         own = self.fewest_axes(names, axes)
         self.put(own, {name: function(*(self.spread(read, own) for read in names))})
 
-    def restricted(self, kept: Mapping[str, Any]) -> Grid:
-        """The grid with some positions of its axes alone; those of other axes stay."""
+    def restricted(self, kept: Mapping[str, Positions]) -> Grid:
+        """The grid with only some positions of some axes; other axes stay whole."""
         places = {}
         for (axis, other), positions in self.places.items():
             positions = positions[kept[axis]] if axis in kept else positions
@@ -109,7 +112,7 @@ class Grid:
         return Grid(columns, places, {**self.sizes, **sizes})
 
     @staticmethod
-    def _restricted(column: Column, axes: Axes, kept: Mapping[str, Any]) -> Column:
+    def _restricted(column: Column, axes: Axes, kept: Mapping[str, Positions]) -> Column:
         for side, axis in enumerate(axes):
             if axis in kept and column.shape[side] > 1:
                 column = column.take(kept[axis], side)
@@ -135,7 +138,7 @@ class Grid:
         return readable
 
     def _laid_out(self, own: Axes, column: Column, axes: Axes) -> Column:
-        """A column of its own axes as it stands over others."""
+        """A column with axes of its own, laid out over other axes."""
         if own == axes or not own:
             return column
         key = own, axes, column.shape
@@ -145,10 +148,10 @@ class Grid:
         return layout(column)
 
     def _layout(self, own: Axes, axes: Axes, shape: tuple[int, ...]) -> Callable[[Column], Column]:
-        """What makes of a column of this shape the same over other axes."""
+        """The function that lays a column of this shape out over other axes."""
         sides = [side for side in self._sides_of(own, axes) if side is not None]
         moves = [length > 1 and axes[side] != axis for axis, side, length in zip(own, sides, shape, strict=True)]
-        if len(set(sides)) == len(own) and sum(moves) <= 1:  # the sides in their order, of which one is looked up
+        if len(set(sides)) == len(own) and sum(moves) <= 1:  # sides in order, at most one of them looked up
             order = sorted(range(len(own)), key=sides.__getitem__)
             moved = moves.index(True) if True in moves else None
             positions = None if moved is None else self.places[axes[sides[moved]], own[moved]]
@@ -182,11 +185,11 @@ class Grid:
         return None
 
     def _sides_of(self, own: Axes, axes: Axes) -> tuple[int | None, ...]:
-        """The side of `axes` on which each of a column's own axes stands; None where it stands on none."""
+        """For each of a column's own axes, its position in `axes`; None where it has none there."""
         key = own, axes
-        if key not in self._known.sides:
-            self._known.sides[key] = tuple(self._side(own_axis, axes) for own_axis in own)
-        return self._known.sides[key]
+        if key not in self._facts.sides:
+            self._facts.sides[key] = tuple(self._side(own_axis, axes) for own_axis in own)
+        return self._facts.sides[key]
 
     def _side(self, own_axis: str, axes: Axes) -> int | None:
         if own_axis in axes:
@@ -194,9 +197,9 @@ class Grid:
         return next((side for side, axis in enumerate(axes) if (axis, own_axis) in self.places), None)
 
     def fewest_axes(self, names: Iterable[str], axes: Axes, rows: str | None = None) -> Axes:
-        """The axes on which what is made of these columns differs: of each of `axes` the smallest one that says all
-        that is read there, and none where nothing is. What stands on the axis `rows` is read whole, and makes no
-        difference.
+        """The axes by which a result made of these columns differs. For each of `axes`, the smallest axis that has all
+        that is read there, and no axis where nothing is read. Columns on the axis `rows` are read whole and add no
+        axis.
 
         Raises KeyError where a column cannot be read.
         """
@@ -204,19 +207,19 @@ class Grid:
         return self._fewest((self._find(name, every)[0] for name in names), axes, every)
 
     def _fewest(self, owns: Iterable[Axes], axes: Axes, every: Axes) -> Axes:
-        """The fewest axes for columns of these axes of their own."""
+        """The fewest axes for columns that have these axes of their own."""
         different = frozenset(filter(None, owns))
         key = different, axes, every
-        if key not in self._known.differing:
+        if key not in self._facts.differing:
             wanted: list[set[str]] = [set() for _ in every]
             for own in different:
                 for own_axis, side in zip(own, self._sides_of(own, every), strict=True):
                     assert side is not None
                     wanted[side].add(own_axis)
-            self._known.differing[key] = tuple(
+            self._facts.differing[key] = tuple(
                 self._smallest(axis, needed) for axis, needed in zip(axes, wanted, strict=False) if needed
             )
-        return self._known.differing[key]
+        return self._facts.differing[key]
 
     def _smallest(self, axis: str, needed: set[str]) -> str:
         if axis in needed:
@@ -226,13 +229,13 @@ class Grid:
         return min([axis, *able], key=lambda name: self.sizes[name])
 
     def evaluate(self, quantities: Iterable[Named], axes: Axes, rows: str | None = None) -> None:
-        """Work out formulas in turn over `axes` and put each in the grid, on the fewest axes that it differs by.
+        """Work out formulas in order over `axes` and put each in the grid, on the fewest axes by which it differs.
 
         rows: the axis of which what stands on it is read whole, as a first side.
         """
         every = axes if rows is None else (*axes, rows)
         standing: dict[str, tuple[Axes, Column]] = {}
-        read: dict[tuple[str, Axes], Column] = {}  # once for the formulas that follow
+        read: dict[tuple[str, Axes], Column] = {}  # columns read once for all formulas
         for name, formula in by_name(quantities):
             for quantity in formula.inputs:
                 if quantity not in standing:
@@ -299,7 +302,7 @@ class View(Mapping[str, Column]):
 
     grid: Grid
     axes: Axes
-    _read: dict[str, tuple[Any, Column]] = field(default_factory=dict, compare=False, repr=False)
+    _read: dict[str, tuple[Column, Column]] = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Column:
         columns = self.grid.columns.get(name)
@@ -318,8 +321,8 @@ class View(Mapping[str, Column]):
 
 
 def evaluate(quantities: Iterable[Named], values: Mapping[str, Column]) -> Columns:
-    """`values` and, by name, the result of each formula in turn: what needs no axes."""
-    known = dict(values)
+    """`values` and the results of each formula in order, by name: for work that needs no axes."""
+    quantities_by_name = dict(values)
     for name, formula in by_name(quantities):
-        known[name] = formula.of(known)
-    return known
+        quantities_by_name[name] = formula.of(quantities_by_name)
+    return quantities_by_name

@@ -16,8 +16,8 @@ from sheetgen.program.declared import Again, Declared, Named, Program, Repeat, b
 from sheetgen.units import TEXT
 
 RUNTIME = Path(__file__).with_name("runtime.js")
-MOST_INPUTS = 40  # of a formula of a program
-CELL = "$"  # the place of a row that an operation has come to
+MOST_INPUTS = 40  # the inputs of a program's formula
+CELL = "$"  # the place in a row that an operation has reached
 
 
 def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
@@ -34,10 +34,10 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
     sign = operation.javascript
     if not sign:
         return parts[0]
-    if sign in ("===", "!=="):  # which tell true from 1
+    if sign in ("===", "!=="):  # they distinguish true from 1
         parts = [f"+{text}" if _is_condition(part) else text for text, part in zip(parts, tree.parts, strict=True)]
     if sign == "?":
-        condition, then, otherwise = (*parts, "NaN")[:3]  # without another, none
+        condition, then, otherwise = (*parts, "NaN")[:3]  # NaN where there is no third part
         return f"({_condition(tree.parts[0], condition)}?{then}:{otherwise})"
     if sign in ("&&", "||"):
         parts = [_condition(part, text) for text, part in zip(parts, tree.parts, strict=True)]
@@ -47,12 +47,12 @@ def print_tree(tree: Expr, rows: Iterable[str] = (), cell: str = "") -> str:
 
 
 def _is_condition(tree: Expr) -> bool:
-    """Whether what a tree gives is true or false, and no number."""
+    """True where a tree gives true or false rather than a number."""
     return tree.operation.javascript.startswith(("is", "===", "!==", "<", ">", "&&", "||"))
 
 
 def _condition(tree: Expr, text: str) -> str:
-    """A tree as true or false: none is true, as numpy has it."""
+    """A tree as true or false; NaN is true, as in numpy."""
     return text if _is_condition(tree) else f"({text}!=0)"
 
 
@@ -74,12 +74,13 @@ def print_function(formula: Formula) -> str:
 
 
 def print_functions(formulas: Iterable[Formula]) -> str:
-    """A JavaScript array of formulas: their inputs, which of these are rows, whether they give text, the function."""
+    """A JavaScript array of formulas: the inputs of each, which inputs are rows, whether it gives text, and the
+    function."""
     return "[\n" + ",\n".join(map(_print_entry, formulas)) + "\n]"
 
 
 def _inputs(formula: Formula) -> tuple[str, ...]:
-    """What a formula reads, each once: `reading` may put one quantity in the place of two."""
+    """The quantities that a formula reads, each once: `reading` may put one quantity in place of two."""
     return tuple(dict.fromkeys(formula.inputs))
 
 
@@ -91,15 +92,17 @@ def _print_entry(formula: Formula) -> str:
 
 
 def print_programs(programs: Mapping[str, Program]) -> str:
-    """Statements that declare PROGRAMS, by name, as the runtime works them out; a formula of several tables stands
+    """Statements that declare PROGRAMS by name, as the runtime works them out; a formula in several tables is printed
     once.
 
     Of a program: its tables by name, with those that are only read again, and the names of the others in their order.
     """
-    functions: dict[str, int] = {}  # what is printed of a formula, and its place
+    functions: dict[str, int] = {}  # the printed formula, and its position
 
     def columns(quantities: Iterable[Named]) -> str:
-        entries = ((name, functions.setdefault(_print_entry(one), len(functions))) for name, one in by_name(quantities))
+        entries = (
+            (name, functions.setdefault(_print_entry(formula), len(functions))) for name, formula in by_name(quantities)
+        )
         return "[" + ",".join(f"[{_json(name)},FUNCTIONS[{place}]]" for name, place in entries) + "]"
 
     def table(declared: Declared) -> str:
@@ -114,8 +117,8 @@ def print_programs(programs: Mapping[str, Program]) -> str:
         return ",".join(f"{name}:{text}" for name, text in entries.items() if text != "null")
 
     printed = [
-        f"{_json(name)}:{{order:{_json([one.name for one in program.tables])},tables:{{\n"
-        + ",\n".join(f"{_json(one.name)}:{{{table(one)}}}" for one in (*program.tables, *program.parts))
+        f"{_json(name)}:{{order:{_json([table.name for table in program.tables])},tables:{{\n"
+        + ",\n".join(f"{_json(entry.name)}:{{{table(entry)}}}" for entry in (*program.tables, *program.parts))
         + "\n}}"
         for name, program in programs.items()
     ]

@@ -99,7 +99,7 @@ POOL: tuple[Formula, ...] = (
     memory.kv_pool_bytes_per_gpu,
     memory.n_kv_blocks,
 )
-# What the requests asked for take of the fullest GPU.
+# What the requests asked for take on the fullest GPU.
 NEEDED: tuple[Formula, ...] = (
     kv_cache.kv_bytes_per_sequence_per_gpu,
     kv_cache.kv_bytes_per_sequence_steady_per_gpu,
@@ -196,13 +196,13 @@ def speed_band(figure: str) -> Iterator[Named]:
     scope = "ttft_scope" if figure == "ttft" else "speed_scope"
     for end in ENDS:
         name = f"{figure}_band_{end}"
-        scopes = {one: f"{name}_{one}" for one in SCOPES_OF_BANDS}
+        scopes = {scope_of_band: f"{name}_{scope_of_band}" for scope_of_band in SCOPES_OF_BANDS}
         factor = speed.band_of_scope.reading(scope=scope, **scopes)
         yield name, replace(factor, label=f"{figure}, {end} end of its band".replace("_", " "))
 
 
 def speed_ends(**quantities: str) -> Iterator[Named]:
-    """Both ends of the band of each figure of speed; `quantities`: what is predicted, where it has another name."""
+    """Both ends of the band of each figure of speed; `quantities`: the predicted quantities that have another name."""
     for figure, name in BANDS_OF.items():
         for end in ENDS:
             reads = {"predicted": quantities.get(name, name), "band_factor": f"{figure}_band_{end}"}

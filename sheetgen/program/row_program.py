@@ -27,7 +27,7 @@ def _row(name: str, *formulas: Named) -> Table:
 
 
 def _memory_ends() -> list[Named]:
-    """Both ends of the 80 % error band of what memory is predicted to take; none where no band is known."""
+    """Both ends of the 80 % error band of each predicted part of memory; none where no band is known."""
     ends: list[Named] = []
     for end in ENDS:
         ends += [
@@ -51,15 +51,15 @@ def _memory_ends() -> list[Named]:
 
 
 def _errors() -> list[Named]:
-    """The errors of memory in the scope of a row: the runs that the constants were set on, or all others."""
+    """The errors of memory in the scope of a row: of the runs that set the constants, or of all others."""
     return [
         (name, memory.error_in_scope.reading(error_here=f"{name}_here", error_elsewhere=f"{name}_elsewhere"))
         for name in (f"{error}_{end}" for error in MEMORY_ERRORS for end in ENDS)
     ]
 
 
-def _left_off() -> list[Named]:
-    """What the engine does not hold where a setting switches its cause off."""
+def _unless_off() -> list[Named]:
+    """The memory that the engine does not use where a setting switches its cause off."""
     graphs = dict.fromkeys(
         (
             "cuda_graph_base_bytes",
@@ -77,7 +77,7 @@ def _left_off() -> list[Named]:
 
 
 def _blocks(end: str) -> Again:
-    """What the pool holds where it comes out at an end of its band."""
+    """Requests and tokens that the pool holds if it comes out at one end of its band."""
     kept = {f"{name}_{end}": name for name in ("kv_tokens", "max_concurrency")}
     return Again(f"blocks_{end}", {"kv_pool_bytes_per_gpu": f"kv_pool_bytes_per_gpu_{end}"}, ("blocks",), kept)
 
@@ -92,13 +92,13 @@ DEPLOYMENT = Program(
             speed.network_bytes_per_second.reading(least_network_gbps="network_gbps"),
             ("state_blocks", kv_cache.kept_state_blocks),
             ("checkpoint_blocks", kv_cache.kept_checkpoint_blocks),
-            *_left_off(),
+            *_unless_off(),
             ("seconds_per_layer", speed.layer_seconds_as_run),
             ("is_calibrated", parallelism.is_calibrated),
             *_errors(),
             *quantities.SPEED_BANDS,
         ),
-        # Of the model alone: a draft makes it none of another kind.
+        # Of the model alone: a draft does not change its kind.
         _row("kind", speed.speed_kind),
         # A draft model's layers and cache are counted among the layers that grow.
         _row(
@@ -179,7 +179,7 @@ DEPLOYMENT = Program(
 )
 
 
-OF_MEMORY = "fit"  # the last of the tables that say what memory holds
+OF_MEMORY = "fit"  # the last table that tells what memory holds
 
 
 def evaluate_deployments(grid: Grid, longest: bool = True) -> None:
@@ -200,7 +200,7 @@ def evaluate_tables(grid: Grid, last: str = "") -> None:
 
 
 def requests_at_rate(grid: Grid) -> Column:
-    """The fewest requests at once that are answered as fast as they arrive; where none are, as many as memory holds
+    """The fewest requests at once that are answered as fast as they arrive; where no number is, as many as memory holds
     at their full length, or one.
 
     grid: of rows with requests_per_second, whatever their requests at once.
@@ -225,8 +225,8 @@ def requests_at_rate(grid: Grid) -> Column:
 
 
 def _put_longest_context(grid: Grid) -> None:
-    """The longest context at which all requests still fit, searched for in the charge itself: of few rows several
-    contexts at a time, as these take little longer than one."""
+    """Put in the longest context at which all requests still fit, found by searching the charge itself: for few rows
+    several contexts at a time, as these take little longer than one."""
     names = ("kv_budget_bytes_per_gpu", "max_context_tokens", "output_tokens")
     tables = [DEPLOYMENT[name] for name in ("tokens", "charge", "needed")]
     reads = {name for table in tables for formula in table.named().values() for name in formula.inputs}
@@ -253,8 +253,8 @@ def _put_longest_context(grid: Grid) -> None:
 
 
 def _put_fewest_gpus(grid: Grid) -> None:
-    """Fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their tensor-parallel
-    size, of several the largest; NaN if none do."""
+    """Put in the fewest GPUs of this kind in one replica that hold weights and cache of all requests, and their
+    tensor-parallel size, the largest of several; NaN if none do."""
     sizes = numpy.array(TENSOR_PARALLEL_SIZES, float)
     trial = grid.along("tried", {}, len(sizes))
     trial.put(("tried",), {"tried_size": sizes})

@@ -14,13 +14,13 @@ from sheetgen.units import ENDS, PLAIN
 AXES = (
     Axis("weight_dtype"),
     Axis("kv_dtype"),
-    Axis("kind"),  # of models, as bands of speed have them
+    Axis("kind"),  # kinds of models, as the bands of speed distinguish them
     Axis("model", on=("weight_dtype", "kv_dtype", "kind")),
     Axis("gpu"),
     Axis("tp"),
     Axis("dp"),
     Axis("layout", on=("tp", "dp")),
-    Axis("profile", on=("gpu", "layout")),  # what one replica's rank is
+    Axis("profile", on=("gpu", "layout")),  # the hardware of one rank of a replica
     Axis("workload"),
     Axis("pace", on=("model", "workload")),  # speed does not depend on the requests at once
     Axis("load", on=("pace",)),
@@ -54,7 +54,7 @@ def stride_requests(steps: Quantity, requests_per_stride: Quantity) -> Quantity:
 
 
 def counted(formula: Formula) -> Formula:
-    """A formula of the cache's pool, as it reads what may be counted on with the chance in force."""
+    """A formula of the cache's pool that reads what may be counted on at the chance in force."""
     pools = {
         "kv_budget_bytes_per_gpu": "counted_kv_budget_bytes",
         "layer_budget_bytes": "counted_layer_budget_bytes",
@@ -64,8 +64,8 @@ def counted(formula: Formula) -> Formula:
 
 
 def _levels() -> Iterator[Named]:
-    """Of both times the ends of the 80 % band, the factor of a time with the chance in force, and what of a prediction
-    meets the target then."""
+    """For both times the ends of the 80 % band, the factor of a time at the chance in force, and the predicted time
+    that meets the target then."""
     for figure in ("tpot", "ttft"):
         yield from quantities.speed_band(figure)
         bands = {f"band_{end}": f"{figure}_band_{end}" for end in ENDS}
@@ -75,14 +75,14 @@ def _levels() -> Iterator[Named]:
 
 
 def _chances() -> Iterator[Named]:
-    """The chance of all, and of each of its parts."""
+    """The chance of the whole answer and of each of its parts."""
     for name, words in OF_CHANCE.items():
         yield f"{name}_chance", replace(certainty.chance_at_z.reading(z=f"{name}_z"), label=f"Chance, {words}")
     yield "chance", certainty.chance_at_z.reading(z="least_z")
 
 
 def _times_z() -> Iterator[Named]:
-    """By how many standard deviations both times are within their targets."""
+    """The number of standard deviations by which each of both times is within its target."""
     for figure in ("tpot", "ttft"):
         reads = {
             "limit_seconds": f"{figure}_limit_seconds",
@@ -256,11 +256,11 @@ SHEET = Program(
 )
 
 
-OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what hangs on the level
+OF_LEVEL = ("stages", "levels", "limits", "sequences", "rates")  # what depends on the level
 
 
 def tried() -> Iterator[Named]:
-    """The quantities of a rate on its hardware that hang on the level, at the one that is tried."""
+    """The quantities of a rate on its hardware that depend on the level, at the level that is tried."""
     named = {"level_z": "tried_z"}
     kept = ("layers_that_fit", "pipeline_stages", "pipeline_parallel_size", "load_requests")
     for table in OF_LEVEL:
@@ -272,14 +272,15 @@ def tried() -> Iterator[Named]:
 
 
 def of_replica(formulas: tuple[Formula, ...]) -> tuple[Formula, ...]:
-    """Formulas of one deployment as they read of the fullest replica of a load, whose requests all run."""
+    """Formulas of one deployment that read the fullest replica of a load, whose requests all run."""
     return tuple(
-        one.reading(**{name: read for name, read in ON_REPLICA.items() if name in one.inputs}) for one in formulas
+        formula.reading(**{name: read for name, read in ON_REPLICA.items() if name in formula.inputs})
+        for formula in formulas
     )
 
 
 def _running_ranks() -> Iterator[Named]:
-    """Of the fullest replica of a load, the ranks that have a request, and what each request adds to their step."""
+    """For the fullest replica of a load, the ranks that have a request, and what each request adds to their step."""
     ranks = speed.busy_ranks.reading(running_requests="requests_per_replica")
     yield "running_ranks", replace(ranks, label="Data-parallel ranks with a request")
     step = speed.request_step_seconds.reading(busy_ranks="running_ranks")
@@ -301,7 +302,7 @@ CHOSEN = Program(
             ),
         ),
         Table("replicas_at_rate", ("chosen",), (rates.loaded_replicas, rates.replica_requests_per_second), where=RATE),
-        # From a full replica downward, to where as many run at once as arrive in the time of one.
+        # From a full replica downward, to where as many run at once as arrive during one request.
         Repeat(
             "in_flight",
             ("chosen",),
@@ -361,12 +362,12 @@ CHOSEN = Program(
                 ),
                 parallelism.next_tpot_seconds,
                 parallelism.sized_by,
-                *quantities.speed_band("output_tokens_per_second"),  # those of the times are of levels
+                *quantities.speed_band("output_tokens_per_second"),  # the bands of times are in the levels
                 *quantities.speed_ends(output_tokens_per_second="load_tokens_per_second"),
             ),
         ),
         Table("sized_at_rate", ("chosen",), (("sized_by", rates.sized_with_rates),), where=RATE),
-        # The largest level at which all that is rented still serves the load: of a rate searched.
+        # The largest level at which all that is rented still serves the load; for a rate it is searched.
         Repeat(
             "level_at_rate",
             ("chosen",),
@@ -462,7 +463,7 @@ FURTHER_TOKENS = Table(
 NO_BATCH_LIMIT = 1e9  # requests: more than any memory holds
 ON_CHOSEN: dict[str, Axes] = dict.fromkeys(("pace", "profile", "load", "offer"), ("chosen",))
 AFTER_SPEED = ("sequences", "rates", "costs", "ranks", "choice")
-# What hangs on the level of certainty, up to the choice.
+# What depends on the level of certainty, up to the choice.
 AT_LEVEL = ("stages", "steps", "levels", "limits", "sequences", "rates", "held", "costs", "ranks", "choice")
 # The tables of a sheet again: under other limits, for other prices or requests, on what is chosen at other speeds.
 AGAIN = Program(
@@ -490,11 +491,11 @@ AGAIN = Program(
 
 
 def sheet_program(has_draft: bool) -> Program:
-    """The program of a sheet; with a draft model that serves beside the model, the one with its share."""
+    """The program of a sheet; with a draft model that serves beside the model, the program with the draft's share."""
     return WITH_DRAFT if has_draft else SHEET
 
 
-# Where a draft model serves beside: what stands in place of quantities of the same name.
+# Quantities that replace those of the same name where a draft model serves beside the model.
 BESIDE_DRAFT: dict[str, tuple[Formula, ...]] = {
     "models": tuple(formula.with_parts(draft.OF_A_MODEL) for formula in quantities.MODEL),
     "shards": draft.beside(quantities.SHARD),

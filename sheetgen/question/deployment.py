@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -32,10 +32,11 @@ from sheetgen.catalog.stacks import StackFile
 from sheetgen.errors import Problems, ScenarioError, shown
 from sheetgen.formula import round_up
 from sheetgen.importer.model_names import resolve_model
-from sheetgen.program.grid import Columns, Grid, View
+from sheetgen.program.grid import Column, Columns, Grid, View
 from sheetgen.program.row_program import ROW
 from sheetgen.question import parse
 from sheetgen.question.inputs import OF_A_POINT, OF_SETTINGS
+from sheetgen.question.parse import Options, Raw
 from sheetgen.question.precision import recommended_weights
 from sheetgen.sizing import people, rates
 from sheetgen.sizing.parallelism import heads_divide
@@ -48,43 +49,44 @@ if TYPE_CHECKING:
     from sheetgen.catalog.plausible import Plausible
     from sheetgen.catalog.stacks import Launcher
 
-NO_TEXT: Any = None  # in a column of texts
+NO_TEXT: Column = None  # a blank in a column of texts
 
 
-def engine_defaults(engine: Engine) -> dict[str, Any]:
+def engine_defaults(engine: Engine) -> dict[str, Raw]:
     """The inputs whose default is the engine's own, by name; flags as 0 or 1."""
-    found = {one.name: getattr(engine, one.engine) for one in OF_SETTINGS if one.engine}
-    return {name: int(value) if isinstance(value, bool) else value for name, value in found.items()}
+    defaults = {setting.name: getattr(engine, setting.engine) for setting in OF_SETTINGS if setting.engine}
+    return {name: int(value) if isinstance(value, bool) else value for name, value in defaults.items()}
 
 
 # Every input of one deployment and its default; None is worked out from the other inputs.
-DEFAULTS: dict[str, Any] = {
-    one.asked_as or one.name: one.words[one.default] if one.words else one.default for one in OF_A_POINT
+DEFAULTS: dict[str, Raw] = {
+    setting.asked_as or setting.name: setting.words[setting.default] if setting.words else setting.default
+    for setting in OF_A_POINT
 } | {"weight_dtype": PUBLISHED}
-_KINDS = {one.name: one.kind for one in OF_A_POINT if one.kind.is_number and one.name in DEFAULTS}
+_KINDS = {setting.name: setting.kind for setting in OF_A_POINT if setting.kind.is_number and setting.name in DEFAULTS}
 NUMBERS = tuple(_KINDS)
 NAMES = tuple(name for name in DEFAULTS if name not in NUMBERS)
-OWN = "default_"  # how the engine's own value of an input is called among the columns
+OWN = "default_"  # prefix of the column with the engine's own value of an input
 SECONDS_PER_HOUR = 3600
 RATES = ("users", "requests_per_second", "requests_per_day", "tokens_per_day")  # loads by what arrives
 OUTPUT_TOKENS = 1024  # the default split: the context less 1,024, and 1,024; half and half below 2,048
 
 
-def default_answer(context: Any, workloads: Sequence[Workload]) -> Any:
-    """Tokens of the answer where neither prompt nor answer is given, of a context or a column of them: those of the
-    workload of that context, else 1,024, or half of a small context."""
+def default_answer(context: Column, workloads: Sequence[Workload]) -> Column:
+    """Tokens of the answer where neither prompt nor answer is given, for a context or a column of contexts: those of
+    the workload with that context, else 1,024, or half of a small context."""
     answer = numpy.fmin(OUTPUT_TOKENS, numpy.floor(context / 2))
-    for one in reversed(workloads):
-        answer = numpy.where(context == one.context_tokens, one.output_tokens, answer)
+    for workload in reversed(workloads):
+        answer = numpy.where(context == workload.context_tokens, workload.output_tokens, answer)
     return answer
 
 
-def is_blank(value: Any) -> bool:
+def is_blank(value: object) -> bool:
     if value is None or isinstance(value, str):
         return value is None or not value.strip()
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA, which is neither itself nor another
+    except TypeError:  # pandas.NA, which is not comparable
         return True
     except ValueError:  # a whole array in a cell
         return False
@@ -94,7 +96,7 @@ def _default(name: str) -> float:
     return math.nan if DEFAULTS[name] is None else float(DEFAULTS[name])
 
 
-def number_column(name: str, given: Any, errors: Any) -> Any:
+def number_column(name: str, given: Column, errors: Column) -> Column:
     """The column as floats, the default where blank; NaN, and reported in `errors`, where it is no number."""
     is_numeric = getattr(getattr(given, "dtype", None), "kind", "O") in "fiu"
     values = numpy.asarray(given, float) if is_numeric else list(given)
@@ -107,7 +109,7 @@ def number_column(name: str, given: Any, errors: Any) -> Any:
     return numpy.select([numpy.isnan(column), numpy.isinf(column)], [_default(name), numpy.nan], column)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     """NaN where blank, infinity where it is no number."""
     if is_blank(value):
         return math.nan
@@ -115,19 +117,19 @@ def _number(name: str, value: Any) -> float:
     if kind.is_whole and parse.plainly(value):
         return math.inf
     if kind.what == "tokens" and text[-1:] in "kKmM":
-        found = Problems().attempt(parse.tokens, text, name)
+        number = Problems().attempt(parse.tokens, text, name)
     else:
-        found = parse.people(text) if kind.decimal else parse.number(text)
-    return found if found is not None and math.isfinite(found) else math.inf
+        number = parse.people(text) if kind.decimal else parse.number(text)
+    return number if number is not None and math.isfinite(number) else math.inf
 
 
-def _report(errors: Any, row: int, problem: str) -> None:
-    """Add a line to what is wrong with a row."""
+def _report(errors: Column, row: int, problem: str) -> None:
+    """Add a line to the problems of a row."""
     before = errors[row]
     errors[row] = problem if before is None else f"{before}\n{problem}"
 
 
-def check_bounds(numbers: Columns, errors: Any) -> None:
+def check_bounds(numbers: Columns, errors: Column) -> None:
     """Report in `errors` which numbers, as given, are out of bounds. Beside a rate the requests at once may be a
     fraction: so `size` writes those that follow from it, and reads them back."""
     rates_given = [numbers[name] > 0 for name in RATES if name in numbers]
@@ -142,8 +144,8 @@ def check_bounds(numbers: Columns, errors: Any) -> None:
             _report(errors, int(i), f"{name} is {column[i]:,.10g}. It must be {kind}.")
 
 
-def wrong_values(given: Mapping[str, Any], catalog: Catalog) -> tuple[str, ...]:
-    """What is wrong with the values of one deployment, whatever its model and GPU are."""
+def wrong_values(given: Options, catalog: Catalog) -> tuple[str, ...]:
+    """A line for each problem with the values of one deployment, whatever its model and GPU are."""
     problems, errors = Problems(), numpy.full(1, None, object)
     numbers = {name: number_column(name, [given[name]], errors) for name in NUMBERS if name in given}
     check_bounds(numbers, errors)
@@ -160,7 +162,7 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
     from a rate are left blank. own: the inputs whose default is the engine's."""
     blank, choose = numpy.isnan, numpy.where
 
-    def put(name: str, function: Callable[..., Any], *reads: str) -> None:
+    def put(name: str, function: Callable[..., Column], *reads: str) -> None:
         grid.combine(name, function, reads, ROW)
 
     for name in own:
@@ -169,7 +171,7 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
     context = "context_tokens"
     put("max_model_len", lambda length, most: choose(blank(length), most, length), "max_model_len", context)
 
-    def answer(prompt: Any, answer: Any, context: Any) -> Any:
+    def answer(prompt: Column, answer: Column, context: Column) -> Column:
         rest = choose(blank(prompt), default_answer(context, workloads), context - prompt)
         return choose(blank(answer), rest, answer)
 
@@ -187,9 +189,9 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
         "peak_requests_per_second",
     )
 
-    def at_once(users: Any, active: Any, asked: Any, peak: Any) -> Any:
+    def at_once(users: Column, active: Column, asked: Column, peak: Column) -> Column:
         active_users = round_up(users * active)
-        is_mean = asked > numpy.floor(asked)  # as `size` writes those of a rate: they are worked out anew
+        is_mean = asked > numpy.floor(asked)  # a fraction is what `size` writes for a rate: it is worked out anew
         follows = (blank(asked) | is_mean) & (peak > 0)
         return numpy.select([follows, ~blank(asked), blank(active_users)], [numpy.nan, asked, 1], active_users)
 
@@ -197,11 +199,11 @@ def fill(grid: Grid, own: Iterable[str], workloads: Sequence[Workload]) -> None:
     put("concurrent_requests", at_once, *stated)
 
 
-def check(grid: Grid, model_id: Callable[[Any], str], errors: Any) -> None:
+def check(grid: Grid, model_id: Callable[[int], str], errors: Column) -> None:
     """Report in `errors` what cannot go together in rows that have no error yet."""
     sound, trial = numpy.equal(errors, NO_TEXT), grid.again({})
 
-    def refuse(bad: Callable[..., Any], reads: Sequence[str], reason: Callable[..., str]) -> None:
+    def refuse(bad: Callable[..., Column], reads: Sequence[str], reason: Callable[..., str]) -> None:
         """Refuse rows by a condition on some columns; the reason reads the row's number and the same columns."""
         trial.combine("is_refused", bad, reads, ROW)
         if not numpy.any(trial.columns["is_refused"][-1][1]):
@@ -261,7 +263,7 @@ def check(grid: Grid, model_id: Callable[[Any], str], errors: Any) -> None:
         ),
     )
 
-    def is_uneven(heads: Any, size: Any) -> Any:
+    def is_uneven(heads: Column, size: Column) -> Column:
         return numpy.mod(heads, numpy.maximum(size, 1)) > 0
 
     refuse(
@@ -291,7 +293,7 @@ def check(grid: Grid, model_id: Callable[[Any], str], errors: Any) -> None:
     )
 
 
-_ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only: to read them takes long
+_ALL_MODELS: dict[str, tuple[Model, ...]] = {}  # by the catalogs' hash, the last one only, as reading them takes long
 
 
 class Reference:
@@ -321,7 +323,7 @@ class Reference:
 
     @cached_property
     def fingerprints(self) -> tuple[Fingerprint, ...]:
-        """Those of the page."""
+        """Fingerprints of the catalogs, as the page shows them."""
         from sheetgen.catalog import guidance
 
         return guidance.fingerprints(self.catalog)
@@ -331,11 +333,11 @@ class Reference:
         """How engines are launched, by engine."""
         from sheetgen.catalog.stacks import StackFile
 
-        return {one.engine: one for one in self.catalog.file(StackFile).launchers}
+        return {launcher.engine: launcher for launcher in self.catalog.file(StackFile).launchers}
 
     @cached_property
     def hosted(self) -> HostedFile:
-        """What hosts ask for a million tokens of which models."""
+        """Prices that hosts ask for a million tokens, by model."""
         from sheetgen.catalog.hosted import hosted_file
 
         return hosted_file(self.catalog)
@@ -355,7 +357,7 @@ class Reference:
 
     @cached_property
     def plausible(self) -> Plausible:
-        """What to hold a price against."""
+        """Bounds that a price is held against."""
         from sheetgen.catalog.plausible import plausible_of
 
         return plausible_of(self.catalog)
@@ -363,7 +365,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Resolved:
-    """What the names of one row stand for."""
+    """The catalog entries that the names of one row stand for, and its precisions."""
 
     model: Model
     gpu: Gpu
@@ -374,8 +376,8 @@ class Resolved:
     speed: SpeedFile
 
 
-def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
-    """The catalog entries behind the names of one row, and the precisions that `auto` stands for.
+def resolve(row: Options, catalog: Catalog) -> Resolved:
+    """The catalog entries that the names of one row stand for, and the precisions that `auto` stands for.
 
     Raises ScenarioError with every name that stands for nothing.
     """
@@ -403,7 +405,7 @@ def resolve(row: Mapping[str, Any], catalog: Catalog) -> Resolved:
     return Resolved(engine.as_kept(model), gpu, engine, weight, kv, draft, speed)
 
 
-def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
+def served_model(name: object, catalog: Catalog) -> tuple[Model, str | None]:
     """The model of that name and the precision that the name states. Raises ScenarioError for a draft of another."""
     if name is None:
         raise ScenarioError("model is missing. Name one, such as 70b or meta-llama/Llama-3.1-70B-Instruct.")
@@ -414,8 +416,8 @@ def served_model(name: Any, catalog: Catalog) -> tuple[Model, str | None]:
 
 
 def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model | None:
-    """A draft that can serve these models, and whose whole cache `draft_columns` counts: one with full attention in
-    every layer that keeps any.
+    """A draft that can serve these models and whose whole cache `draft_columns` counts: one with full attention in
+    every layer that has a cache.
 
     Raises CatalogError for a name that stands for nothing, ScenarioError with each model that it cannot serve.
     """
@@ -430,9 +432,9 @@ def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model 
         has = f"draft_model {draft.id} has {other:.0f} layers with a window, a latent or a state"
         raise ScenarioError(f"{has}; only drafts with full attention throughout can be sized.")
     problems = [
-        f"draft_model {draft.id} cannot serve {one.id}: {why}. Name another draft, or none."
-        for one in targets
-        if (why := no_draft(draft, one))
+        f"draft_model {draft.id} cannot serve {target.id}: {why}. Name another draft, or none."
+        for target in targets
+        if (why := no_draft(draft, target))
     ]
     if problems:
         raise ScenarioError(*problems)
@@ -440,16 +442,16 @@ def draft_model(name: str, targets: Sequence[Model], catalog: Catalog) -> Model 
 
 
 def at_weights(draft: Model, weight_dtype: str) -> Model:
-    """A model's own layer in the precision of its weights: checkpoints in 4 bits leave it in 16. Another draft as it
-    is."""
+    """A model's own layer as a draft, in the precision of the model's weights: 4-bit checkpoints leave that layer in 16
+    bits. Another draft is returned unchanged."""
     if draft.id != MTP:
         return draft
     return draft.model_copy(update={"weight_dtype": weight_dtype if DTYPES[weight_dtype].linear_bytes >= 1 else "bf16"})
 
 
 def no_draft(draft: Model, target: Model) -> str:
-    """Why a model cannot be the draft of another; "" where it can. It proposes tokens of the target's vocabulary, and a
-    head (EAGLE) reads the target's hidden states."""
+    """The reason why a model cannot be the draft of another; "" where it can. A draft proposes tokens of the target's
+    vocabulary, and a head (EAGLE) reads the target's hidden states."""
     if draft.entry_id == target.entry_id:
         return "it is the model itself"
     if draft.vocab_size != target.vocab_size:
@@ -516,7 +518,7 @@ OF_EVERY_SPEED = (
 
 
 def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str) -> Columns:
-    """The numbers that an engine on a GPU contributes to speed; assumed where the GPU's are not published."""
+    """The numbers that an engine on a GPU contributes to speed; assumptions where the GPU's own are not published."""
     link = gpu.interconnect_bytes_per_second
     return {
         **speed.constants(engine.engine, gpu).model_dump(),
@@ -532,7 +534,8 @@ def speed_columns(speed: SpeedFile, engine: Engine, gpu: Gpu, weight_dtype: str)
 
 
 def peak_flops(gpu: Gpu, weight_dtype: str) -> float:
-    """The operations a second that a GPU's maker publishes for a precision of weights; assumed where there are none."""
+    """The operations a second that a GPU's maker publishes for a precision of weights; an assumption where none are
+    published."""
     return gpu.peak_flops_for(weight_dtype) or ASSUMED_FLOPS_PER_BYTE * gpu.memory_bandwidth_bytes_per_second
 
 
@@ -540,36 +543,38 @@ BAND_FIGURES = ("weights", "activation", "non_torch", "kv_pool")
 
 
 def band_columns(engine: Engine, scope: str) -> Columns:
-    """How far measurements may lie from the predictions in a scope: NaN where no band is known."""
-    found: Columns = {}
+    """The errors of predictions of memory in a scope of measurements; NaN where no band is known."""
+    columns: Columns = {}
     for figure in BAND_FIGURES:
         band, unit = engine.band(figure, scope), 1 if figure == "weights" else GIB
         name = f"{figure}_error_share" if figure == "weights" else f"{figure}_error_bytes"
-        found[f"{name}_low"] = band.low * unit if band else numpy.nan
-        found[f"{name}_high"] = band.high * unit if band else numpy.nan
-    return found
+        columns[f"{name}_low"] = band.low * unit if band else numpy.nan
+        columns[f"{name}_high"] = band.high * unit if band else numpy.nan
+    return columns
 
 
 def model_kind(model: Model) -> ModelKind:
-    """The kind of a model, as bands of speed have them."""
+    """The kind of a model, as the bands of speed distinguish them."""
     return MODEL_KINDS[int(speed_kind.of(model.shape() | DEFINITIONS)) - 1]
 
 
-def residual_columns(residuals: Mapping[str, Any], kind: ModelKind, weight_dtype: str) -> Columns:
-    """Those of `SpeedFile.residuals` that are of a model's kind and precision, under the names that formulas read."""
-    of = {"kind": kind, "dtype": weight_dtype}
-    return {f"{t}_of_{what}": residuals[f"{t}_of_{what}_{one}"] for what, one in of.items() for t in ("tpot", "ttft")}
+def residual_columns(residuals: Mapping[str, float], kind: ModelKind, weight_dtype: str) -> Columns:
+    """The factors of `SpeedFile.residuals` for a model's kind and precision, under the names that formulas read."""
+    values = {"kind": kind, "dtype": weight_dtype}
+    names = {f"{t}_of_{part}": f"{t}_of_{part}_{value}" for part, value in values.items() for t in ("tpot", "ttft")}
+    return {name: residuals[source] for name, source in names.items()}
 
 
 def speed_band_columns(speed: SpeedFile, scope: Scope, kind: ModelKind, engine: str, gpu: Gpu) -> Columns:
-    """Both ends of the bands of speed in a scope, as factors of the prediction, as `tpot_band_low_fitted`."""
+    """Both ends of the bands of speed in a scope, as factors on the prediction, under names such as
+    `tpot_band_low_fitted`."""
     of_ends = itertools.product(SPEED_FIGURES, ENDS)
     ends = [getattr(speed.band(figure, end, scope, kind, engine, gpu), end) for figure, end in of_ends]
     return dict(zip(band_names(scope), ends, strict=True))
 
 
 def band_columns_of_any_kind(speed: SpeedFile, scope: Scope) -> Columns:
-    """The same of a scope whose bands are one for all kinds of models and GPUs, as they were drawn."""
+    """The same for a scope whose bands are the same for all kinds of models and GPUs."""
     of_ends = itertools.product(SPEED_FIGURES, ENDS)
     return {
         name: speed.band_of_any_kind(figure, end, scope)
@@ -589,7 +594,7 @@ def draft_columns(draft: Model | None) -> Columns:
 
 
 def draft_bytes(draft: Model) -> float:
-    """A draft's weights: of its checkpoint, where one is known."""
+    """Bytes of a draft's weights, from its checkpoint where one is known."""
     sized = draft.checkpoint_bytes(draft.weight_dtype)
     return sized or math.ceil(DTYPES[draft.weight_dtype].linear_bytes * draft.params.total)
 
@@ -603,9 +608,9 @@ class Points:
     names of rows stand for: `row`, or `names` where rows of a frame share them. reference: where they were found.
     """
 
-    inputs: dict[str, Any]
-    errors: Any
-    good: Any
+    inputs: Columns
+    errors: Column
+    good: Column
     grid: Grid
     axis: str
     distinct: Sequence[Resolved | None]
@@ -613,20 +618,20 @@ class Points:
 
     @property
     def values(self) -> View:
-        """What the formulas read, as columns of the rows."""
+        """The quantities that the formulas read, as columns of the rows."""
         return self.grid.table(*ROW)
 
     @property
     def names(self) -> list[Resolved]:
-        """What the names of each row stand for."""
+        """The catalog entries that the names of each row stand for."""
         if self.axis == "row":
             return list(self.distinct)  # type: ignore[arg-type]
         return [self.distinct[place] for place in self.grid.places["row", "names"]]
 
 
-# By names of a row: what they stand for, else why they cannot, and the numbers that they contribute.
-NamedRows = dict[tuple[Any, ...], tuple[Resolved | None, str | None, Columns | None]]
-# What rows have beside what they give: constants of the formulas.
+# By the names of a row: what they stand for (or why they cannot), and the numbers that they contribute.
+NamedRows = dict[tuple[str, ...], tuple[Resolved | None, str | None, Columns | None]]
+# What rows have besides their inputs: constants of the formulas.
 CONSTANTS = {
     "closed_loop": 1,  # 0 in rows that have a rate alone
     "seconds_in_an_hour": SECONDS_PER_HOUR,
@@ -635,28 +640,28 @@ CONSTANTS = {
 }
 
 
-def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: NamedRows | None = None) -> Points:
+def complete(given: Mapping[str, Column], n_rows: int, catalog: Catalog, by_names: NamedRows | None = None) -> Points:
     """Check and complete `given` (columns by input name; a missing column or a blank takes the default).
 
-    With `known`, rows of one frame by their names, these are looked up once for all parts of the frame, and what rows
-    have in common stands once in the grid.
+    by_names: the rows of one frame by their names, which are looked up once for all parts of the frame; what rows have
+    in common then stands once in the grid.
     """
     texts, code, keys = _texts(given, n_rows)
-    is_frame, known = known is not None, {} if known is None else known
+    is_frame, by_names = by_names is not None, {} if by_names is None else by_names
     for key in keys:
-        if key not in known:
+        if key not in by_names:
             row, problems = dict(zip(NAMES, key, strict=True)), Problems()
             if names := problems.attempt(resolve, row, catalog):
                 own = {**_named_columns(names), "kv_reserved": int(row["kv_allocation"] == "reserved")}
-                known[key] = names, None, own
+                by_names[key] = names, None, own
             else:
-                known[key] = None, "\n".join(problems), None
-    rows = [known[key] for key in keys]
+                by_names[key] = None, "\n".join(problems), None
+    rows = [by_names[key] for key in keys]
     resolved = objects(names for names, _, _ in rows)
     errors = objects(error for _, error, _ in rows)[code]
     numbers = {name: number_column(name, given[name], errors) for name in NUMBERS if given.get(name) is not None}
     check_bounds(numbers, errors)
-    some = next((columns for _, _, columns in known.values() if columns), None)
+    some = next((columns for _, _, columns in by_names.values() if columns), None)
     named: Columns = {}
     if some is not None:
         table = numpy.array([list((columns or some).values()) for _, _, columns in rows], float)
@@ -668,7 +673,7 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     check_slices(resolved, code, numbers, errors)
     good = numpy.flatnonzero(numpy.equal(errors, NO_TEXT))
     at_version = NAMES.index("engine_version")
-    versions = [one.engine.default_version if one else None for one in resolved]
+    versions = [names.engine.default_version if names else None for names in resolved]
     texts["engine_version"] = objects(v or key[at_version] for v, key in zip(versions, keys, strict=True))[code]
     inputs = {name: texts[name] if name in texts else grid.spread(name, ROW) for name in DEFAULTS}
     distinct = resolved if is_frame else resolved[code]
@@ -682,9 +687,9 @@ def complete(given: Mapping[str, Any], n_rows: int, catalog: Catalog, known: Nam
     return Points(inputs, errors, good, grid, "names" if is_frame else "row", distinct.tolist(), Reference(catalog))
 
 
-def check_slices(resolved: Any, code: Any, numbers: Columns, errors: Any) -> None:
+def check_slices(resolved: Column, code: Column, numbers: Columns, errors: Column) -> None:
     """Note as an error each row that splits a replica over MIG slices, which reach no other GPU."""
-    slices = numpy.array([bool(one and one.gpu.is_slice) for one in resolved], bool)
+    slices = numpy.array([bool(names and names.gpu.is_slice) for names in resolved], bool)
     for name in ("tensor_parallel_size", "pipeline_parallel_size"):
         if slices.any() and name in numbers:
             for i in numpy.flatnonzero(slices[code] & (numbers[name] > 1) & numpy.equal(errors, NO_TEXT)):
@@ -692,8 +697,9 @@ def check_slices(resolved: Any, code: Any, numbers: Columns, errors: Any) -> Non
                 errors[i] = f"{name} is {numbers[name][i]:.0f}, but {gpu} reaches no other GPU: a replica is one slice."
 
 
-def _grid_of_rows(code: Any, numbers: Columns, named: Columns, n_rows: int) -> Grid:
-    """Rows that have nothing in common. code: which of the distinct names a row has, whose numbers are in `named`."""
+def _grid_of_rows(code: Column, numbers: Columns, named: Columns, n_rows: int) -> Grid:
+    """A grid for rows that have nothing in common. code: for each row, which of the distinct combinations of names it
+    has; their numbers are in `named`."""
     grid = Grid.over(row=n_rows)
     grid.put((), CONSTANTS)
     grid.put(ROW, {name: column[code] for name, column in named.items()})
@@ -702,8 +708,8 @@ def _grid_of_rows(code: Any, numbers: Columns, named: Columns, n_rows: int) -> G
     return grid
 
 
-def _grid_of_groups(code: Any, numbers: Columns, named: Columns) -> Grid:
-    """Rows in groups that are alike in their names and in the numbers that have few values."""
+def _grid_of_groups(code: Column, numbers: Columns, named: Columns) -> Grid:
+    """A grid for rows in groups that share their names and the numbers that take few values."""
     group, first_row, few = _groups(code, numbers)
     grid = Grid.over(names=int(code.max(initial=-1)) + 1)
     grid = grid.along("group", {"names": code[first_row]}).along("row", {"group": group})
@@ -716,11 +722,11 @@ def _grid_of_groups(code: Any, numbers: Columns, named: Columns) -> Grid:
     return grid
 
 
-ROWS_OF_A_GROUP = 4  # at least, on average: below, to work out a group is hardly less than to work out its rows
+ROWS_OF_A_GROUP = 4  # least average: with fewer rows, a group takes hardly less work than its rows
 
 
-def _groups(code: Any, numbers: Columns) -> tuple[Any, Any, list[str]]:
-    """Rows alike in their names, by `code`, and in the numbers that have few values: which group each row is of, one
+def _groups(code: Column, numbers: Columns) -> tuple[Column, Column, list[str]]:
+    """Rows grouped by their names (`code`) and by the numbers that take few values. Returns the group of each row, one
     row of each group, and which numbers these are."""
     group, n_rows, few = code, len(code), list[str]()
     for name, column in numbers.items():
@@ -735,11 +741,12 @@ def _groups(code: Any, numbers: Columns) -> tuple[Any, Any, list[str]]:
     return group, one_row, few
 
 
-MANY_ROWS = 1000  # from here on it pays to import pandas
+MANY_ROWS = 1000  # from this many rows on it pays to import pandas
 
 
-def factorized(column: Any) -> tuple[Any, Any]:
-    """Which of its different values a column has in each row, and these, in the order in which they come."""
+def factorized(column: Column) -> tuple[Column, Column]:
+    """For each row the position of its value among the column's distinct values, and these values in order of
+    appearance."""
     if len(column) > MANY_ROWS and getattr(column, "dtype", None) in (object, int):
         import pandas
 
@@ -749,28 +756,30 @@ def factorized(column: Any) -> tuple[Any, Any]:
     return numpy.fromiter(map(places.__getitem__, column), int, len(column)), list(places)
 
 
-def objects(values: Iterable[Any]) -> Any:
-    """A column of objects, whatever they are."""
+def objects(values: Iterable[object]) -> Column:
+    """A numpy column of objects, whatever their type."""
     listed = list(values)
     column = numpy.empty(len(listed), object)
     column[:] = listed
     return column
 
 
-def _texts(given: Mapping[str, Any], n_rows: int) -> tuple[Columns, Any, list[tuple[Any, ...]]]:
-    """The names of the rows as columns of text; which combination of names each row has, and all combinations."""
+def _texts(given: Mapping[str, Column], n_rows: int) -> tuple[Columns, Column, list[tuple[str, ...]]]:
+    """The names of the rows as columns of text; for each row which combination of names it has; and all
+    combinations."""
     codes, choices = zip(*(_distinct(given.get(name), n_rows, DEFAULTS[name]) for name in NAMES), strict=True)
-    columns = {name: objects(of)[code] for name, code, of in zip(NAMES, codes, choices, strict=True)}
+    columns = {name: objects(texts)[code] for name, code, texts in zip(NAMES, codes, choices, strict=True)}
     sizes = list(map(len, choices))
     if not n_rows:
         return columns, numpy.zeros(0, int), []
     code, every = factorized(numpy.ravel_multi_index(codes, sizes))
-    places = zip(*(at.tolist() for at in numpy.unravel_index(every, sizes)), strict=True)
-    return columns, code, [tuple(of[at] for of, at in zip(choices, row, strict=True)) for row in places]
+    places = zip(*(positions.tolist() for positions in numpy.unravel_index(every, sizes)), strict=True)
+    return columns, code, [tuple(texts[i] for texts, i in zip(choices, row, strict=True)) for row in places]
 
 
-def _distinct(given: Any, n_rows: int, default: Any) -> tuple[Any, list[Any]]:
-    """Which of its different texts a column has in each row, and these: the default where blank."""
+def _distinct(given: Column, n_rows: int, default: str) -> tuple[Column, list[str]]:
+    """For each row the position of its text among the column's distinct texts, and these texts; the default where
+    blank."""
     if given is None:
         return numpy.zeros(n_rows, int), [default]
     try:

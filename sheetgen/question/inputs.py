@@ -23,6 +23,7 @@ from sheetgen.question.parse import (
     TOKENS,
     WEIGHTS_DTYPE,
     Kind,
+    Raw,
 )
 from sheetgen.shipped import words_in
 from sheetgen.units import (
@@ -49,12 +50,12 @@ MONEY, TARGETS = "Money", "Targets: how long may a token take, and what must be 
 RARE = "Rarely changed"
 OWNING = "Owning instead of renting (purchase prices and power stand on GPUs)"
 WORDS = "inputs.toml"
-LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill
+LOG_LINES, LOG = 12, ("what", "where", "was", "is", "who", "date")  # lines of the Change log that people fill in
 DATE_OF_SHEET = Kind("date")
 ASKS = "requests_per_user_per_day"
 HISTORY = "history_hit_fraction"
 OF_WORKLOAD = (ASKS, HISTORY)  # options that are fields of a workload
-BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, and have a cell for each
+BY_WORKLOAD = ("tpot_ms", "ttft_ms", *OF_WORKLOAD)  # those that may differ by workload, with a cell for each
 TARGET_MS = Kind(low=0.01, high=3_600_000, blank=True)
 CONFIDENCE = Kind("share", 0.01, 0.99)
 FACTOR_OF_TIME = Kind(low=0.01, high=100)
@@ -62,9 +63,14 @@ PARALLEL = Kind("whole", 1, 1024)
 PER_GPU_USD, PER_GPU_KW = Kind(low=LEAST, high=10_000_000), Kind(low=LEAST, high=100)
 
 
-def _said(name: str, what: str) -> str:
-    """Words of an input, or nothing where it has none."""
-    return words_in(WORDS).get(name, {}).get(what, "")
+class _Words:
+    """A text of an input in templates/inputs.toml, under the attribute's name; "" where it has none."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._part = name
+
+    def __get__(self, described: Option | Row, owner: type) -> str:
+        return words_in(WORDS).get(described.input_name, {}).get(self._part, "")
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Option:
 
     group: options that commands take together. name: where it is not the input's. words: of a flag, what is said for 0
     and for 1. pairs: an example where the value differs by workload or GPU. repeated: it may be given several times.
-    of: the input, which fills that in.
+    input_name: the input, which fills that in.
     """
 
     group: str
@@ -82,21 +88,11 @@ class Option:
     words: tuple[str, ...] = ()
     pairs: str = ""
     repeated: bool = False
-    of: str = ""
+    input_name: str = ""
 
-    @property
-    def help(self) -> str:
-        return _said(self.of, "help")
-
-    @property
-    def in_size(self) -> str:
-        """Other help in `size`."""
-        return _said(self.of, "in_size")
-
-    @property
-    def hint(self) -> str:
-        """Said after a refusal."""
-        return _said(self.of, "hint")
+    help = _Words()
+    in_size = _Words()  # the help in `size`, where it differs
+    hint = _Words()  # added after a refusal
 
 
 @dataclass(frozen=True)
@@ -104,8 +100,8 @@ class Row:
     """How an input stands on the Inputs sheet: in its section, in the order of the table, or below another input; its
     words stand in templates/inputs.toml.
 
-    repeated: shown on the first sheet too. read_as: what formulas call it, where not by its name. of: the input, which
-    fills that in.
+    repeated: shown on the first sheet too. read_as: what formulas call it, where not by its name. input_name: the
+    input, which fills that in.
     """
 
     section: str
@@ -113,29 +109,13 @@ class Row:
     below: str = ""
     repeated: bool = False
     read_as: str = ""
-    of: str = ""
+    input_name: str = ""
 
-    @property
-    def label(self) -> str:
-        return _said(self.of, "label")
-
-    @property
-    def unit(self) -> str:
-        return _said(self.of, "unit")
-
-    @property
-    def note(self) -> str:
-        return _said(self.of, "note")
-
-    @property
-    def title(self) -> str:
-        """Of the cell's message, where it is not the label."""
-        return _said(self.of, "title")
-
-    @property
-    def about(self) -> str:
-        """Said there after what the cell accepts."""
-        return _said(self.of, "about")
+    label = _Words()
+    unit = _Words()
+    note = _Words()
+    title = _Words()  # of the cell's message, where it is not the label
+    about = _Words()  # in the cell's message, after what the cell accepts
 
 
 @dataclass(frozen=True)
@@ -149,7 +129,7 @@ class Input:
 
     name: str
     kind: Kind
-    default: Any = None
+    default: Raw = None
     option: Option | None = None
     row: Row | None = None
     engine: str = ""
@@ -158,7 +138,7 @@ class Input:
     def __post_init__(self) -> None:
         for part in ("option", "row"):
             if (stated := getattr(self, part)) is not None:
-                object.__setattr__(self, part, replace(stated, of=self.name))
+                object.__setattr__(self, part, replace(stated, input_name=self.name))
 
     @property
     def asked_as(self) -> str:
@@ -167,25 +147,25 @@ class Input:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Of a flag whose option is a word: what is said for 0 and for 1."""
+        """The words for 0 and for 1 where the option of a flag is a word; else none."""
         return self.option.words if self.option else ()
 
-    def parse(self, value: Any, called: str = "") -> Any:
-        """The option's value, its default where blank. Raises ScenarioError with what is allowed; `called` is its name
-        there, where it is not the option's."""
+    def parse(self, value: Raw, called: str = "") -> Raw:
+        """The value of the option's text, or the input's default where it is blank. `called` names it in problems,
+        where it is not the option's name. Raises ScenarioError with what is allowed."""
         option = self.option
         if value is None or option is None or (value == "" and not self.kind.is_number):
             return self.default
         if self.words:
             return self.words.index(Kind("word", words=self.words).parse(value or self.words[0], self.asked_as))
         try:
-            found = self.kind.parse(value, called or self.asked_as)
+            parsed = self.kind.parse(value, called or self.asked_as)
         except ScenarioError as error:
             raise ScenarioError(*(f"{line}{option.hint}" for line in error.problems)) from None
-        return int(found) if isinstance(self.default, int) and found == int(found) else found
+        return int(parsed) if isinstance(self.default, int) and parsed == int(parsed) else parsed
 
 
-def entry(default: Any, kind: Kind, option: Option | None = None, row: Row | None = None, **more: Any) -> Any:
+def entry(default: Raw, kind: Kind, option: Option | None = None, row: Row | None = None, **more: Any) -> Any:
     """A field of `Settings` with its description."""
     return field(default=default, metadata={"input": Input("", kind, default, option, row, **more)})
 
@@ -196,7 +176,7 @@ class Settings:
 
     utilization: float = entry(
         0.7,
-        Kind(low=0.01, high=1),  # below it a price of a token says nothing
+        Kind(low=0.01, high=1),  # below it the price of a token means nothing
         Option("money", "SHARE"),
         Row(MONEY, PERCENT, below="hours_per_month"),
     )
@@ -256,7 +236,7 @@ class Settings:
     )
     discount_fraction: float = entry(
         0,
-        Kind(low=0, high=0.99),  # beyond it is no contract: 20 was meant as 20 %
+        Kind(low=0, high=0.99),  # more is in no contract: 20 was meant as 20 %
         Option("billing", "SHARES", pairs="aws=0.1,azure:reserved-1yr=0.2"),
         Row(MONEY, EXACT_PERCENT, below="purchase", repeated=True),
     )
@@ -318,12 +298,12 @@ class Settings:
         return int(PURCHASES[self.purchase].committed)
 
 
-def _text(name: str, option: Option | None, default: Any = None) -> Input:
+def _text(name: str, option: Option | None, default: Raw = None) -> Input:
     return Input(name, TEXT, default, option)
 
 
 def _term(name: str, metavar: str, display: Display) -> Input:
-    """A term of owning; the catalog has its default, and why."""
+    """A term of owning; the catalog has its default and the reason for it."""
     kind = Kind("number", *OWNING_TERMS[name])
     return Input(name, kind, None, Option("money", metavar), Row(OWNING, display))
 
@@ -361,8 +341,8 @@ INPUTS: tuple[Input, ...] = (
     _text("engine", Option("engine", "NAME"), "vllm"),
     _text("engine_version", Option("engine", "VERSION")),
     *(
-        Input(f"{what}_parallel_size", PARALLEL, 1, Option("parallel", "NUMBER"))
-        for what in ("tensor", "pipeline", "data", "expert")
+        Input(f"{parallelism}_parallel_size", PARALLEL, 1, Option("parallel", "NUMBER"))
+        for parallelism in ("tensor", "pipeline", "data", "expert")
     ),
     Input("network_gbps", Kind(low=0.001, high=1_000_000), 400, Option("parallel", "NUMBER")),
     Input("context_tokens", TOKENS, 4096, Option("load", "TOKENS")),
@@ -389,8 +369,8 @@ INPUTS: tuple[Input, ...] = (
     Input("requests_per_day", Kind(low=0, high=1_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER")),
     Input("tokens_per_day", Kind(low=0, high=1_000_000_000_000_000, decimal=True), 0.0, Option("rate", "NUMBER")),
     _text("measured", Option("measured", "FILE", repeated=True)),
-    # What holds for a whole sheet, and what it counts from.
-    *(replace(one.metadata["input"], name=one.name) for one in fields(Settings)),
+    # Settings of a whole sheet, and the day it counts from.
+    *(replace(setting.metadata["input"], name=setting.name) for setting in fields(Settings)),
     Input("as_of", DATE_OF_SHEET, None, Option("billing", "DATE"), Row(RARE, DATE)),
     # The catalogs' assumptions have its default.
     Input("stale_after_days", Kind("whole", 1, 10_000), None, None, Row(RARE, WHOLE, repeated=True), shown=True),
@@ -424,9 +404,9 @@ INPUTS: tuple[Input, ...] = (
             ("decision_confidence", Kind("share", 0.01, 0.99)),
             *((f"decision_{figure}_ms", Kind(high=TARGET_MS.high, blank=True)) for figure in ("tpot", "ttft")),
             *(
-                (f"log_{i}_{what}", Kind("date" if what == "date" else "any", low=-MOST, blank=True))
+                (f"log_{i}_{column}", Kind("date" if column == "date" else "any", low=-MOST, blank=True))
                 for i in range(1, LOG_LINES + 1)
-                for what in LOG
+                for column in LOG
             ),
             *(
                 (f"case_{name}_{case}", Kind(low=0.001, high=1000))
@@ -437,11 +417,11 @@ INPUTS: tuple[Input, ...] = (
     ),
 )
 
-BY_NAME = {one.name: one for one in INPUTS}
-BY_OPTION = {one.asked_as: one for one in INPUTS if one.option}
-REPEATED = tuple(one.asked_as for one in INPUTS if one.option and one.option.repeated)
-OF_SETTINGS = tuple(BY_NAME[one.name] for one in fields(Settings))
-OF_TERMS = tuple(one for one in INPUTS if one.name in OWNING_TERMS)
+BY_NAME = {item.name: item for item in INPUTS}
+BY_OPTION = {item.asked_as: item for item in INPUTS if item.option}
+REPEATED = tuple(item.asked_as for item in INPUTS if item.option and item.option.repeated)
+OF_SETTINGS = tuple(BY_NAME[setting.name] for setting in fields(Settings))
+OF_TERMS = tuple(item for item in INPUTS if item.name in OWNING_TERMS)
 # The inputs of one deployment, in the order of its JSON.
 OF_A_POINT = tuple(
     {**BY_NAME, **BY_OPTION}[name]
@@ -496,17 +476,17 @@ OPTION_GROUPS = (
 
 def asked_in(*groups: str) -> tuple[Input, ...]:
     """The inputs whose options stand in these groups, group by group."""
-    return tuple(one for group in groups for one in INPUTS if one.option and one.option.group == group)
+    return tuple(asked for group in groups for asked in INPUTS if asked.option and asked.option.group == group)
 
 
 def rows_in(section: str) -> list[Input]:
     """The inputs of a section of the Inputs sheet, in the order of their rows."""
 
     def after(name: str) -> list[Input]:
-        found: list[Input] = []
-        for one in INPUTS:
-            if one.row and one.row.section == section and one.row.below == name:
-                found += [one, *after(one.name)]
-        return found
+        following: list[Input] = []
+        for candidate in INPUTS:
+            if candidate.row and candidate.row.section == section and candidate.row.below == name:
+                following += [candidate, *after(candidate.name)]
+        return following
 
     return after("")

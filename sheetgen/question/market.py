@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.catalog.hardware import Gpu, Instance, InstancePrice, PlacedInstance, Term
@@ -16,6 +16,7 @@ from sheetgen.catalog.plausible import plausible_of
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.question import parse
 from sheetgen.question.inputs import BY_NAME, OF_TERMS, Input
+from sheetgen.question.parse import Options
 from sheetgen.sizing.parallelism import linked_gpus
 from sheetgen.units import GIB, ON_DEMAND, PURCHASES, TENSOR_PARALLEL_SIZES
 
@@ -31,7 +32,7 @@ MAX_CANDIDATES = 120  # instances; more would make the workbook slow to open
 
 @dataclass(frozen=True)
 class ClassPrice:
-    """What an hour of an instance costs in one purchase class, the day it was read, and its terms."""
+    """The price of an hour of an instance in one purchase class, the day it was read, and its terms."""
 
     purchase: str
     usd_per_hour: float
@@ -68,7 +69,7 @@ class Candidate:
 
     @property
     def shape(self) -> tuple[str, str, int]:
-        """Provider, GPU and count, of which the cheapest is a candidate."""
+        """Provider, GPU and count: the cheapest instance of each shape is a candidate."""
         return self.provider, self.gpu.id, self.gpu_count
 
     @property
@@ -77,7 +78,7 @@ class Candidate:
         return int(linked_gpus(self.gpu_count, self.nvlink_domain_gpus))
 
     def in_class(self, purchase: str) -> Candidate | None:
-        """The same at its price in that purchase class; nothing without one."""
+        """The same candidate at its price in that purchase class; None where it has none."""
         price = self.class_price(purchase)
         if price is None:
             return None
@@ -91,27 +92,27 @@ class Candidate:
         )
 
     def class_price(self, purchase: str) -> ClassPrice | None:
-        """The price in that purchase class, or nothing: a missing price is never 0."""
+        """The price in that purchase class; None where there is none: a missing price is never 0."""
         if purchase == self.purchase and self.usd_per_hour:
             return ClassPrice(purchase, self.usd_per_hour, self.price_as_of, self.price_kind, self.region)
         return next((p for p in self.prices if p.purchase == purchase), None)
 
     def usd_in(self, region: str) -> float:
-        """$ an hour in that region of the area asked for; not a number where it has no price there, or where its own
-        was typed, which is of one region."""
+        """$ an hour in that region of the area asked for; NaN where the candidate has no price there, or where its
+        price was typed, as that is of one region."""
         usd = dict(self.by_region)
         if region == self.region or usd.get(self.region) != self.usd_per_hour:
             return self.usd_per_hour if region == self.region else math.nan
         return usd.get(region, math.nan)
 
     def in_region(self, region: str) -> Candidate:
-        """The same at its price there."""
+        """The same candidate at its price in that region."""
         return replace(self, region=region, usd_per_hour=self.usd_in(region))
 
 
 @dataclass(frozen=True)
 class Filters:
-    """What narrows or widens the candidates; empty means the default."""
+    """Filters that narrow or widen the candidates; empty means the default."""
 
     providers: tuple[str, ...] = ()
     vendors: tuple[str, ...] = ()
@@ -122,9 +123,9 @@ class Filters:
 
 
 class Selected(NamedTuple):
-    """Candidates in the class asked for; by reason how many rows were left out; and by other class those rows of it
-    that are no candidates in this one. `rows`: candidates of all classes, in catalog order, at this one's prices.
-    `doubted`: instances of which an implausible price in this class takes no part, each with why."""
+    """Candidates in the class asked for; the number of rows left out, by reason; and, by other class, its rows that are
+    no candidates in this one. `rows`: candidates of all classes, in catalog order, at this class's prices. `doubted`:
+    instances that an implausible price keeps out of this class, each with the reason."""
 
     candidates: tuple[Candidate, ...]
     left_out: tuple[tuple[str, int], ...]
@@ -134,7 +135,7 @@ class Selected(NamedTuple):
 
 
 def vendor_name(vendor: str) -> str:
-    """A vendor's id as it is written: NVIDIA."""
+    """A vendor's name as it is written, from its id: NVIDIA."""
     return _VENDORS.get(vendor, vendor.capitalize())
 
 
@@ -161,14 +162,14 @@ def select(catalog: Catalog, engine: Engine, filters: Filters) -> Selected:
 
 
 def is_sold(catalog: Catalog, engine: Engine, filters: Filters) -> bool:
-    """Whether any instance that these filters allow can be had in their purchase class."""
+    """True where an instance that these filters allow is sold in their purchase class."""
     return any(_offered(row, filters.purchase) for row, _ in _Asked.of(catalog, engine, filters).takes_part())
 
 
 class OfMarket(NamedTuple):
-    """Who may be rented in a region, however many: candidates in the class asked for, those of other classes that are
-    none in this one; whole instances at list prices with the GPUs asked for; and with GPUs of other vendors, and with
-    other GPUs where some were named."""
+    """All instances that may be rented in a region, however many: candidates in the class asked for, those of other
+    classes that are none in this one; whole instances at list prices with the GPUs asked for; and with GPUs of other
+    vendors, and with other GPUs where some were named."""
 
     candidates: tuple[Candidate, ...]
     others: Mapping[str, tuple[Candidate, ...]]
@@ -178,7 +179,8 @@ class OfMarket(NamedTuple):
 
 
 def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
-    """Who may be rented, of each provider apart: what holds of all providers holds of some of them."""
+    """The instances that may be rented, of each provider apart: a rule that holds for all providers holds for some of
+    them."""
     asked = _Asked.of(catalog, engine, filters)
     kept, _ = asked.select(asked.is_by_provider)
     whole = () if filters.instances else asked.select(_is_whole)[0]
@@ -189,28 +191,29 @@ def of_market(catalog: Catalog, engine: Engine, filters: Filters) -> OfMarket:
 def in_class(candidates: Sequence[Candidate], others: Sequence[Candidate], purchase: str) -> tuple[Candidate, ...]:
     """The candidates of another purchase class: those of this one that have a price in it, and `others`; per provider,
     GPU and count the cheapest."""
-    found = [priced for one in candidates if (priced := one.in_class(purchase))]
-    return tuple(_cheapest([*found, *others], Counter()))
+    in_this_class = [priced for candidate in candidates if (priced := candidate.in_class(purchase))]
+    return tuple(_cheapest([*in_this_class, *others], Counter()))
 
 
-BEYOND = ("vendor", "cloud", "provider", "gpu")  # of whom nobody asked, group by group
+BEYOND = ("vendor", "cloud", "provider", "gpu")  # kinds of hardware that nobody asked for, group by group
 
 
 def not_asked(catalog: Catalog, engine: Engine, filters: Filters) -> tuple[tuple[Candidate, ...], ...]:
-    """What took no part and one more option would let take part, by the kinds of BEYOND: GPUs of other vendors at the
-    same providers, instances with the same GPUs of the clouds that take part by default and of other providers, and
-    other GPUs where some were named. Of providers that were not named only whole instances at list prices."""
+    """Instances that took no part and that one more option would let take part, by the kinds of BEYOND: GPUs of other
+    vendors at the same providers, instances with the same GPUs of the clouds that take part by default and of other
+    providers, and other GPUs where some were named. Of providers that were not named only whole instances at list
+    prices."""
     asked = _Asked.of(catalog, engine, filters)
     by_cloud, by_provider = list[Candidate](), list[Candidate]()
     if not filters.instances:
         elsewhere, _ = asked.select(lambda row: not asked.is_by_provider(row) and _is_whole(row))
-        for one in elsewhere:
-            (by_cloud if one.provider in DEFAULT_PROVIDERS else by_provider).append(one)
+        for candidate in elsewhere:
+            (by_cloud if candidate.provider in DEFAULT_PROVIDERS else by_provider).append(candidate)
     return tuple(asked.of_other_vendors()), tuple(by_cloud), tuple(by_provider), tuple(asked.of_other_gpus())
 
 
 def _is_whole(row: Instance) -> bool:
-    """Whether a row is an instance at a list price, not a GPU's share of one or an average."""
+    """True for a whole instance at a list price; False for a GPU's share of one, or an average price."""
     return row.unit == "instance" and row.offer == "list"
 
 
@@ -268,7 +271,7 @@ class _Asked:
         return (kept if self.instances else _cheapest(kept, left_out)), left_out
 
     def _unpriced(self, row: Instance) -> str:
-        """Why a row has no price in the class asked for: none is listed, or it is listed and not sold so, or it is
+        """The reason why a row has no price in the class asked for: none is listed, it is listed but not sold, or it is
         implausible."""
         purchase = self.filters.purchase
         if (row.id, purchase) in self.doubted:
@@ -277,52 +280,54 @@ class _Asked:
         return f"not sold {purchase}, whatever price is listed" if not_sold else f"without a price for {purchase}"
 
     def of_all_classes(self, kept: Sequence[Candidate]) -> Iterator[Candidate]:
-        """`kept`, the candidates of this class, and those of the others, as many as a workbook carries."""
+        """`kept`, the candidates of this class, and those of the other classes, up to as many as a workbook holds."""
         in_use = self.filters.purchase
-        of = {in_use: {one.instance for one in kept}}
+        named = {in_use: {candidate.instance for candidate in kept}}  # the candidates' names by class
         for purchase in PURCHASES:
             if purchase != in_use:
                 other = replace(self, filters=replace(self.filters, purchase=purchase))
-                of[purchase] = {one.instance for one in other.select(self.is_by_provider)[0]}
-        known, room = {one.instance: one for one in kept}, MAX_CANDIDATES - len(kept)
-        found = []
+                named[purchase] = {candidate.instance for candidate in other.select(self.is_by_provider)[0]}
+        here, room = {candidate.instance: candidate for candidate in kept}, MAX_CANDIDATES - len(kept)
+        candidates = []
         for row, gpu in self.takes_part():
             own = _offered(row, in_use)
-            for one in self._offers(row, gpu, own or row.offered[0]) if row.offered else ():
-                if one.instance not in known and (room == 0 or not any(one.instance in names for names in of.values())):
+            for offer in self._offers(row, gpu, own or row.offered[0]) if row.offered else ():
+                is_candidate = any(offer.instance in names for names in named.values())
+                if offer.instance not in here and (room == 0 or not is_candidate):
                     continue
-                room -= one.instance not in known
-                blank = replace(one, purchase=in_use, usd_per_hour=0, price_as_of=None, price_kind="")
-                found.append(known.get(one.instance, one if own else blank))
-        taken = {(one.shape, p) for one in found for p, names in of.items() if one.instance in names}
-        for one in found:
-            passed = (p for p, names in of.items() if one.instance not in names and (one.shape, p) in taken)
-            yield replace(one, passed_over=() if self.instances else tuple(passed))
+                room -= offer.instance not in here
+                blank = replace(offer, purchase=in_use, usd_per_hour=0, price_as_of=None, price_kind="")
+                candidates.append(here.get(offer.instance, offer if own else blank))
+        taken = {(c.shape, p) for c in candidates for p, names in named.items() if c.instance in names}
+        for candidate in candidates:
+            name, shape = candidate.instance, candidate.shape
+            passed = (p for p, names in named.items() if name not in names and (shape, p) in taken)
+            yield replace(candidate, passed_over=() if self.instances else tuple(passed))
 
     def of_other_classes(self, kept: Sequence[Candidate]) -> dict[str, tuple[Candidate, ...]]:
-        """By purchase class the candidates at its price that are none of those kept in the class asked for."""
-        known_here = {one.instance for one in kept}
+        """By purchase class, the candidates at its price that are not among those kept in the class asked for."""
+        known_here = {candidate.instance for candidate in kept}
         others: dict[str, list[Candidate]] = {}
         for row, gpu in self.takes_part():
             for price in row.offered:
                 if price.purchase != self.filters.purchase:
-                    offers = (one for one in self._offers(row, gpu, price) if one.instance not in known_here)
+                    offers = (offer for offer in self._offers(row, gpu, price) if offer.instance not in known_here)
                     others.setdefault(price.purchase, []).extend(offers)
-        return {purchase: tuple(found) for purchase, found in others.items()}
+        return {purchase: tuple(candidates) for purchase, candidates in others.items()}
 
     def of_other_vendors(self) -> list[Candidate]:
-        """What the same providers have with GPUs of vendors that were not asked for."""
+        """Candidates of the same providers with GPUs of vendors that were not asked for."""
         every = dict.fromkeys(gpu.vendor for gpu in self.catalog.gpus())
         wider = self._of_any_gpu
-        return self._not_named(replace(wider, vendors=tuple(one for one in every if one not in self.vendors)))
+        return self._not_named(replace(wider, vendors=tuple(vendor for vendor in every if vendor not in self.vendors)))
 
     def of_other_gpus(self) -> list[Candidate]:
-        """What the same providers have with GPUs that were not named, where some were."""
+        """Candidates of the same providers with GPUs that were not named, where some were."""
         return self._not_named(self._of_any_gpu) if self.explicit else []
 
     @property
     def _of_any_gpu(self) -> _Asked:
-        """The same with no GPU and no instance named."""
+        """The same filters with no GPU and no instance named."""
         return _Asked.of(self.catalog, self.engine, replace(self.filters, gpus=(), instances=()))
 
     def _not_named(self, wider: _Asked) -> list[Candidate]:
@@ -338,7 +343,8 @@ class _Asked:
         return [(row, gpu) for row, gpu, reason in self._rows(self.is_by_provider) if reason is None]
 
     def _rows(self, takes: Callable[[Instance], bool]) -> Iterator[tuple[Instance, Gpu, str | None]]:
-        """Rows of the names that were asked for, with their GPU, and why each is no candidate whatever its price."""
+        """Rows of the names that were asked for, with their GPU and the reason why each is no candidate whatever its
+        price."""
         for row in self.rows:
             if not takes(row) or (self.instances and row.id not in self.instances):
                 continue
@@ -347,7 +353,7 @@ class _Asked:
                 yield row, gpu, self._refusal(row, gpu)
 
     def _refusal(self, row: Instance, gpu: Gpu) -> str | None:
-        """Why a row is no candidate, whatever its region and price."""
+        """The reason why a row is no candidate, whatever its region and price."""
         if gpu.memory.basis not in ("measured", "derived", "stated"):
             return "whose GPU memory is not known"
         if gpu.vendor not in self.engine.vendors:
@@ -392,23 +398,25 @@ class _Asked:
                     ClassPrice(p.purchase, p.usd_per_hour * times, p.as_of, p.kind or "", row.region_of(p.purchase))
                     for p in row.offered
                 ),
-                by_region=tuple((at, p.usd_per_hour * times) for at, p in row.prices_by_region(price.purchase).items()),
+                by_region=tuple(
+                    (region, p.usd_per_hour * times) for region, p in row.prices_by_region(price.purchase).items()
+                ),
                 brought=row.id in self.catalog.brought,
             )
 
     def why_nothing(self, left_out: Counter[str]) -> str:
-        """What to say where nothing is left: the regions or the purchase classes that there are, or the reasons."""
+        """The sentence for no candidate left: the regions or the purchase classes that there are, or the reasons."""
         here = self.takes_part()
         if not here and (could := replace(self, rows=self.catalog.instances()).takes_part()):
-            known = self.catalog.regions
-            regions = sorted({region for row, _ in could for region in known.of_row(row)})
-            is_area = self.filters.region.lower() in known.areas
-            near = "" if is_area else did_you_mean(self.filters.region, [*known.areas, *known.cities, *regions])
-            areas = "" if self.rows else f" Areas: {', '.join(known.areas)}."
+            places = self.catalog.regions
+            regions = sorted({region for row, _ in could for region in places.of_row(row)})
+            is_area = self.filters.region.lower() in places.areas
+            near = "" if is_area else did_you_mean(self.filters.region, [*places.areas, *places.cities, *regions])
+            areas = "" if self.rows else f" Areas: {', '.join(places.areas)}."
             where = f"no instance is left in region {shown(self.filters.region)!r}"
             named = f" Regions: {', '.join(regions)}." if len(regions) <= MOST_REGIONS or not areas else ""
             return f"{where}.{named}{areas} Name one with --region.{near}"
-        classes = [one for one in PURCHASES if any(_offered(row, one) for row, _ in here)]
+        classes = [purchase for purchase in PURCHASES if any(_offered(row, purchase) for row, _ in here)]
         if classes:
             where = f" in region {shown(self.filters.region)!r}" if self.filters.region else ""
             without = f"no instance is left{where} with a price for {self.filters.purchase}"
@@ -418,11 +426,11 @@ class _Asked:
         return f"no instance is left to choose from: {reasons}. Widen {options}."
 
 
-def _named(names: tuple[str, ...], every: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """The names asked for, all for `all`. Raises ScenarioError for one that is none."""
+def _named(names: tuple[str, ...], every: tuple[str, ...], kind: str) -> tuple[str, ...]:
+    """The names asked for, or all names for `all`. Raises ScenarioError for an unknown name."""
     low = tuple(dict.fromkeys(name.lower() for name in names))
     problems = [
-        f"{what} {shown(name)!r} is in no catalog. Known: {', '.join((ALL, *every))}.{did_you_mean(name, every)}"
+        f"{kind} {shown(name)!r} is in no catalog. Known: {', '.join((ALL, *every))}.{did_you_mean(name, every)}"
         for name in low
         if name not in (ALL, *every)
     ]
@@ -449,7 +457,8 @@ def _plausible_rows(
 
 
 def _plausible_row(catalog: Catalog, row: Instance) -> tuple[Instance, Mapping[tuple[str, str], str]]:
-    """A row of a region at its cheapest plausible prices, and by class and region why others are none."""
+    """A row of a region at its cheapest plausible prices; and, by class and region, the reason why others are
+    implausible."""
     if not isinstance(row, PlacedInstance):
         return row, {}
     plausible, doubts = plausible_of(catalog), dict[tuple[str, str], str]()
@@ -462,7 +471,8 @@ def _plausible_row(catalog: Catalog, row: Instance) -> tuple[Instance, Mapping[t
 
 
 def price_in(catalog: Catalog, area: str, candidate: Candidate) -> ClassPrice | None:
-    """The cheapest plausible price of a candidate in an area, in its own class; None where it is not sold there so."""
+    """The cheapest plausible price of a candidate in an area, in its own class; None where it is not sold there in that
+    class."""
     shape = f" x{candidate.gpu_count}" if candidate.assumed_shape else ""
     name, times = candidate.instance.removesuffix(shape), candidate.gpu_count if shape else 1
     for row in catalog.regions.rows_in(area):
@@ -475,21 +485,21 @@ def price_in(catalog: Catalog, area: str, candidate: Candidate) -> ClassPrice | 
 
 
 def _offered(row: Instance, purchase: str) -> InstancePrice | None:
-    """The price in that purchase class, where the row can be had in it."""
+    """The price in that purchase class; None where the row is not sold in it."""
     return next((price for price in row.offered if price.purchase == purchase), None)
 
 
 def shares_experts(gpu: Gpu, typed_bytes_per_second: float = 0) -> bool:
-    """Whether a GPU's links are made for data-parallel ranks that share experts, by the catalog or as typed over."""
+    """True where a GPU's links are made for data-parallel ranks that share experts, by the catalog or as typed."""
     return max(gpu.interconnect_bytes_per_second or 0, typed_bytes_per_second) >= LEAST_LINK_BYTES_PER_SECOND
 
 
 def _cheapest(kept: list[Candidate], left_out: Counter[str]) -> list[Candidate]:
-    """Per provider, GPU and count the cheapest, the first one where prices are equal."""
+    """The cheapest for each provider, GPU and count; the first one where prices are equal."""
     best: dict[tuple[str, str, int], Candidate] = {}
-    for one in sorted(kept, key=lambda one: one.usd_per_hour):
-        best.setdefault(one.shape, one)
-    chosen = [one for one in kept if best[one.shape] is one]
+    for candidate in sorted(kept, key=lambda candidate: candidate.usd_per_hour):
+        best.setdefault(candidate.shape, candidate)
+    chosen = [candidate for candidate in kept if best[candidate.shape] is candidate]
     if len(chosen) < len(kept):
         left_out["more expensive than an equivalent of the same provider"] += len(kept) - len(chosen)
     return chosen
@@ -516,7 +526,7 @@ YOUR_QUOTE = "your quote"
 
 @dataclass(frozen=True)
 class OwnedGpu:
-    """One GPU as it would be owned, as far as the figures are known."""
+    """The price and power of one GPU if it were owned, as far as they are known."""
 
     capex_usd: tuple[float, float, float] | None = None  # low, base, high
     capex_as_of: str | None = None
@@ -544,56 +554,57 @@ class Owning:
     kw_per_gpu: Mapping[str, float] = field(default_factory=dict)
 
 
-def owning_of(catalog: Catalog, options: Mapping[str, Any], gpus: tuple[Gpu, ...]) -> Owning:
-    """The terms of owning: the catalog's, with what the user gives instead. A quote is of a GPU as installed."""
+def owning_of(catalog: Catalog, options: Options, gpus: tuple[Gpu, ...]) -> Owning:
+    """The terms of owning: the catalog's, with those that the user gives in their place. A quote is for a GPU as
+    installed."""
     file = catalog.owning()
     terms = {term.id: term for term in file.terms}
     problems = Problems()
     attempt = problems.attempt
     values = {
-        one.name: terms[one.name].value if options.get(one.name) is None else attempt(one.parse, options[one.name])
-        for one in OF_TERMS
+        term.name: terms[term.name].value if options.get(term.name) is None else attempt(term.parse, options[term.name])
+        for term in OF_TERMS
     }
     quotes, powers = (
         attempt(_per_gpu, BY_NAME[name], options.get(name), catalog) for name in ("capex_usd_per_gpu", "kw_per_gpu")
     )
     if problems:
         raise ScenarioError(*problems)
-    known = {one.gpu: one for one in file.gpus}
+    listed = {gpu.gpu: gpu for gpu in file.gpus}
     owned = {
-        gpu.id: _owned(gpu, known.get(gpu.id), *(of.get(gpu.id, of.get(ALL)) for of in (quotes, powers)))
+        gpu.id: _owned(gpu, listed.get(gpu.id), *(given.get(gpu.id, given.get(ALL)) for given in (quotes, powers)))
         for gpu in gpus
     }
     return Owning(values, terms, owned, quotes, powers)
 
 
-def _per_gpu(one: Input, value: Any, catalog: Catalog) -> dict[str, float]:
-    """An amount for all GPUs, or for some of them by name, under their ids: `h100=39375,b200=55000`."""
+def _per_gpu(entry: Input, value: object, catalog: Catalog) -> dict[str, float]:
+    """Amounts by GPU id, from one amount for all GPUs or amounts by name: `h100=39375,b200=55000`."""
     if value is None:
         return {}
-    name, kind = one.name, one.kind
+    name, kind = entry.name, entry.kind
     if "=" not in str(value):
         return {ALL: kind.parse(value, name)}
-    found: dict[str, float] = {}
+    amounts: dict[str, float] = {}
     for part in parse.words(str(value)):
         gpu, equals, figure = part.partition("=")
         if not equals:
             raise ScenarioError(f"{name} has {shown(part)!r}. Write a GPU and its amount, such as h100=39375.")
         key = catalog.gpu(gpu).id
-        if key in found:
+        if key in amounts:
             raise ScenarioError(f"{name} names {key} twice. Keep one.")
-        found[key] = kind.parse(figure.strip(), f"{name} of {shown(gpu.strip())}")
-    return found
+        amounts[key] = kind.parse(figure.strip(), f"{name} of {shown(gpu.strip())}")
+    return amounts
 
 
-def _owned(gpu: Gpu, known: KnownGpu | None, quote_usd: float | None, quoted_kw: float | None) -> OwnedGpu:
-    """What the user says of an installed GPU and of its power with the cooling, else the catalog; power that nobody
-    stated will follow from the GPU's rated power."""
-    capex, power = (known.capex_usd, known.power) if known else (None, None)
+def _owned(gpu: Gpu, listed: KnownGpu | None, quote_usd: float | None, quoted_kw: float | None) -> OwnedGpu:
+    """The price and power of an installed GPU as the user states them, with the cooling, else the catalog's; power that
+    nobody stated will follow from the GPU's rated power."""
+    capex, power = (listed.capex_usd, listed.power) if listed else (None, None)
     owned = OwnedGpu(
         rated_watts=gpu.tdp_watts,
         sold_together=gpu.sold_together,
-        confidence=known.confidence if known else "",
+        confidence=listed.confidence if listed else "",
     )
     if quote_usd is not None:
         owned = replace(owned, capex_usd=(quote_usd,) * 3, capex_source=YOUR_QUOTE)

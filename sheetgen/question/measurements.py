@@ -1,4 +1,5 @@
-"""What was measured beside its prediction: by how much the predicted times and KV pool of a deployment are set right.
+"""Measurements beside their predictions: factors and bytes that correct the predicted times and KV pool of a
+deployment.
 
 One point of a deployment (model, precision, GPU, engine, parallel sizes) sets all its times by one factor each. Points
 at different loads set two constants of its time per token: what all of it is multiplied by, and what each request adds
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy
 
@@ -33,15 +34,16 @@ from sheetgen.measured.measured_point import (
     Reading,
     Unusable,
 )
-from sheetgen.program.grid import Columns, Grid
+from sheetgen.program.grid import Column, Columns, Grid
 from sheetgen.program.row_program import OF_MEMORY, ROW, evaluate_tables
 from sheetgen.question import parse
 from sheetgen.question.deployment import Points, complete
 from sheetgen.question.inputs import BY_NAME
+from sheetgen.question.parse import Options, Raw
 from sheetgen.startup.log_inputs import contradictions
 from sheetgen.units import DTYPES, GIB, PUBLISHED
 
-REQUEST_FACTORS = (0.7, 1.4)  # beyond, what a few runs say is more noise than news
+REQUEST_FACTORS = (0.7, 1.4)  # beyond it, a few runs say more noise than news
 NO_REQUEST_FACTOR = 1e-9  # of a step in which requests add nothing
 T = TypeVar("T")
 HELD_SLACK = 0.02  # of a GPU's memory, by which weights and pool may pass the engine's share: SGLang's by 0.3 %
@@ -51,7 +53,7 @@ SPELLED = {"tensor_parallel_size": "tp", "pipeline_parallel_size": "pp", "data_p
 
 
 class Served(NamedTuple):
-    """A deployment by what its speed depends on, in the catalogs' names."""
+    """A deployment by the names and sizes that its speed depends on, in the catalogs' spelling."""
 
     model: str
     gpu: str
@@ -64,7 +66,8 @@ class Served(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """A measured point beside its prediction; waiting_requests: those of it that wait for memory by the prediction."""
+    """A measured point beside its prediction; waiting_requests: how many of its requests wait for memory by the
+    prediction."""
 
     point: MeasuredPoint
     predicted_tpot_seconds: float
@@ -74,7 +77,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Start:
-    """A start-up log beside its prediction, at its own settings; bytes of one GPU."""
+    """A start-up log beside its prediction, at the log's own settings; bytes of one GPU."""
 
     pool: MeasuredPool
     kv_pool_bytes: float
@@ -87,7 +90,7 @@ class Start:
 
 @dataclass(frozen=True)
 class MeasuredDeployment:
-    """What the runs and start-up logs of a deployment set; 0 of what they do not say.
+    """Corrections that the runs and start-up logs of a deployment set; 0 for a figure that they do not set.
 
     pool_more_bytes: by which its KV pool is larger than predicted, below 0 smaller. pool_error_bytes: by which it may
     be off then, where that is known.
@@ -104,12 +107,12 @@ class MeasuredDeployment:
 
     @property
     def columns(self) -> dict[str, float]:
-        """What was measured, by the names that formulas read."""
+        """The corrections by the names that formulas read."""
         return self.factors | self.pool
 
     @property
     def factors(self) -> dict[str, float]:
-        """What its runs set."""
+        """The factors that the runs set."""
         return {
             "measured_tpot_factor": self.tpot_factor,
             "measured_ttft_factor": self.ttft_factor,
@@ -118,7 +121,7 @@ class MeasuredDeployment:
 
     @property
     def pool(self) -> dict[str, float]:
-        """What its start-up logs set."""
+        """The bytes of the KV pool that the start-up logs set."""
         return {
             "measured_pool_more_bytes": max(0.0, self.pool_more_bytes),
             "measured_pool_less_bytes": max(0.0, -self.pool_more_bytes),
@@ -127,20 +130,20 @@ class MeasuredDeployment:
 
     @property
     def sources(self) -> list[str]:
-        """What was read of it."""
+        """The files from which the deployment's runs and logs were read."""
         return [*(run.point.source for run in self.runs), *(start.pool.source for start in self.starts)]
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What measured points set, and those that set nothing, each with its reason."""
+    """Measured deployments, and the readings that correct nothing, each with the reason."""
 
     deployments: tuple[MeasuredDeployment, ...] = ()
     unused: tuple[Unusable, ...] = ()
 
     def of(self, served: Served) -> MeasuredDeployment | None:
-        """What was measured of a deployment; None where nothing was."""
-        return next((one for one in self.deployments if one.served == served), None)
+        """The measurements of a deployment; None where there are none."""
+        return next((deployment for deployment in self.deployments if deployment.served == served), None)
 
 
 NOTHING_MEASURED = Measurements()
@@ -148,11 +151,11 @@ NOTHING_MEASURED = Measurements()
 
 def measurements_of(
     readings: Sequence[Reading],
-    asked: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    asked: Options,
+    settings: Options,
     catalog: Catalog,
 ) -> Measurements:
-    """The points and start-up logs beside their predictions, by deployment.
+    """The measured points and start-up logs beside their predictions, by deployment.
 
     asked: what the question has one value of, for points that do not say it. settings: of the deployments, beside
     their names and sizes. Raises ScenarioError for a point whose deployment is not known, or that lies beyond all
@@ -161,7 +164,7 @@ def measurements_of(
     unused = [reading for reading in readings if isinstance(reading, Unusable)]
     problems: list[str] = []
 
-    def attempt(source: str, read: Callable[..., T], *arguments: Any) -> T | None:
+    def attempt(source: str, read: Callable[..., T], *arguments: object) -> T | None:
         try:
             return read(*arguments)
         except SheetgenError as error:
@@ -179,7 +182,7 @@ def measurements_of(
         served = attempt(reading.source, _served, reading, asked, catalog)
         if served and isinstance(reading, MeasuredPoint):
             points.setdefault(served, []).append(reading)
-        elif served and (start := attempt(reading.source, _start, served, reading, catalog)):
+        elif served and (start := attempt(reading.source, _start_beside_prediction, served, reading, catalog)):
             starts.setdefault(served, []).append(start)
     deployments: list[MeasuredDeployment] = []
     for served in {**points, **starts}:
@@ -194,16 +197,17 @@ def measurements_of(
     return Measurements(tuple(deployments), tuple(unused))
 
 
-def refuse_factors(given: Mapping[str, Any], readings: Iterable[Reading]) -> None:
+def refuse_factors(given: Options, readings: Iterable[Reading]) -> None:
     """Refuse a factor of speed beside measured points, which set it."""
-    if not any(isinstance(one, MeasuredPoint) for one in readings):
+    if not any(isinstance(reading, MeasuredPoint) for reading in readings):
         return
     if twice := [name for name in ("speed_factor", "ttft_factor") if given.get(name) is not None]:
         raise ScenarioError(*(f"{name} is given, and measured sets it. Leave one of them out." for name in twice))
 
 
-def _served(measured: Measurement, asked: Mapping[str, Any], catalog: Catalog) -> Served:
-    """The deployment that was measured, in the catalogs' names. Raises ScenarioError for what nobody says."""
+def _served(measured: Measurement, asked: Options, catalog: Catalog) -> Served:
+    """The deployment that was measured, in the catalogs' names. Raises ScenarioError for a name or size that nothing
+    states."""
     stated = {name: getattr(measured, name) for name in (*NAMES, *SIZES)}
     known = {name: asked.get(name) if value is None else value for name, value in stated.items()}
     missing = [name for name in ("model", "gpu", "engine", "tensor_parallel_size") if known[name] is None]
@@ -224,19 +228,19 @@ def _served(measured: Measurement, asked: Mapping[str, Any], catalog: Catalog) -
 
 
 def _with_runs(
-    measured: MeasuredDeployment, points: Sequence[MeasuredPoint], settings: Mapping[str, Any], catalog: Catalog
+    measured: MeasuredDeployment, points: Sequence[MeasuredPoint], settings: Options, catalog: Catalog
 ) -> MeasuredDeployment:
-    """A deployment with the factors that its points set."""
+    """A deployment with the factors that its measured points set."""
     n = len(points)
     deployment = {**settings, **measured.served._asdict()}
-    context = [one.input_tokens + one.output_tokens for one in points]
+    context = [point.input_tokens + point.output_tokens for point in points]
     given = {
         **{name: [value] * n for name, value in deployment.items() if value is not None},
         "context_tokens": context,
         "max_model_len": numpy.fmax(context, settings.get("max_model_len") or 0).tolist(),
-        "input_tokens": [one.input_tokens for one in points],
-        "output_tokens": [one.output_tokens for one in points],
-        "concurrent_requests": [math.ceil(one.concurrent_requests) for one in points],
+        "input_tokens": [point.input_tokens for point in points],
+        "output_tokens": [point.output_tokens for point in points],
+        "concurrent_requests": [math.ceil(point.concurrent_requests) for point in points],
     }
     rows = complete(given, n, catalog)
     if refused := [error for error in rows.errors if error]:
@@ -250,8 +254,8 @@ def _with_runs(
     )
     for run in runs:
         _check(run)
-    seconds = numpy.array([one.tpot_seconds for one in points])
-    if len({one.concurrent_requests for one in points}) > 1:
+    seconds = numpy.array([point.tpot_seconds for point in points])
+    if len({point.concurrent_requests for point in points}) > 1:
         without = _predicted(rows.grid, NO_REQUEST_FACTOR)["tpot_seconds"]
         tpot_factor, request_factor = both_factors(without, plain["tpot_seconds"] - without, seconds)
     else:
@@ -265,9 +269,9 @@ def _with_runs(
 
 
 def _with_starts(
-    measured: MeasuredDeployment, starts: Sequence[Start], settings: Mapping[str, Any], catalog: Catalog
+    measured: MeasuredDeployment, starts: Sequence[Start], settings: Options, catalog: Catalog
 ) -> MeasuredDeployment:
-    """A deployment with the pool that its start-up logs set: of several the mean."""
+    """A deployment with the pool that its start-up logs set: the mean of several."""
     more = _rounded(sum(start.more_bytes for start in starts) / len(starts))
     if catalog.gpu(measured.served.gpu).memory.shared_with_host:  # what is free there moves with all that runs
         return replace(measured, starts=tuple(starts), pool_more_bytes=more)
@@ -276,12 +280,12 @@ def _with_starts(
     name = "measured_pool_error_gib" if len(releases) == 1 else "measured_pool_error_elsewhere_gib"
     error = guidance.number(guidance.assumptions(catalog), name) * GIB
     differences = [start.more_bytes for start in starts]
-    error = max(error, (max(differences) - min(differences)) / 2)  # several that differ are no surer than that
+    error = max(error, (max(differences) - min(differences)) / 2)  # several logs that differ are no surer than that
     return replace(measured, starts=tuple(starts), pool_more_bytes=more, pool_error_bytes=error)
 
 
 def _minor(version: str | None) -> tuple[int, ...] | None:
-    """0.31 of 0.31.2; none of what is no release."""
+    """The minor release of a version: 0.31 for 0.31.2; None for what is no release."""
     return (release_of(version or "") or ())[:2] or None
 
 
@@ -291,8 +295,8 @@ OF_START = (
 )  # fmt: skip
 
 
-def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
-    """A start-up log beside its prediction. Raises ScenarioError where it cannot be of that deployment."""
+def _start_beside_prediction(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
+    """A start-up log beside its prediction. Raises ScenarioError where the log cannot come from that deployment."""
     longest = pool.max_model_len or catalog.model(served.model).max_context_tokens  # as engines take it
     told = {**pool.settings, **served._asdict(), "max_model_len": longest, "context_tokens": longest}
     rows = complete({name: [value] for name, value in told.items() if value is not None}, 1, catalog)
@@ -326,7 +330,7 @@ def _start(served: Served, pool: MeasuredPool, catalog: Catalog) -> Start:
 
 
 def _predicted(grid: Grid, request_factor: float) -> Columns:
-    """Both times of deployments whose requests add so much more to a step."""
+    """Both predicted times of deployments where each request adds this factor more to a step."""
     again = grid.again({"measured_request_factor": request_factor})
     evaluate_tables(again)
     names = ("tpot_seconds", "service_ttft_seconds", "concurrent_requests", "running_requests")
@@ -335,14 +339,14 @@ def _predicted(grid: Grid, request_factor: float) -> Columns:
     return columns
 
 
-def _mean_ratio(measured: Any, predicted: Any) -> float:
-    """Measured over predicted, of several the geometric mean."""
+def _mean_ratio(measured: Column, predicted: Column) -> float:
+    """Measured over predicted; the geometric mean of several."""
     return float(numpy.exp(numpy.log(measured / predicted).mean()))
 
 
-def both_factors(without: Any, of_requests: Any, measured: Any) -> tuple[float, float]:
-    """The factor of the whole time per token, and within it that of what requests add: the least relative squares,
-    the second within its bounds."""
+def both_factors(without: Column, of_requests: Column, measured: Column) -> tuple[float, float]:
+    """The factor of the whole time per token and, within it, that of what requests add: the fit with the least squared
+    relative errors, the second factor kept within its bounds."""
     parts = numpy.stack([without / measured, of_requests / measured], 1)
     (whole, request), *_ = numpy.linalg.lstsq(parts, numpy.ones(len(measured)), rcond=None)
     low, high = REQUEST_FACTORS
@@ -362,7 +366,7 @@ def _rounded(factor: float) -> float:
 
 
 def _check(run: Run) -> None:
-    """Refuse a point that cannot set predictions right: it lies beyond all reason."""
+    """Refuse a point that is too far from the prediction to correct it."""
     for name, called, measured, predicted in (
         ("speed_factor", "time per output token", run.point.tpot_seconds, run.predicted_tpot_seconds),
         ("ttft_factor", "time to first token", run.point.ttft_seconds, run.predicted_ttft_seconds),
@@ -377,10 +381,10 @@ def _check(run: Run) -> None:
             )
 
 
-def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, Any]:
-    """A record with what was measured: the points that set times and the start-up logs that set memory, beside what was
-    predicted, and those that set nothing; as it is where nothing was given."""
-    if found == NOTHING_MEASURED:
+def with_measured(record: Mapping[str, Raw], measurements: Measurements) -> dict[str, Raw]:
+    """A record with its measurements: the points that set times and the start-up logs that set memory, beside their
+    predictions, and those that set nothing; unchanged where nothing was given."""
+    if measurements == NOTHING_MEASURED:
         return dict(record)
     used = [
         {
@@ -393,7 +397,7 @@ def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, A
             "predicted_ttft_seconds": run.predicted_ttft_seconds,
             **measured.factors,
         }
-        for measured in found.deployments
+        for measured in measurements.deployments
         for run in measured.runs
     ]
     memory = [
@@ -406,70 +410,71 @@ def with_measured(record: Mapping[str, Any], found: Measurements) -> dict[str, A
             "kv_tokens": start.pool.kv_tokens,
             **measured.pool,
         }
-        for measured in found.deployments
+        for measured in measurements.deployments
         for start in measured.starts
     ]
-    unused = [vars(one) for one in found.unused]
+    unused = [vars(reading) for reading in measurements.unused]
     return {**record, "measured": {"used": used, "memory": memory, "unused": unused}}
 
 
 def served_rows(points: Points) -> Iterator[tuple[int, Served]]:
-    """By row that can be sized what it serves."""
+    """For each row that can be sized, the deployment that it serves."""
     sizes = {name: points.values[name] for name in SIZES}
     for i, names in enumerate(points.names):
         of_row = (int(sizes[name][i]) for name in SIZES)
         yield i, Served(names.model.id, names.gpu.id, names.engine.engine, names.weight_dtype, *of_row)
 
 
-def asked_of(points: Points) -> dict[str, Any]:
-    """What all rows have one value of, for measured points that do not say it."""
-    return asked_once([one for _, one in served_rows(points)])
+def asked_of(points: Points) -> dict[str, Raw]:
+    """Names and sizes that are the same in all rows, for measured points that do not state them."""
+    return asked_once([served for _, served in served_rows(points)])
 
 
-def asked_once(served: Sequence[Served]) -> dict[str, Any]:
-    """What all deployments have one value of, for measured points that do not say it."""
-    columns = {name: {getattr(one, name) for one in served} for name in Served._fields}
+def asked_once(served: Sequence[Served]) -> dict[str, Raw]:
+    """Names and sizes that are the same in all deployments, for measured points that do not state them."""
+    columns = {name: {getattr(deployment, name) for deployment in served} for name in Served._fields}
     return {name: next(iter(values)) for name, values in columns.items() if len(values) == 1}
 
 
-def put_measured(points: Points, found: Measurements) -> Measurements:
-    """Put in what was measured of the rows; gives what sets some row, with the rest among the unused."""
-    columns: dict[str, Any] = {}
+def put_measured(points: Points, measurements: Measurements) -> Measurements:
+    """Put the corrections of the rows into their grid. Returns the measurements that correct some row; the others are
+    among the unused."""
+    columns: Columns = {}
     used: set[Served] = set()
     rows = dict(served_rows(points))
     for i, served in rows.items():
-        if measured := found.of(served):
+        if measured := measurements.of(served):
             used.add(served)
             has_draft = points.names[i].draft is not None
             for name, value in (measured.factors if has_draft else measured.columns).items():
                 columns.setdefault(name, numpy.zeros(len(rows)))[i] = value
     if columns:
         points.grid.put(ROW, columns)
-    return split_used(found, used, list(dict.fromkeys(rows.values())))
+    return split_used(measurements, used, list(dict.fromkeys(rows.values())))
 
 
-def split_used(found: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
-    """The measurements with those that set nothing among the unused, each with what sets it apart."""
+def split_used(measurements: Measurements, used: set[Served], asked: Sequence[Served]) -> Measurements:
+    """The measurements with those that correct nothing moved to the unused, each with what sets it apart."""
     apart = [
-        Unusable(source, _apart(measured.served, asked))
-        for measured in found.deployments
+        Unusable(source, _why_unused(measured.served, asked))
+        for measured in measurements.deployments
         if measured.served not in used
         for source in measured.sources
     ]
     return replace(
-        found,
-        deployments=tuple(one for one in found.deployments if one.served in used),
-        unused=(*found.unused, *apart),
+        measurements,
+        deployments=tuple(deployment for deployment in measurements.deployments if deployment.served in used),
+        unused=(*measurements.unused, *apart),
     )
 
 
-def _apart(served: Served, asked: Sequence[Served]) -> str:
-    """What sets a measured deployment apart from those requested: the first of its names that none of them has."""
+def _why_unused(served: Served, asked: Sequence[Served]) -> str:
+    """The sentence on why a measured deployment is none of those requested: its first name that none of them has."""
     near = list(asked)
     for name in Served._fields:
-        same = [one for one in near if getattr(one, name) == getattr(served, name)]
+        same = [deployment for deployment in near if getattr(deployment, name) == getattr(served, name)]
         if not same:
-            others = list(dict.fromkeys(str(getattr(one, name)) for one in near))
+            others = list(dict.fromkeys(str(getattr(deployment, name)) for deployment in near))
             word = SPELLED.get(name, name.replace("_", " ")).replace("weight dtype", "weights")
             more = f", not {others[0]}" if len(others) == 1 else ", which nothing requested has"
             mend = f"; --weight-dtype {served.weight_dtype} requests them" if name == "weight_dtype" else ""

@@ -1,4 +1,4 @@
-"""What was typed over a sheet beside its options: constants, facts of models, GPUs and instances, rows of one's own.
+"""Values typed over a sheet beside its options: constants, facts of models, GPUs and instances, rows of one's own.
 
 A workbook's reader types it into yellow cells, `pull` carries it back, and a scenario file keeps it under `typed`.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import (
@@ -21,11 +20,11 @@ from sheetgen.catalog.engines import (
     band_names,
 )
 from sheetgen.catalog.hardware import Gpu, Workload
-from sheetgen.catalog.model import Model
+from sheetgen.catalog.model import Group, Model
 from sheetgen.errors import Problems, ScenarioError, did_you_mean, shown
 from sheetgen.question.inputs import INPUTS, OF_SETTINGS, OPTION_GROUPS, PER_GPU_KW, PER_GPU_USD
 from sheetgen.question.market import Candidate, ClassPrice, OwnedGpu, Owning, shares_experts
-from sheetgen.question.parse import ANY, COUNT, DAY, FLAG, LEAST, TEXT, TOKENS, Kind, name_part, plain
+from sheetgen.question.parse import ANY, COUNT, DAY, FLAG, LEAST, TEXT, TOKENS, Kind, Raw, name_part, plain
 from sheetgen.units import DTYPES, GIB, ON_DEMAND, PURCHASES
 
 FACTOR = Kind(high=1000)
@@ -60,13 +59,13 @@ def class_columns(purchase: str) -> dict[str, str]:
     if purchase == ON_DEMAND:
         return {"price": "price_usd_per_hour", "date": "price_date", "mark": "age_word", "terms": "terms"}
     stem = purchase.replace("-", "_")
-    return {what: f"{what}_{stem}" for what in ("price", "date", "mark", "terms")}
+    return {part: f"{part}_{stem}" for part in ("price", "date", "mark", "terms")}
 
 
 _COLUMNS = {purchase: class_columns(purchase) for purchase in PURCHASES}
 TABLES: dict[str, dict[str, Kind]] = {
     "models": {
-        "model": Kind("text", blank=True),  # the name of a model of one's own
+        "model": Kind("text", blank=True),  # the name of a user's own model
         **SHAPE,
         **dict.fromkeys(("own_weight_dtype", "recommended_weight_dtype", "own_kv_dtype"), Kind("dtype")),
         **{f"checkpoint_{d}": Kind(blank=True) for d in DTYPES},
@@ -117,19 +116,19 @@ TABLES: dict[str, dict[str, Kind]] = {
 # What the engine's accounting is made of, under the names of its columns.
 ENGINE: dict[str, Kind] = {
     **{
-        one.column: Kind(one.kind if one.kind != "flag" else "whole", one.low, one.high)
-        for one in CONSTANTS
-        if one.is_shown
+        constant.column: Kind(constant.kind if constant.kind != "flag" else "whole", constant.low, constant.high)
+        for constant in CONSTANTS
+        if constant.is_shown
     },
     "max_pipeline_parallel_size": Kind("whole", 1, 64),
 }
 _ASKED = ("sheet", *OPTION_GROUPS)
-# Of the settings, those that no option of a sheet asks for.
+# The settings that no option of a sheet sets.
 SETTINGS: dict[str, Kind] = {
-    one.name: one.kind for one in OF_SETTINGS if not (one.option and one.option.group in _ASKED)
+    setting.name: setting.kind for setting in OF_SETTINGS if not (setting.option and setting.option.group in _ASKED)
 }
-# What decides words and marks of the page, and what sheets of the workbook are pointed at: no answer follows them.
-SHOWN: dict[str, Kind] = {one.name: one.kind for one in INPUTS if one.shown}
+# Inputs that decide words and marks of the page, or what sheets of the workbook point at: no answer depends on them.
+SHOWN: dict[str, Kind] = {entry.name: entry.kind for entry in INPUTS if entry.shown}
 BANDS: dict[str, Kind] = dict.fromkeys(
     (*(name for scope in OF_ANY_KIND for name in band_names(scope)), *band_names("anchored", MODEL_KINDS)),
     replace(FACTOR, low=LEAST),  # a time at the low end is divided by it
@@ -139,24 +138,24 @@ _LENGTH_OF = re.compile(r"output_(?!tokens_per_second_band)\w+|prompt_asked")
 
 
 def input_kind(name: str) -> Kind | None:
-    """What the input of that name takes; nothing where there is none, or an option has it."""
+    """The kind of the input of that name; None for an unknown name or an input with an option."""
     return {**ENGINE, **SETTINGS, **SHOWN, **BANDS}.get(name) or (OUTPUT if _LENGTH_OF.fullmatch(name) else None)
 
 
 def input_names(workloads: Iterable[Workload]) -> tuple[str, ...]:
     """Every input of a sheet with these workloads."""
-    lengths = (f"{what}_{name_part(w.id)}" for w in workloads for what in ("output", "prompt"))
+    lengths = (f"{length}_{name_part(w.id)}" for w in workloads for length in ("output", "prompt"))
     return (*filter(input_kind, lengths), *ENGINE, *SETTINGS, *SHOWN, *BANDS)
 
 
-Row = Mapping[str, Any]
+Row = Mapping[str, Raw]
 MOST_OWN_ROWS = 20
 NAMED_BY = {"own_instances": ("provider", "type"), "own_models": ("model",)}
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """Values in place of those that options and catalogs give; empty where nothing was typed.
+    """Values that replace those of options and catalogs; empty where nothing was typed.
 
     Inputs by their name, tables by row and column: models, GPUs and instances by catalog id, precisions by name.
     An instance without a price above 0, or of a GPU that the sheet does not have, cannot be rented.
@@ -171,81 +170,82 @@ class Overrides:
     own_models: tuple[Row, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(getattr(self, one.name) for one in fields(self))
+        return any(getattr(self, part.name) for part in fields(self))
 
-    def value(self, table: str, key: str, column: str, otherwise: Any) -> Any:
-        """What was typed into a table's cell (None: it was emptied), or `otherwise`."""
+    def value(self, table: str, key: str, column: str, otherwise: Raw) -> Raw:
+        """The value typed into a table's cell (None where it was emptied), or `otherwise`."""
         row: Row = getattr(self, table).get(key, {})
         return row.get(column, otherwise)
 
-    def input(self, name: str, otherwise: Any) -> Any:
-        """What was typed into an input's cell, or `otherwise`."""
+    def input(self, name: str, otherwise: Raw) -> Raw:
+        """The value typed into an input's cell, or `otherwise`."""
         return self.inputs.get(name, otherwise)
 
     def shares_experts(self, gpu: Gpu) -> bool:
-        """Whether data-parallel layouts are tried on a GPU: its links are made for them by the catalog, or as typed."""
+        """True where data-parallel layouts are tried on a GPU: its links are made for them by the catalog, or as
+        typed."""
         return shares_experts(gpu, self.value("gpus", gpu.id, "interconnect_bytes_per_second", 0))
 
     def spelled(self, gpus: Iterable[str], instances: Iterable[str]) -> Overrides:
-        """The same with GPUs and providers spelled as the sheet's first row of them: a spreadsheet does not tell names
-        apart by their capital letters."""
-        known = {gpu.lower(): gpu for gpu in gpus}
+        """The same overrides with GPUs and providers spelled as in the sheet's first row of them: a spreadsheet ignores
+        capital letters when it compares names."""
+        spelled_gpus = {gpu.lower(): gpu for gpu in gpus}
         providers: dict[str, str] = {}
 
-        def row(one: Row, instance: str = "/") -> Row:
-            provider = one.get("provider") or instance.partition("/")[0]
+        def row(typed: Row, instance: str = "/") -> Row:
+            provider = typed.get("provider") or instance.partition("/")[0]
             spelled = providers.setdefault(provider.lower(), provider)
-            named: dict[str, Any] = {"provider": spelled} if "provider" in one else {}
-            if gpu := one.get("instance_gpu"):
-                named["instance_gpu"] = known.get(gpu.lower(), gpu)
-            return {**one, **named}
+            named: dict[str, Raw] = {"provider": spelled} if "provider" in typed else {}
+            if gpu := typed.get("instance_gpu"):
+                named["instance_gpu"] = spelled_gpus.get(gpu.lower(), gpu)
+            return {**typed, **named}
 
         rows = {name: row(self.instances.get(name, {}), name) for name in instances}
-        overrides = {**self.instances, **{name: one for name, one in rows.items() if one}}
-        return replace(self, instances=overrides, own_instances=tuple(row(one) for one in self.own_instances))
+        overrides = {**self.instances, **{name: row_typed for name, row_typed in rows.items() if row_typed}}
+        return replace(self, instances=overrides, own_instances=tuple(row(own) for own in self.own_instances))
 
-    def data(self) -> dict[str, Any]:
-        """The same as a scenario file and JSON have it: what is empty is left out, dates are text."""
-        return {one.name: plain(getattr(self, one.name)) for one in fields(self) if getattr(self, one.name)}
+    def data(self) -> dict[str, Raw]:
+        """The overrides as a scenario file and JSON have them: empty parts are left out, dates are text."""
+        return {part.name: plain(getattr(self, part.name)) for part in fields(self) if getattr(self, part.name)}
 
 
 @dataclass(frozen=True)
 class Written:
-    """A `typed` as it stands in a file, and what is said before a problem with a part of it: `file:line: `."""
+    """The `typed` part of a file, and the prefix of a problem with a part of it: `file:line: `."""
 
-    data: Any
-    at: Callable[[Loc], str]
+    data: Raw
+    place_of: Callable[[Loc], str]
 
 
-def _nowhere(loc: Loc) -> str:
+def _place_in_typed(loc: Loc) -> str:
     return "typed" + "".join(f" {shown(part)}" for part in loc) + ": "
 
 
-def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
-    """`typed` of a scenario, checked but for the keys of its rows, and `at` of `Written`.
+def read_overrides(given: Raw) -> tuple[Overrides, Callable[[Loc], str]]:
+    """`typed` of a scenario, checked but for the keys of its rows, and `place_of` of `Written`.
 
     Raises ScenarioError with every problem: an unknown table, column or input, and a value out of range.
     """
     if isinstance(given, Overrides) or given is None:
-        return given or Overrides(), _nowhere
-    written = given if isinstance(given, Written) else Written(given, _nowhere)
+        return given or Overrides(), _place_in_typed
+    written = given if isinstance(given, Written) else Written(given, _place_in_typed)
     problems: list[str] = []
 
     def refuse(loc: Loc, problem: str) -> None:
-        problems.append(f"{written.at(loc)}{problem}")
+        problems.append(f"{written.place_of(loc)}{problem}")
 
-    def items(loc: Loc, data: Any, what: str) -> Iterable[tuple[Any, Any]]:
+    def items(loc: Loc, data: object, content: str) -> Iterable[tuple[Raw, Raw]]:
         if isinstance(data, Mapping):
             return data.items()
         if data is not None:
-            refuse(loc, f"{shown(loc[-1] if loc else 'typed')} must hold {what} by name.")
+            refuse(loc, f"{shown(loc[-1] if loc else 'typed')} must hold {content} by name.")
         return ()
 
-    def values(loc: Loc, data: Any) -> dict[str, Any]:
+    def values(loc: Loc, data: object) -> dict[str, Raw]:
         """The inputs, or the columns of a row, by name."""
         of_row = len(loc) > 1
         columns = TABLES[str(loc[0]).removeprefix("own_")] if of_row else {}
-        found = {}
+        typed = {}
         for key, value in items(loc, data, "columns" if of_row else "inputs"):
             name, here = str(key), (*loc, key)
             kind = columns.get(name) if of_row else input_kind(name)
@@ -255,25 +255,25 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
                 refuse(here, f"unknown input {shown(key)}.")
             else:
                 row, wrong = f"your own row {loc[-1] + 1}" if isinstance(loc[-1], int) else shown(loc[-1]), Problems()
-                found[name] = wrong.attempt(kind.read, value, f"{shown(name)} of {row}" if of_row else shown(name))
+                typed[name] = wrong.attempt(kind.read, value, f"{shown(name)} of {row}" if of_row else shown(name))
                 for problem in wrong:
                     refuse(here, problem)
-        return found
+        return typed
 
-    def own_rows(part: str, data: Any) -> Iterator[Row]:
+    def own_rows(part: str, data: object) -> Iterator[Row]:
         if not isinstance(data, (list, tuple)) or len(data) > MOST_OWN_ROWS:
             refuse((part,), f"{part} must be a list of at most {MOST_OWN_ROWS} rows.")
             return
         for i, row in enumerate(data):
-            found = values((part, i), row)
-            refused = row.keys() if isinstance(row, dict) else ()  # what was refused is not missing, too
-            lacks = [name for name in NAMED_BY[part] if not found.get(name) and name not in refused]
+            typed = values((part, i), row)
+            refused = row.keys() if isinstance(row, dict) else ()  # a refused column is not reported as missing too
+            lacks = [name for name in NAMED_BY[part] if not typed.get(name) and name not in refused]
             if lacks:
                 refuse((part, i), f"{part} has a row without {' and '.join(lacks)}. Name it, or take it out.")
-            yield found
+            yield typed
 
-    names = [one.name for one in fields(Overrides)]
-    parts: dict[str, Any] = {}
+    names = [part_field.name for part_field in fields(Overrides)]
+    parts: dict[str, Raw] = {}
     for part, data in items((), written.data, "the parts " + ", ".join(names)):
         if part not in names:
             refuse((part,), f"unknown part {shown(part)}.{did_you_mean(part, names)}")
@@ -285,17 +285,17 @@ def read_overrides(given: Any) -> tuple[Overrides, Callable[[Loc], str]]:
             parts[part] = {str(key): values((part, key), row) for key, row in items((part,), data, "rows")}
     if problems:
         raise ScenarioError(*problems)
-    return Overrides(**parts), written.at
+    return Overrides(**parts), written.place_of
 
 
-def unknown_keys(overrides: Overrides, known: Mapping[str, Iterable[str]], at: Callable[[Loc], str]) -> Iterator[str]:
-    """A line for each row and input that the sheet does not have; `known` has them by part."""
-    for part, allowed in known.items():
+def unknown_keys(overrides: Overrides, keys: Mapping[str, Iterable[str]], where: Callable[[Loc], str]) -> Iterator[str]:
+    """A line for each row and input that the sheet does not have; `keys` has them by part."""
+    for part, allowed in keys.items():
         names = tuple(allowed)
         for key in getattr(overrides, part):
             if key not in names:
-                what = "an input" if part == "inputs" else f"a row of {part}"
-                yield f"{at((part, key))}{shown(key)} is not {what} on this sheet.{did_you_mean(key, names)}"
+                kind = "an input" if part == "inputs" else f"a row of {part}"
+                yield f"{where((part, key))}{shown(key)} is not {kind} on this sheet.{did_you_mean(key, names)}"
 
 
 BY_READER = "typed in, not from the catalogs"
@@ -308,7 +308,7 @@ _OF_GROUPS = {  # a column: the field of each group of these kinds of attention
 
 
 class OverriddenModel(Model):
-    """A model some of whose columns were typed over. The others stay as they are: they do not follow."""
+    """A model some of whose columns were typed over. The other columns stay as they are: they do not follow."""
 
     columns: dict[str, float]
     checkpoint_sizes: dict[str, float]
@@ -321,37 +321,37 @@ class OverriddenModel(Model):
 
 
 def overridden_model(model: Model, row: Row) -> Model:
-    """`model` with the numbers of its row; also in the fields and groups that words are made of."""
+    """`model` with the numbers of its row, also in the fields and groups from which texts are made."""
     if not row:
         return model
 
-    def group(one: Any) -> Any:
-        return one.model_copy(
-            update={field: row[c] for c, (field, kinds) in _OF_GROUPS.items() if c in row and one.kind in kinds}
+    def group(attention: Group) -> Group:
+        return attention.model_copy(
+            update={field: row[c] for c, (field, kinds) in _OF_GROUPS.items() if c in row and attention.kind in kinds}
         )
 
     params = {field: int(row[c]) for c, field in (("n_params", "total"), ("n_params_active", "active")) if c in row}
-    fields: dict[str, Any] = dict(model) | {name: row[name] for name in _AT_LEAST_ONE if name in row}
+    fields: dict[str, Raw] = dict(model) | {name: row[name] for name in _AT_LEAST_ONE if name in row}
     fields["params"] = model.params.model_copy(update=params)
-    fields["attention"] = tuple(group(one) for one in model.attention)
+    fields["attention"] = tuple(group(attention) for attention in model.attention)
     columns = {name: row.get(name, value) for name, value in model.shape().items()}
     sizes = {d: row.get(f"checkpoint_{d}", model.checkpoint_bytes(d)) or 0 for d in DTYPES}
     return OverriddenModel.model_construct(**fields, columns=columns, checkpoint_sizes=sizes)
 
 
 class OverriddenGpu(Gpu):
-    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's."""
+    """A GPU whose memory was typed over: the engine's default batch limits stay those of the catalog's GPU."""
 
     catalog_bytes: int
 
 
 def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
     """`gpu` with the memory and the precisions of its row."""
-    runs = {what: {d: row.get(f"{what}_{d}") for d in DTYPES} for what in ("weights", "kv")}
-    typed: dict[str, Any] = {d: ("weight_only", "native")[int(how) - 1] for d, how in runs["weights"].items() if how}
+    runs = {part: {d: row.get(f"{part}_{d}") for d in DTYPES} for part in ("weights", "kv")}
+    typed: dict[str, Raw] = {d: ("weight_only", "native")[int(how) - 1] for d, how in runs["weights"].items() if how}
     kept = {d: how for d, how in gpu.weights_run.items() if runs["weights"][d] != 0}
     cache = {d: int(how) for d, how in runs["kv"].items() if how is not None}
-    fields: dict[str, Any] = {"weights_run": {**kept, **typed}, "kv_typed": cache}
+    fields: dict[str, Raw] = {"weights_run": {**kept, **typed}, "kv_typed": cache}
     memory = row.get("gpu_memory_bytes")
     if memory is None:
         return gpu.model_copy(update=fields)
@@ -360,14 +360,14 @@ def overridden_gpu(gpu: Gpu, row: Row) -> Gpu:
 
 
 def limits_of(engine: Engine, gpu: Gpu) -> tuple[int, int]:
-    """The engine's default batch limits on a GPU, by the memory that the catalog says."""
-    known = gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes
-    return engine.batch_limits(known / GIB, gpu.architecture)
+    """The engine's default batch limits on a GPU, by the memory in the catalog."""
+    memory_bytes = gpu.catalog_bytes if isinstance(gpu, OverriddenGpu) else gpu.memory.engine_bytes
+    return engine.batch_limits(memory_bytes / GIB, gpu.architecture)
 
 
 def overridden_owning(owning: Owning, overrides: Overrides) -> Owning:
-    """`owning` with what was typed of GPUs; an end of the price that is blank or 0 is not known."""
-    return replace(owning, gpus={key: _owned(one, overrides.gpus.get(key, {})) for key, one in owning.gpus.items()})
+    """`owning` with what was typed about GPUs; an end of the price that is blank or 0 is unknown."""
+    return replace(owning, gpus={key: _owned(owned, overrides.gpus.get(key, {})) for key, owned in owning.gpus.items()})
 
 
 def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
@@ -386,53 +386,54 @@ def _owned(owned: OwnedGpu, row: Row) -> OwnedGpu:
 def overridden_candidates(
     listed: tuple[Candidate, ...], gpus: Mapping[str, Gpu], overrides: Overrides
 ) -> Iterator[Candidate]:
-    """The instances that can be rented: those of the catalog as typed over, then the reader's own rows."""
+    """The instances that can be rented: those of the catalog with what was typed over them, then the user's own
+    rows."""
     purchase = listed[0].purchase
     blank, columns = Candidate("/", "", listed[0].gpu, 0, purchase, 0, None, "", BY_READER), _COLUMNS[purchase]
-    rows: list[tuple[Candidate, Row]] = [(one, overrides.instances.get(one.instance, {})) for one in listed]
+    rows: list[tuple[Candidate, Row]] = [(machine, overrides.instances.get(machine.instance, {})) for machine in listed]
     rows += [(blank, {"instance_gpu": None, **row}) for row in overrides.own_instances]
-    named = {key.lower(): gpu for key, gpu in gpus.items()}  # to a spreadsheet's look-up capital letters are no others
-    for one, row in rows:
-        price = row.get(columns["price"], one.usd_per_hour)
-        if not price or purchase in one.passed_over:
+    named = {key.lower(): gpu for key, gpu in gpus.items()}  # a spreadsheet's look-up ignores capital letters
+    for machine, row in rows:
+        price = row.get(columns["price"], machine.usd_per_hour)
+        if not price or purchase in machine.passed_over:
             continue
         if not row:
-            yield replace(one, gpu=gpus[one.gpu.id], tries_ranks=overrides.shares_experts(one.gpu))
+            yield replace(machine, gpu=gpus[machine.gpu.id], tries_ranks=overrides.shares_experts(machine.gpu))
             continue
-        provider, kind = one.instance.split("/", 1)
+        provider, kind = machine.instance.split("/", 1)
         provider, kind = row.get("provider", provider), row.get("type", kind)
-        gpu = named.get((row.get("instance_gpu", one.gpu.id) or "").lower())
-        count = row.get("gpu_count", one.gpu_count)
+        gpu = named.get((row.get("instance_gpu", machine.gpu.id) or "").lower())
+        count = row.get("gpu_count", machine.gpu_count)
         if gpu is None or not count:
             continue
-        is_listed = price == one.usd_per_hour  # the source is of the list's price; the date, of the one beside it
+        is_listed = price == machine.usd_per_hour  # the source is of the list's price; the date, of the one beside it
         yield replace(
-            one,
+            machine,
             instance=f"{provider}/{kind}",
             provider=provider,
             gpu=gpu,
             gpu_count=count,
             usd_per_hour=price,
-            price_as_of=_iso(row.get(columns["date"], one.price_as_of)),
-            region=row.get("region", one.region) or "",
-            source=row.get("source", one.source if is_listed else "") or BY_READER,
-            price_kind=row.get(columns["terms"], one.price_kind) or "",
-            prices=tuple(_prices(one, row)),
-            network_gbps=row.get("network_gbps", one.network_gbps) or 0,
-            tries_ranks=one is blank or overrides.shares_experts(one.gpu),
+            price_as_of=_iso(row.get(columns["date"], machine.price_as_of)),
+            region=row.get("region", machine.region) or "",
+            source=row.get("source", machine.source if is_listed else "") or BY_READER,
+            price_kind=row.get(columns["terms"], machine.price_kind) or "",
+            prices=tuple(_prices(machine, row)),
+            network_gbps=row.get("network_gbps", machine.network_gbps) or 0,
+            tries_ranks=machine is blank or overrides.shares_experts(machine.gpu),
         )
 
 
-def _prices(one: Candidate, row: Row) -> Iterator[ClassPrice]:
-    """Its prices in the other purchase classes; what is blank or 0 is no price."""
+def _prices(candidate: Candidate, row: Row) -> Iterator[ClassPrice]:
+    """The prices in the other purchase classes; blank or 0 means no price."""
     for purchase, columns in _COLUMNS.items():
-        known = one.class_price(purchase) if purchase != one.purchase else None
-        usd = row.get(columns["price"], known and known.usd_per_hour)
+        listed = candidate.class_price(purchase) if purchase != candidate.purchase else None
+        usd = row.get(columns["price"], listed and listed.usd_per_hour)
         if usd:
-            date = row.get(columns["date"], known and known.price_as_of)
-            terms = row.get(columns["terms"], known.price_kind if known else "")
-            yield ClassPrice(purchase, usd, _iso(date), terms or "", known.region if known else "")
+            date = row.get(columns["date"], listed and listed.price_as_of)
+            terms = row.get(columns["terms"], listed.price_kind if listed else "")
+            yield ClassPrice(purchase, usd, _iso(date), terms or "", listed.region if listed else "")
 
 
-def _iso(date: Any) -> str | None:
+def _iso(date: Raw) -> str | None:
     return str(date.isoformat()) if hasattr(date, "isoformat") else date or None

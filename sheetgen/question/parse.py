@@ -1,14 +1,13 @@
-"""What one input takes: a user's words, read strictly, and the bounds that options, scenario files, JSON and yellow
-cells share."""
+"""The kinds of inputs: how each reads a user's words, and the bounds that all places of input share."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sheetgen.errors import ScenarioError, SheetgenError, did_you_mean, shown
 from sheetgen.units import (
@@ -26,13 +25,15 @@ from sheetgen.units import (
     today,
 )
 
+Raw: TypeAlias = Any  # a value of an input as the command line, a file, a cell or Python gave it, or as it is kept
+Options: TypeAlias = Mapping[str, Raw]  # by the name of an option or input
 MAX_TOKENS = 100_000_000
 _TOKENS = re.compile(r"\s*(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(\.\d+)?\s*([kKmM]?)\s*")
 _POINTS = re.compile(r"\s*[1-9]\d{0,2}(?:\.\d{3})+\s*")
 _THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*")
 
 
-def number(value: Any) -> float:
+def number(value: object) -> float:
     """`value` as a number, NaN where it is none. Commas may only part thousands: 1,000 but not 1,0 or 1,5."""
     text = str(value)
     if "," in text:
@@ -45,22 +46,23 @@ def number(value: Any) -> float:
         return math.nan
 
 
-def people(value: Any) -> float:
+def people(value: object) -> float:
     """`value` as a number of people or requests, NaN where it is none: 200k is 200,000, 1.5m is 1,500,000."""
     text = str(value).strip()
     unit = {"k": 1e3, "m": 1e6}.get(text[-1:].lower())
-    # What was written is meant: 4.35k is 4,350, which 4.35 x 1000 is not.
+    # Worked out in decimals: 4.35k is 4,350, which 4.35 x 1000 in floats is not.
     return round(number(text[:-1]) * unit, 6) if unit and text[:-1][-1:].isdigit() else number(text)
 
 
-def plainly(value: Any) -> str:
-    """What to write in place of a whole number that is 1 to some readers and 1000 to others (1.000), else blank."""
-    is_unsure = isinstance(value, str) and _POINTS.fullmatch(value)
-    return f"Write {value.strip().replace('.', '')}." if is_unsure else ""
+def plainly(value: object) -> str:
+    """A hint that rewrites a whole number which is 1 to some readers and 1000 to others (1.000); "" for any other."""
+    if isinstance(value, str) and _POINTS.fullmatch(value):
+        return f"Write {value.strip().replace('.', '')}."
+    return ""
 
 
-def tokens(value: Any, name: str = "context") -> int:
-    """A number of tokens: 4k is 4096, 128k is 131072, a plain number is itself.
+def tokens(value: object, name: str = "context") -> int:
+    """A number of tokens: 4k is 4096, 128k is 131072, a plain number stays as it is.
 
     Raises ScenarioError for anything that is not a whole number of tokens from 1 to 100 million.
     """
@@ -75,7 +77,7 @@ def tokens(value: Any, name: str = "context") -> int:
     return int(count)
 
 
-def whole(value: Any, name: str, least: int = 1, most: int = 10_000_000) -> int:
+def whole(value: object, name: str, least: int = 1, most: int = 10_000_000) -> int:
     """A whole number between `least` and `most`."""
     return int(Kind("whole", least, most).parse(value, name))
 
@@ -90,18 +92,18 @@ def tiers(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def dtype(value: Any, name: str) -> str:
-    """A precision, or what stands for one: auto, and of the weights recommended, or published, which was auto."""
+def dtype(value: object, name: str) -> str:
+    """A precision or a word for one: auto, or for weights recommended or published (auto is published there)."""
     text = str(value).strip().lower()
     if name == "kv_cache_dtype" and text in KV_NOT_SIZED:
         raise ScenarioError(f"{name} {text} is not sized: {KV_NOT_SIZED[text]}.")
     of_weights = name == "weight_dtype"
     text = ENGINE_DTYPES.get(text, text if of_weights else KV_ALIASES.get(text, text))
-    found = one_of(text, name, WEIGHT_CHOICES if of_weights else DTYPE_CHOICES)
-    return PUBLISHED if of_weights and found == AUTO else DTYPE_ALIASES.get(found, found)
+    precision = one_of(text, name, WEIGHT_CHOICES if of_weights else DTYPE_CHOICES)
+    return PUBLISHED if of_weights and precision == AUTO else DTYPE_ALIASES.get(precision, precision)
 
 
-def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) -> str:
+def one_of(value: object, name: str, allowed: Collection[str]) -> str:
     """One word of `allowed`."""
     text = str(value).strip().lower()
     if text not in allowed:
@@ -110,25 +112,25 @@ def one_of(value: Any, name: str, allowed: Mapping[str, Any] | tuple[str, ...]) 
 
 
 def words(text: str | None) -> tuple[str, ...]:
-    """A comma-separated list as words; empty where nothing was given."""
+    """A comma-separated list as words; empty where the text is blank."""
     return tuple(w.strip() for w in (text or "").split(",") if w.strip())
 
 
-def day(text: Any, name: str) -> datetime.date:
-    """A date such as 2026-11-20, from 2000 to the first of 2100, which workbooks can count from."""
+def day(text: object, name: str) -> datetime.date:
+    """A date such as 2026-11-20, from 2000 to the first day of 2100, a range that workbooks can count."""
     try:
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", str(text), re.ASCII):
             raise ValueError
-        found = datetime.date.fromisoformat(str(text))
+        date = datetime.date.fromisoformat(str(text))
     except ValueError:
         raise ScenarioError(f"{name} is {shown(text)!r}. Write a date such as 2026-11-20.") from None
-    if not FIRST_DAY <= found <= LAST_DAY:
+    if not FIRST_DAY <= date <= LAST_DAY:
         raise ScenarioError(f"{name} is {shown(text)!r}. It must be a day from {FIRST_DAY} to {LAST_DAY}.")
-    return found
+    return date
 
 
 def as_of_date(text: str | None) -> datetime.date:
-    """The date that price ages count from: as given, or `today`.
+    """The date from which the age of prices is counted: as given, or `today`.
 
     Raises ScenarioError for a day before 2000 or after the first of 2100, which workbooks cannot count from.
     """
@@ -137,12 +139,13 @@ def as_of_date(text: str | None) -> datetime.date:
 
 MOST_TEXT = 200  # characters
 MOST = 1e15
-LEAST = 1e-9  # the least that a number may be which must be above 0
+LEAST = 1e-9  # the least value of a number that must be above 0
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What one input takes: a number within bounds, a text, a date, a precision or a word; or nothing, where `blank`.
+    """The kind of an input: a number within bounds, a text, a date, a precision or a word; blank only where `blank` is
+    set.
 
     what: number, share (shown as a percentage), whole, tokens (a whole number, 16k too), text, line (a text that stays
     one line on the command line too), name (without a slash), any (a number or a text), date, dtype, auto dtype
@@ -167,13 +170,14 @@ class Kind:
 
     @property
     def holds(self) -> str:
-        """What a cell of that kind holds: a number, a date, a text, or any."""
+        """The type of content of a cell of that kind: number, date, text or any."""
         if self.is_number:
             return "number"
         return self.what if self.what in ("date", "any") else "text"
 
-    def read(self, value: Any, name: str) -> Any:
-        """`value` as data gives it, as it is kept. Raises ScenarioError with the value and what is allowed."""
+    def read(self, value: object, name: str) -> Raw:
+        """`value` from data, in the form in which it is kept. Raises ScenarioError with the value and what is
+        allowed."""
         if value is None or (isinstance(value, str) and not value.strip()):
             if self.blank:
                 return None
@@ -186,15 +190,16 @@ class Kind:
                 raise ScenarioError(f"{name} is {shown(value)!r}. {cure}") from None
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.") from None
 
-    def _kept(self, value: Any) -> Any:
-        """`value` of data, as it is kept. Raises ValueError or ScenarioError where it is none of this kind."""
+    def _kept(self, value: object) -> Raw:
+        """`value` from data, in the form in which it is kept. Raises ValueError or ScenarioError where it is not of
+        this kind."""
         if self.what == "date":
             return day(value.date() if isinstance(value, datetime.datetime) else value, "")
         if self.what == "dtype":
-            found = dtype(value, "")
-            if found == AUTO:
+            precision = dtype(value, "")
+            if precision == AUTO:
                 raise ValueError
-            return found
+            return precision
         if isinstance(value, bool):
             raise ValueError
         if self.what in ("text", "line", "name") or (self.what == "any" and isinstance(value, str)):
@@ -207,11 +212,11 @@ class Kind:
         return int(value) if float(value).is_integer() else value
 
     def takes(self, number: float) -> bool:
-        """Whether a number is within the bounds, and whole where it must be; NaN never is."""
+        """True where a number is within the bounds, and whole where it must be; NaN never is."""
         return self.low <= number <= self.high and not (self.is_whole and number != int(number))
 
-    def parse(self, value: Any, name: str) -> Any:
-        """`value` as it is written on a command line. Raises ScenarioError with the value and what is allowed."""
+    def parse(self, value: object, name: str) -> Raw:
+        """`value` from its text on a command line. Raises ScenarioError with the value and what is allowed."""
         match self.what:
             case "text":
                 return str(value)
@@ -232,10 +237,10 @@ class Kind:
                 return text
         if self.is_whole and (cure := plainly(value)):
             raise ScenarioError(f"{name} is {shown(value)!r}. {cure}")
-        found = people(value) if self.decimal else number(value)
-        if not self.takes(found):
+        parsed = people(value) if self.decimal else number(value)
+        if not self.takes(parsed):
             raise ScenarioError(f"{name} is {shown(value)!r}. It must be {self}.")
-        return int(found) if self.is_whole else found
+        return int(parsed) if self.is_whole else parsed
 
     def __str__(self) -> str:
         if self.is_number:
@@ -271,8 +276,8 @@ def name_part(text: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in text)
 
 
-def plain(value: Any) -> Any:
-    """A kept value as JSON and YAML have it."""
+def plain(value: object) -> Raw:
+    """A kept value as JSON and YAML write it."""
     if isinstance(value, Mapping):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

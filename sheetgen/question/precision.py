@@ -1,4 +1,4 @@
-"""Which precision `recommended` stands for: what one deploys a model in."""
+"""The precision that `recommended` stands for: the one in which a model is usually deployed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SIXTEEN_BITS = DTYPES["bf16"].linear_bytes
 
 
 def has_deployed(model: Model, published: str) -> bool:
-    """Whether weights of 16 bits have a checkpoint in the precision that one deploys."""
-    known = model.checkpoint(DEPLOYED)
-    return DTYPES[published].linear_bytes == SIXTEEN_BITS and known is not None and known.hf_id is not None
+    """True where 16-bit weights have a checkpoint in the precision in which models are usually deployed."""
+    checkpoint = model.checkpoint(DEPLOYED)
+    return DTYPES[published].linear_bytes == SIXTEEN_BITS and checkpoint is not None and checkpoint.hf_id is not None
 
 
 def recommended_weights(model: Model, published: str, engine: Engine, gpus: Collection[Gpu], catalog: Catalog) -> str:
@@ -33,8 +33,9 @@ def recommended_weights(model: Model, published: str, engine: Engine, gpus: Coll
 
 
 def loads_weights(catalog: Catalog, engine: str, dtype: str) -> bool:
-    """Whether an engine loads checkpoints in a precision; one that the catalogs say nothing of is taken to load it."""
-    launcher = next((one for one in catalog.file(StackFile).launchers if one.engine == engine), None)
+    """True where an engine loads checkpoints in a precision; an engine about which the catalogs say nothing is assumed
+    to load it."""
+    launcher = next((entry for entry in catalog.file(StackFile).launchers if entry.engine == engine), None)
     if launcher is not None:
         return dtype in launcher.weight_dtypes
-    return all(dtype not in one.weight_dtypes for one in catalog.file(LeverFile).not_run if one.engine == engine)
+    return all(dtype not in entry.weight_dtypes for entry in catalog.file(LeverFile).not_run if entry.engine == engine)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from sheetgen.catalog.base import Loc
 from sheetgen.catalog.engines import Engine, SpeedFile, load_engine
@@ -42,7 +42,7 @@ from sheetgen.question.measurements import (
     refuse_factors,
     split_used,
 )
-from sheetgen.question.parse import name_part
+from sheetgen.question.parse import Options, Raw, name_part
 from sheetgen.question.precision import recommended_weights
 from sheetgen.question.stated_load import BY_DAY, Rate, mean_over_peak, rate_of, requests_at_once, users_of
 from sheetgen.sizing import targets
@@ -51,19 +51,19 @@ from sheetgen.sizing.speed import cached_fraction
 from sheetgen.units import AUTO, DTYPES, LAYOUTS, ON_DEMAND, PLAIN_LAYOUTS, PUBLISHED, RECOMMENDED, UNQUANTIZED, Layout
 
 
-def settings_of(options: Mapping[str, Any], engine: Engine | None) -> Settings:
-    """The settings behind the options of `build`; what is not given takes the engine's default or ours.
+def settings_of(options: Options, engine: Engine | None) -> Settings:
+    """The settings from the options of `build`; those not given have the engine's default or ours.
 
     Raises ScenarioError with every problem.
     """
     of_engine = engine_defaults(engine) if engine else {}
     problems = Problems()
-    values: dict[str, Any] = {}
-    for one in OF_SETTINGS:
-        given = None if one.name in typed.SETTINGS else options.get(one.asked_as)
-        given = in_general(given) if one.name == "discount_fraction" else given
-        found = problems.attempt(one.parse, given)
-        values[one.name] = of_engine.get(one.name, one.default) if found is None else found
+    values: dict[str, Raw] = {}
+    for setting in OF_SETTINGS:
+        given = None if setting.name in typed.SETTINGS else options.get(setting.asked_as)
+        given = in_general(given) if setting.name == "discount_fraction" else given
+        parsed = problems.attempt(setting.parse, given)
+        values[setting.name] = of_engine.get(setting.name, setting.default) if parsed is None else parsed
     by_day = any(options.get(name) is not None for name in BY_DAY) and options.get("active_fraction") is None
     if by_day and options.get("utilization") is None:
         values["utilization"] = mean_over_peak(values["peak_hour_share"], values["burst_factor"])
@@ -95,21 +95,21 @@ _EXAMPLES = {
 }
 
 
-def workloads_of(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload, ...]:
+def workloads_of(catalog: Catalog, options: Options) -> tuple[Workload, ...]:
     """The workloads requested, or the catalog's default ones, at the contexts requested.
 
     Raises ScenarioError for a name that is none, and for more than three.
     """
-    known = {w.id: w for w in catalog.workloads()}
-    names = parse.words(options.get("workloads")) or tuple(w.id for w in known.values() if w.is_default)
-    chosen = tuple(known[parse.one_of(name, "workload", known)] for name in names)
+    by_id = {w.id: w for w in catalog.workloads()}
+    names = parse.words(options.get("workloads")) or tuple(w.id for w in by_id.values() if w.is_default)
+    chosen = tuple(by_id[parse.one_of(name, "workload", by_id)] for name in names)
     if len({w.id for w in chosen}) != len(chosen) or len(chosen) > MOST_WORKLOADS:
         raise ScenarioError(f"workloads are {shown(','.join(names))!r}. Name up to three, each once.")
     wanted: dict[str, int] = {}  # the answer's length stays, the prompt takes the rest
-    for one in parse.words(options.get("contexts")):
-        name, equals, length = one.partition("=")
+    for pair in parse.words(options.get("contexts")):
+        name, equals, length = pair.partition("=")
         if not equals:
-            raise ScenarioError(f"contexts has {shown(one)!r}. Write a workload and its tokens, such as rag=32k.")
+            raise ScenarioError(f"contexts has {shown(pair)!r}. Write a workload and its tokens, such as rag=32k.")
         workload = parse.one_of(name, "contexts", {w.id: w for w in chosen})
         if workload in wanted:
             raise ScenarioError(f"contexts names {workload} twice. Keep one.")
@@ -129,7 +129,7 @@ class _WithContext(Workload):
 
 
 def sized(workload: Workload, context: int, answer: int, prompt: int | None = None) -> Workload:
-    """`workload` with this context and answer; the prompt takes what the answer leaves, or less of it where stated."""
+    """`workload` with this context and answer; the prompt takes what the answer leaves, or less where it is stated."""
     rest = max(0, context - answer)
     fields = {"input_tokens": rest if prompt is None else min(prompt, rest), "output_tokens": answer}
     if answer <= context and prompt is None:
@@ -138,11 +138,12 @@ def sized(workload: Workload, context: int, answer: int, prompt: int | None = No
 
 
 def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[int | None, ...]) -> tuple[int, int]:
-    """Positions of the headline's workload and tier: RAG, else the first one, at the rate where one was asked for, else
-    at 32 at once, or the middle of what there is (the lower of two). Of a number that is no tier: one past the last.
+    """Positions of the headline's workload and tier. The workload is RAG, else the first. The tier is the rate where
+    one was asked for, else 32 at once, else the middle tier (the lower of two); one past the last where the headline
+    names a number that is no tier.
     """
     ids = [w.id for w in workloads]
-    usual = next((tiers.index(one) for one in (None, 32) if one in tiers), (len(tiers) - 1) // 2)
+    usual = next((tiers.index(tier) for tier in (None, 32) if tier in tiers), (len(tiers) - 1) // 2)
     if not text:
         return ids.index("rag") if "rag" in ids else 0, usual
     name, colon, _ = str(text).partition(":")
@@ -152,16 +153,16 @@ def headline_of(text: str | None, workloads: tuple[Workload, ...], tiers: tuple[
 
 
 def headline_number(text: str | None) -> int | None:
-    """The requests at once that a headline names, whether or not they are a tier; none where it names a workload."""
+    """The requests at once that a headline names, even where they are no tier; None where it names a workload."""
     _, colon, tier = str(text or "").partition(":")
     return parse.whole(tier, "headline tier", most=MOST_TYPED) if colon else None
 
 
-ASKED = "asked"  # the workload of a load of the user's own
+ASKED = "asked"  # the workload of the user's own load
 OF_ASKED = ("context_tokens", "input_tokens", "output_tokens")
 
 
-def one_workload(catalog: Catalog, options: Mapping[str, Any]) -> tuple[Workload]:
+def one_workload(catalog: Catalog, options: Options) -> tuple[Workload]:
     """The workload behind `context_tokens`, `input_tokens` and `output_tokens`, split as in `size`."""
 
     def given(name: str, least: int = 0) -> int | None:
@@ -198,9 +199,9 @@ OF_WORKLOADS = {**TARGETS, **{name: name for name in OF_WORKLOAD}}  # option: fi
 Stated = Mapping[str, Mapping[str, float | None]]  # by option and workload; None for a target that is off
 
 
-def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stated:
-    """The targets, requests of a person and histories that options state, or the workloads' own entries. Raises
-    ScenarioError for what is none."""
+def stated_of(workloads: Sequence[Workload], options: Options) -> Stated:
+    """The targets, requests per person and histories that options state, or the workloads' own. Raises ScenarioError
+    for a value that cannot be read."""
     stated: dict[str, dict[str, float | None]] = {}
     for option, own in OF_WORKLOADS.items():
         entries = {w.id: ms for w in workloads if (ms := getattr(w, own, None)) is not None}
@@ -213,8 +214,8 @@ def stated_of(workloads: Sequence[Workload], options: Mapping[str, Any]) -> Stat
 def with_stated(
     workloads: Sequence[Workload], stated: Stated, settings: Settings, reference: Reference
 ) -> tuple[Workload, ...]:
-    """The workloads with the requests of a person and the history as stated, and the targets in force: as stated, else
-    as they follow from context and prompt."""
+    """The workloads with the stated requests per person and history, and with the targets in force: as stated, else as
+    they follow from context and prompt."""
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
 
     def in_force(workload: Workload) -> dict[str, float | None]:
@@ -231,22 +232,22 @@ def with_stated(
     return tuple(workload.model_copy(update=in_force(workload)) for workload in workloads)
 
 
-def _stated(text: Any, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
-    """By workload (or "" for all) what is stated of it, None for a target that is off."""
+def _stated(text: object, option: str, workloads: Sequence[Workload]) -> dict[str, float | None]:
+    """By workload ("" for all), the value stated for it; None for a target that is off."""
     if text is None:
         return {}
-    found: dict[str, float | None] = {}
+    by_workload: dict[str, float | None] = {}
     for part in parse.words(str(text)):
         name, equals, value = (word.strip() for word in part.rpartition("="))
         key = parse.one_of(name, option, {w.id: w for w in workloads}) if equals else ""
-        if key in found:
+        if key in by_workload:
             raise ScenarioError(f"{option} is {shown(text)!r}, which says {key or 'all workloads'} twice. Keep one.")
-        found[key] = number = None if value.lower() == OFF and option in TARGETS else parse.number(value)
+        by_workload[key] = number = None if value.lower() == OFF and option in TARGETS else parse.number(value)
         if number is not None and not BY_NAME[option].kind.takes(number):
             raise ScenarioError(f"{option} is {shown(part)!r}. {_EXAMPLES[option]}")
-    if not found:
+    if not by_workload:
         raise ScenarioError(f"{option} is {shown(text)!r}. {_EXAMPLES[option]}")
-    return found
+    return by_workload
 
 
 MEASURED = "measured"  # the option
@@ -254,8 +255,8 @@ MOST_TYPED = 1_000_000  # requests at once of a load
 MAX_PIPELINE_PARALLEL_SIZE = 4  # machines that one replica spans
 MAX_MODELS = 8
 OF_PAGE = tuple(BY_NAME[name] for name in ("together", "title", "owner", "approver", "valid_until", "pages"))
-SHEET_OPTIONS = tuple(one.asked_as for one in asked_in("sheet"))
-OPTIONS = tuple(one.asked_as for one in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
+SHEET_OPTIONS = tuple(entry.asked_as for entry in asked_in("sheet"))
+OPTIONS = tuple(entry.asked_as for entry in asked_in(*OPTION_GROUPS))  # what `ask` reads beside them, and for one load
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,8 @@ class SheetModel:
         for the published weights, and where none is known."""
         if self.checkpoint_named is not None:
             low, is_used = self.checkpoint_named.lower(), self.weight_dtype == self.auto_weight_dtype
-            return next((one for one in self.model.checkpoints if is_used and (one.hf_id or "").lower() == low), None)
+            named = (c for c in self.model.checkpoints if is_used and (c.hf_id or "").lower() == low)
+            return next(named, None)
         is_published = self.weight_dtype == self.model.weight_dtype
         return None if is_published else self.model.checkpoint(self.weight_dtype)
 
@@ -295,7 +297,7 @@ class SheetModel:
 
     @property
     def as_published(self) -> SheetModel | None:
-        """The same with the weights that were published; None where these are in use."""
+        """The same model with the weights that were published; None where these are in use."""
         is_same = self.weight_dtype == self.auto_weight_dtype
         return None if is_same else replace(self, weight_dtype=self.auto_weight_dtype)
 
@@ -361,7 +363,7 @@ class Question:
     loads: tuple[Load, ...] = field(default=())
     filters: Filters = field(default=Filters())
     owning: Owning = field(default=Owning())
-    options: Mapping[str, Any] = field(default_factory=dict)  # as they were given
+    options: Options = field(default_factory=dict)  # as they were given
     overrides: typed.Overrides = field(default=typed.Overrides())
     others: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)  # see `Selected`
     rows: tuple[Candidate, ...] = ()  # the catalog's instances as a workbook lists them: candidates of every class
@@ -382,13 +384,13 @@ class Question:
 
     @cached_property
     def instances(self) -> dict[str, Candidate]:
-        """Every instance that an answer may name, in whatever class: candidates, and what took no part."""
+        """Every instance that an answer may name, in any class: candidates, and those that took no part."""
         elsewhere = itertools.chain.from_iterable((*self.beyond, *self.others.values()))
-        return {one.instance: one for one in (*elsewhere, *self.candidates)}
+        return {candidate.instance: candidate for candidate in (*elsewhere, *self.candidates)}
 
     def recommended_weights(self, model: Model) -> str:
-        """The weights that are recommended of a model of the catalog, on the GPUs that take part."""
-        gpus = {one.gpu.id: one.gpu for one in self.candidates}.values()
+        """The weights recommended for a model of the catalog on the GPUs that take part."""
+        gpus = {candidate.gpu.id: candidate.gpu for candidate in self.candidates}.values()
         return recommended_weights(model, model.weight_dtype, self.engine, gpus, self.reference.catalog)
 
     def live_hosts(self, model: Model) -> tuple[HostedPrice, ...]:
@@ -397,7 +399,7 @@ class Question:
         return self.reference.hosted.live(model.hosted_id, self.as_of, days)
 
     def model_of(self, row: int) -> SheetModel:
-        """The model of a load, at its precisions."""
+        """The model of a load, in its precisions."""
         return self.models[self.loads[row].model]
 
     def workload_of(self, row: int) -> Workload:
@@ -405,43 +407,45 @@ class Question:
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
-        """How a replica's GPUs may share its work: the data-parallel layouts too where a model has experts."""
+        """The ways in which a replica's GPUs may share its work, data-parallel layouts included where a model has
+        experts."""
         return LAYOUTS if any(m.model.experts for m in self.models) else PLAIN_LAYOUTS
 
     @property
     def has_latent_entries(self) -> bool:
-        """Whether a model's checkpoint has latents that an engine may keep in FP8 entries of its own."""
+        """True where a model's checkpoint has latents that an engine may keep in its own kind of FP8 entries."""
         return any(getattr(g, "fp8_entry_bytes", 0) for m in self.models for g in m.model.attention)
 
     @property
     def fp8_remarks(self) -> list[str]:
-        """For each model whose KV cache the engine keeps in FP8 by itself on some of the GPUs, a sentence on it."""
-        of_auto = (one for one in self.models if self.settings.kv_cache_dtype == "auto" and one.kv_cache_dtype != "fp8")
-        remarks = (self.engine.fp8_remark(one.model.entry_id, one.model.name, self.gpus) for one in of_auto)
-        return [one for one in remarks if one]
+        """A sentence for each model whose KV cache the engine by itself keeps in FP8 on some of the GPUs."""
+        is_auto = self.settings.kv_cache_dtype == "auto"
+        wider = (sheet.model for sheet in self.models if is_auto and sheet.kv_cache_dtype != "fp8")
+        remarks = (self.engine.fp8_remark(model.entry_id, model.name, self.gpus) for model in wider)
+        return [remark for remark in remarks if remark]
 
     @property
     def states_prompt(self) -> bool:
-        """Whether the prompt of a load of the user's own is stated: memory then is for its context, and times are of
+        """True where the prompt of a load of the user's own is stated: memory then is for its context, and times are of
         shorter requests."""
         return self.options.get("input_tokens") is not None
 
     @property
     def numbers(self) -> tuple[int | None, ...]:
-        """Requests at once by the tier of a load: those of the tiers, and the headline's own where it is none."""
+        """Requests at once by a load's tier: those of the tiers, and the headline's own where it is no tier."""
         return self.tiers if self.typed is None else (*self.tiers, self.typed)
 
     def discount(self, provider: str, purchase: str) -> float:
-        """What the contracts take off the prices of a provider in a purchase class."""
+        """The discount on the prices of a provider in a purchase class, as a share."""
         return in_force(self.discounts, self.settings.discount_fraction, provider, purchase)
 
     def pace(self, cell: Load) -> int:
-        """Which pair of model and workload a cell is of: speed does not depend on the tier."""
+        """The index of a load's pair of model and workload: speed does not depend on the tier."""
         return cell.model * len(self.workloads) + cell.workload
 
 
-def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bool = False) -> Question:
-    """The question behind the options of `build` (by their long names with underscores).
+def ask(catalog: Catalog, options: Options, on_demand_where_unsold: bool = False) -> Question:
+    """The question that the options of `build` (by their long names with underscores) state.
 
     With `context_tokens` among them it is one load of the user's own, as `recommend` asks it. on_demand_where_unsold:
     ask on demand where no instance has a price in the class that was requested.
@@ -453,10 +457,10 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
     engine = attempt(load_engine, catalog, options.get("engine") or "vllm", options.get("engine_version"))
     settings = attempt(settings_of, options, engine)
     models = attempt(models_named, catalog, options, engine)
-    engine = engine and engine.for_models([one.model.entry_id for one in models or ()])
+    engine = engine and engine.for_models([named.model.entry_id for named in models or ()])
     draft = None
     if name := options.get("draft_model"):
-        draft = attempt(draft_model, str(name), [one.model for one in models or ()], catalog)
+        draft = attempt(draft_model, str(name), [named.model for named in models or ()], catalog)
         # The bands of memory are of runs without one.
         engine = engine and engine.model_copy(update={"calibrated": None})
         engine = engine and engine.drafting(catalog.file(StackFile).speculative_tokens)
@@ -482,17 +486,17 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
         tiers = (at_once,)
     else:
         tiers = tuple(t.requests for t in catalog.tiers())
-    known = dict.fromkeys(row.provider for row in catalog.instances())
-    less = attempt(discounts_of, options.get("discount_fraction"), known)
+    providers = dict.fromkeys(row.provider for row in catalog.instances())
+    less = attempt(discounts_of, options.get("discount_fraction"), providers)
     as_of = attempt(parse.as_of_date, options.get("as_of"))
     named = {name: parse.words(options.get(name)) for name in ("providers", "vendors", "gpus", "instances")}
-    places = {name: i for i, name in enumerate(known)}  # in whatever order they are named, the sheet is the same
+    places = {name: i for i, name in enumerate(providers)}  # the sheet is the same in whatever order they are named
     named["providers"] = tuple(sorted(dict.fromkeys(named["providers"]), key=lambda name: places.get(name.lower(), -1)))
     purchase = settings.purchase if settings else ON_DEMAND
     filters, requested = Filters(**named, region=options.get("region") or "", purchase=purchase), purchase
     plain = replace(filters, purchase=ON_DEMAND)
     if on_demand_where_unsold and purchase != ON_DEMAND and engine and settings:
-        is_sold_here, is_sold_plainly = (attempt(is_sold, catalog, engine, one) for one in (filters, plain))
+        is_sold_here, is_sold_plainly = (attempt(is_sold, catalog, engine, choice) for choice in (filters, plain))
         if is_sold_plainly and not is_sold_here:
             filters, purchase, settings = plain, ON_DEMAND, replace(settings, purchase=ON_DEMAND)
             options = {**options, "purchase": ON_DEMAND}
@@ -500,19 +504,19 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
     candidates, left_out, others, rows, doubted = selected or ((), (), {}, (), ())
     overrides = attempt(typed.read_overrides, options.get("typed"))
     by_id = {c.gpu.id: c.gpu for c in rows}
-    if overrides:  # an instance of one's own may be of a GPU that nothing else offers
+    if overrides:  # a user's own instance may have a GPU that nothing else offers
         own = {str(row.get("instance_gpu")).lower() for row in overrides[0].own_instances}
         by_id |= {gpu.id: gpu for gpu in catalog.gpus() if gpu.id.lower() in own and gpu.id not in by_id}
     owning = attempt(owning_of, catalog, options, tuple(by_id.values()))
     headline = attempt(headline_of, options.get("headline"), workloads, tiers) if workloads and tiers else None
-    of_page = {one.asked_as: attempt(one.parse, options.get(one.asked_as)) for one in OF_PAGE}
+    of_page = {entry.asked_as: attempt(entry.parse, options.get(entry.asked_as)) for entry in OF_PAGE}
     if as_of and (last := of_page["valid_until"]) and last < as_of.isoformat():
         problems.append(f"valid_until is {last}, before the day of the sheet, {as_of}. Give a later day, or --as-of.")
     to_approve = attempt(_to_approve, catalog, options.get("ask"), models) if models else None
     if problems or workloads is None or headline is None or stated is None:
         raise ScenarioError(*dict.fromkeys(problems))
-    gpus = {one.gpu.id: one.gpu for one in candidates}.values()
-    models = tuple(at_settings(_with_recommended(one, engine, gpus, catalog), settings) for one in models)
+    gpus = {candidate.gpu.id: candidate.gpu for candidate in candidates}.values()
+    models = tuple(at_settings(_with_recommended(model, engine, gpus, catalog), settings) for model in models)
     given = {name: value for name, value in options.items() if value is not None and name != "typed"}
     given |= {name: value for name, value in of_page.items() if name in given}
     given |= {"providers": ",".join(filters.providers)} if "providers" in given else {}
@@ -532,7 +536,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
         (),
         filters,
         owning,
-        given | {"as_of": as_of.isoformat()},  # a workbook asks the same on another day
+        given | {"as_of": as_of.isoformat()},  # so that a workbook asks the same on another day
         ask=to_approve,
         discounts=less or {},
         stated=stated,
@@ -556,7 +560,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
     if number is not None:
         tier = tiers.index(number) if number in tiers else len(tiers)
         question = replace(question, headline=(headline[0], tier), typed=None if number in tiers else number)
-    # No prompt would be left, and the hardware too cheap.
+    # No room would be left for a prompt, and the hardware would be too cheap.
     too_long = [
         f"{w.id}: the answer of {w.output_tokens:,} tokens is longer than the context of {w.context_tokens:,}, which"
         " holds prompt and answer. Lengthen the context, or shorten the answer"
@@ -597,7 +601,7 @@ def ask(catalog: Catalog, options: Mapping[str, Any], on_demand_where_unsold: bo
 
 
 def _measured(question: Question, catalog: Catalog) -> Question:
-    """`question` with what was measured, as it carries it: each point written out, whatever file it was read of.
+    """`question` with the measurements of its options; each point is written out, whatever file it was read from.
 
     Raises ScenarioError for a file that cannot be read, and for a point whose deployment nobody says.
     """
@@ -606,65 +610,65 @@ def _measured(question: Question, catalog: Catalog) -> Question:
         return question
     refuse_factors(question.options, readings)
     engine, settings = question.engine, question.settings
-    of_candidates = dict.fromkeys(one.gpu.id for one in question.candidates)
+    of_candidates = dict.fromkeys(candidate.gpu.id for candidate in question.candidates)
     deployments = [
-        Served(one.model.id, gpu, engine.engine, one.weight_dtype, layout.tensor_parallel_size, 1, layout[1])
-        for one in question.models
+        Served(model.model.id, gpu, engine.engine, model.weight_dtype, layout.tensor_parallel_size, 1, layout[1])
+        for model in question.models
         for gpu in of_candidates
         for layout in question.layouts
     ]
     settled = {"engine_version": engine.default_version, "draft_model": question.draft and question.draft.id}
     if settings.kv_cache_dtype != "auto":
         settled["kv_cache_dtype"] = settings.kv_cache_dtype
-    found = measurements_of(readings, asked_once(deployments), settled, catalog)
-    # What differs in the weights' precision alone sets times and memory of answers at that precision.
-    used = {one for one in deployments if found.of(one)}
-    known = {one._replace(weight_dtype="") for one in deployments}
-    kept = tuple(one for one in found.deployments if one.served._replace(weight_dtype="") in known)
+    measurements = measurements_of(readings, asked_once(deployments), settled, catalog)
+    # Measurements that differ only in the weights' precision set times and memory of answers at that precision.
+    used = {served for served in deployments if measurements.of(served)}
+    requested = {served._replace(weight_dtype="") for served in deployments}
+    kept = tuple(served for served in measurements.deployments if served.served._replace(weight_dtype="") in requested)
     return replace(
         question,
-        measurements=replace(split_used(found, used, deployments), deployments=kept),
+        measurements=replace(split_used(measurements, used, deployments), deployments=kept),
         options={**question.options, MEASURED: written_out(readings)},
     )
 
 
-def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Loc], str]) -> Question:
-    """`question` with what was typed over it.
+def _overridden(question: Question, overrides: typed.Overrides, where: Callable[[Loc], str]) -> Question:
+    """`question` with its overrides applied.
 
     Raises ScenarioError for a row or an input that the sheet does not have, and where nothing can be rented then.
     """
     if not overrides:
         return question
-    known = {
+    allowed = {
         "inputs": typed.input_names(question.workloads),
         "models": (m.model.id for m in question.models),
         "gpus": (g.id for g in question.gpus),
         "instances": (c.instance for c in question.rows),
         "precisions": DTYPES,
     }
-    problems = list(typed.unknown_keys(overrides, known, at))
+    problems = list(typed.unknown_keys(overrides, allowed, where))
     overrides = overrides.spelled((g.id for g in question.gpus), (c.instance for c in question.rows))
     gpus = {g.id: typed.overridden_gpu(g, overrides.gpus.get(g.id, {})) for g in question.gpus}
     candidates = tuple(typed.overridden_candidates(question.rows, gpus, overrides))
     if not candidates:
-        problems.append(f"{at(())}no instance is left to choose from: none has a price above 0. Give one a price.")
+        problems.append(f"{where(())}no instance is left to choose from: none has a price above 0. Give one a price.")
     if problems:
         raise ScenarioError(*problems)
 
-    def model(one: SheetModel) -> SheetModel:
-        row = overrides.models.get(one.model.id, {})
+    def model(sheet_model: SheetModel) -> SheetModel:
+        row = overrides.models.get(sheet_model.model.id, {})
         precisions = {"own_weight_dtype": "auto_weight_dtype", "own_kv_dtype": "auto_kv_cache_dtype"}
         precisions["recommended_weight_dtype"] = "recommended_weight_dtype"
         changes = {field: row[column] for column, field in precisions.items() if column in row}
-        changed = replace(one, model=typed.overridden_model(one.model, row), **changes)
+        changed = replace(sheet_model, model=typed.overridden_model(sheet_model.model, row), **changes)
         return at_settings(changed, question.settings)
 
-    def workload(one: Workload) -> Workload:
-        answer, prompt = (overrides.input(f"{what}_{name_part(one.id)}", None) for what in ("output", "prompt"))
+    def workload(asked: Workload) -> Workload:
+        answer, prompt = (overrides.input(f"{length}_{name_part(asked.id)}", None) for length in ("output", "prompt"))
         if answer is None and prompt is None:
-            return one
-        stated = one.input_tokens if prompt is None and question.states_prompt else prompt
-        return sized(one, one.context_tokens, one.output_tokens if answer is None else answer, stated)
+            return asked
+        stated = asked.input_tokens if prompt is None and question.states_prompt else prompt
+        return sized(asked, asked.context_tokens, asked.output_tokens if answer is None else answer, stated)
 
     of_settings = {name: value for name, value in overrides.inputs.items() if name in typed.SETTINGS}
     return replace(
@@ -679,13 +683,14 @@ def _overridden(question: Question, overrides: typed.Overrides, at: Callable[[Lo
         options={**question.options, "typed": overrides.data()},
         overrides=overrides,
         beyond=tuple(
-            tuple(replace(one, gpu=gpus.get(one.gpu.id, one.gpu)) for one in group) for group in question.beyond
+            tuple(replace(candidate, gpu=gpus.get(candidate.gpu.id, candidate.gpu)) for candidate in group)
+            for group in question.beyond
         ),
     )
 
 
 def at_settings(model: SheetModel, settings: Settings) -> SheetModel:
-    """A model at the precisions of the settings: at what they stand for, where they name none."""
+    """A model in the precisions of the settings, or in those that they stand for."""
     weights = {PUBLISHED: model.auto_weight_dtype, RECOMMENDED: model.recommended_weight_dtype}
     return replace(
         model,
@@ -704,7 +709,7 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
     """The position of the model that is to be approved; none where none was named. Raises ScenarioError."""
     if name is None:
         return None
-    ids = [one.model.id for one in models]
+    ids = [model.model.id for model in models]
     try:
         return ids.index(resolve_model(name, catalog)[0].id)
     except (ValueError, SheetgenError):
@@ -714,22 +719,22 @@ def _to_approve(catalog: Catalog, name: str | None, models: Sequence[SheetModel]
 
 
 def _with_recommended(model: SheetModel, engine: Engine, gpus: Collection[Gpu], catalog: Catalog) -> SheetModel:
-    """A model with the weights that are recommended on these GPUs; a checkpoint that the user named is kept."""
+    """A model with the weights recommended on these GPUs; a checkpoint that the user named is kept."""
     own = model.auto_weight_dtype
     named = model.checkpoint_named is not None
     dtype = own if named else recommended_weights(model.model, own, engine, gpus, catalog)
     return replace(model, recommended_weight_dtype=dtype)
 
 
-def models_named(catalog: Catalog, options: Mapping[str, Any], engine: Engine | None) -> tuple[SheetModel, ...]:
-    """The models named, at the precisions of their own."""
+def models_named(catalog: Catalog, options: Options, engine: Engine | None) -> tuple[SheetModel, ...]:
+    """The models named, in their own precisions."""
     names = parse.words(options.get("models"))
     if not names:
         raise ScenarioError("no model was named. Use --models, for example --models 8b,70b,405b.")
     if len(names) > MAX_MODELS:
         raise ScenarioError(f"{len(names)} models were named; one page holds at most {MAX_MODELS}.")
     problems = Problems()
-    found: list[SheetModel] = []
+    chosen: list[SheetModel] = []
     for name in names:
         model, named_dtype = problems.attempt(resolve_model, name, catalog) or (None, None)
         if model is not None and model.kind == "draft":
@@ -740,11 +745,11 @@ def models_named(catalog: Catalog, options: Mapping[str, Any], engine: Engine | 
             kv = engine.auto_kv_dtype(model.kv_cache_dtype) if engine else model.kv_cache_dtype
             weights, is_id = named_dtype or model.weight_dtype, "/" in name and catalog.lists_model(name)
             named = name if is_id and named_dtype else None
-            found.append(
+            chosen.append(
                 SheetModel(engine.as_kept(model) if engine else model, weights, kv, weights, kv, weights, named)
             )
-    ids = [m.model.id for m in found]
+    ids = [m.model.id for m in chosen]
     problems += [f"model {i} is named twice." for i in sorted({i for i in ids if ids.count(i) > 1})]
     if problems:
         raise ScenarioError(*problems)
-    return tuple(found)
+    return tuple(chosen)

@@ -1,10 +1,8 @@
-"""What a load is stated as: people, requests at once, or a rate; and how it is said."""
+"""The ways to state a load: people, requests at once, or a rate; and the words for each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sheetgen.catalog.hardware import Workload
 from sheetgen.errors import ScenarioError, shown
@@ -12,6 +10,7 @@ from sheetgen.formula import round_up
 from sheetgen.question.deployment import RATES as RATES
 from sheetgen.question.deployment import SECONDS_PER_HOUR
 from sheetgen.question.inputs import BY_NAME, Settings
+from sheetgen.question.parse import Options
 from sheetgen.sizing import people, rates
 from sheetgen.units import listed, rate_text
 
@@ -24,8 +23,8 @@ STATED = ("users", "tokens_per_day", "requests_per_day", "requests_per_second") 
 
 @dataclass(frozen=True)
 class Rate:
-    """Requests that arrive, as they were stated: by people, by the day in requests or tokens, or by the second at peak
-    (0 where they were not)."""
+    """Requests that arrive, as stated: by people, by the day in requests or tokens, or by the second at peak (0 for
+    those not stated)."""
 
     users: float = 0.0
     requests_per_second: float = 0.0
@@ -33,7 +32,7 @@ class Rate:
     tokens_per_day: float = 0.0
 
     def per_day(self, workload: Workload) -> float:
-        """Requests of a day; 0 where they were stated by the second."""
+        """Requests in a day; 0 where the rate was stated by the second."""
         return float(people.day_requests.of({**vars(self), **dict(workload)}))
 
     def at_peak(self, settings: Settings, workload: Workload) -> float:
@@ -42,13 +41,14 @@ class Rate:
         return float(rates.peak_requests_per_second.of(vars(settings) | vars(self) | of_day))
 
 
-def stated_kind(stated: Mapping[str, Any]) -> str:
-    """Which of several statements of what arrives counts."""
+def stated_kind(stated: Options) -> str:
+    """The name of the statement that counts where several say how much arrives: the first of `STATED` that is given."""
     return next((name for name in STATED if stated.get(name)), STATED[-1])
 
 
-def rate_of(options: Mapping[str, Any]) -> Rate | None:
-    """The rate that was asked for, if any: by people too, but for those of whom a share waits at the same moment.
+def rate_of(options: Options) -> Rate | None:
+    """The rate that was asked for; None where there is none. People are a rate too, unless a share of them waits at the
+    same moment.
 
     Raises ScenarioError where more than one kind of load is given, for a rate of 0, and for a share of people where
     there are none.
@@ -69,19 +69,19 @@ def rate_of(options: Mapping[str, Any]) -> Rate | None:
 
 
 def mean_over_peak(peak_hour_share: float, burst_factor: float) -> float:
-    """The share of the peak's load that there is on average, where a day's requests are known: the utilization that
-    follows; at least what a utilization may be."""
+    """The average load as a share of the peak's where a day's requests are known: it sets the utilization, at least the
+    smallest that is allowed."""
     return max(BY_NAME["utilization"].kind.low, 1 / (HOURS_PER_DAY * peak_hour_share * burst_factor))
 
 
-def users_of(options: Mapping[str, Any]) -> int | None:
-    """People to serve; none where the load is not people."""
+def users_of(options: Options) -> int | None:
+    """The number of people to serve; None where the load is not stated as people."""
     return None if options.get("users") is None else int(BY_NAME["users"].parse(options["users"]))
 
 
-def requests_at_once(options: Mapping[str, Any], active_fraction: float | None) -> int | None:
-    """Requests at once at the peak: as stated, one where nothing is said of the load, or the people of whom a share
-    waits at the same moment, rounded up; none where they follow from a rate."""
+def requests_at_once(options: Options, active_fraction: float | None) -> int | None:
+    """Requests at once at the peak: as stated, one where no load is stated, or the share of the people that waits at
+    the same moment, rounded up; None where they follow from a rate."""
     if rate_of(options):
         return None
     users = users_of(options)
@@ -96,37 +96,37 @@ def people_words(users: float) -> str:
     return "1 person" if users == 1 else f"{users:,.0f} people"
 
 
-def stated_words(known: Mapping[str, Any]) -> str:
+def stated_words(load: Options) -> str:
     """A load as it was stated: `200 people who ask 20 times a day`, `300,000,000 tokens a day`, `200,000 requests a
     day`; nothing where it was stated by the second, or at once.
 
-    known: users, active_fraction, requests_per_user_per_day, requests_per_day, tokens_per_day; None or 0 where not
+    load: users, active_fraction, requests_per_user_per_day, requests_per_day, tokens_per_day; None or 0 where not
     stated.
     """
-    if users := known["users"]:
-        if (active := known["active_fraction"]) and active == active:
+    if users := load["users"]:
+        if (active := load["active_fraction"]) and active == active:
             return f"{people_words(users)}, {100 * active:.6g} % of them waiting at the same moment"
         verb = "asks" if users == 1 else "ask"
-        return f"{people_words(users)} who {verb} {known['requests_per_user_per_day']:g} times a day"
-    if tokens := known["tokens_per_day"]:
+        return f"{people_words(users)} who {verb} {load['requests_per_user_per_day']:g} times a day"
+    if tokens := load["tokens_per_day"]:
         return f"{tokens:,.0f} tokens a day"
-    if requests := known["requests_per_day"]:
+    if requests := load["requests_per_day"]:
         return f"{requests:,.0f} requests a day"
     return ""
 
 
-def load_words(known: Mapping[str, Any]) -> str:
+def load_words(load: Options) -> str:
     """A load as it was stated, the rate at peak and the requests at once that this means: `200 people who ask 20 times
     a day (0.1733 requests/s at peak): 12.3 at once`.
 
-    known: what `stated_words` reads, concurrent_requests (None where nothing serves it) and requests_per_second.
+    load: as in `stated_words`, and concurrent_requests (None where nothing serves it) and requests_per_second.
     """
-    at_once, rate = known["concurrent_requests"], known["requests_per_second"]
+    at_once, rate = load["concurrent_requests"], load["requests_per_second"]
     means = f"{rate_text(at_once)} at once" if at_once else ""
-    stated = stated_words(known)
-    if rate and known.get("concurrent_follows", True):
+    stated = stated_words(load)
+    if rate and load.get("concurrent_follows", True):
         per_second = f"{rate_text(rate)} requests/s at peak"
         words = f"{stated} ({per_second})" if stated else per_second
         return f"{words}: {means}" if means else words
-    has_share = known["active_fraction"] and known["active_fraction"] == known["active_fraction"]
-    return f"{stated}: {means}" if known["users"] and has_share else means
+    has_share = load["active_fraction"] and load["active_fraction"] == load["active_fraction"]
+    return f"{stated}: {means}" if load["users"] and has_share else means

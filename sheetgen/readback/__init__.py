@@ -1,1 +1,1 @@
-"""Workbooks that come back: read by defined names, compared, and carried back into the question they ask."""
+"""Edited workbooks: read by defined names, compared, and carried back into the question they ask."""

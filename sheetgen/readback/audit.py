@@ -1,4 +1,4 @@
-"""Whether an edited workbook still works out what Python does: every formula, and every value beside one.
+"""The audit of an edited workbook against Python's results: every formula, and the value of every formula.
 
 Which row and column of a sheet is which of the sheet as built is seen by what stands in them, not by number.
 """
@@ -13,12 +13,14 @@ import math
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy
 import numpy.typing
 
-from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Sheet, column_name, column_number, plain
+from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Row, Sheet, column_name, column_number, plain
+from sheetgen.book.sheets import Cell as BookCell
+from sheetgen.question.parse import Raw
 from sheetgen.readback.file_cells import Cell, is_number
 from sheetgen.readback.package import Place
 from sheetgen.units import DTYPE_ALIASES
@@ -30,20 +32,22 @@ _BLANKS = re.compile(r"\s+")
 _LOGICAL = re.compile(r"\b(true|false)\(\)")  # as LibreOffice writes TRUE and FALSE
 # The load of the first sheet as built, which stands where a yellow cell names none.
 AS_BUILT = re.compile(r"calc_built_\w+", re.IGNORECASE)
+Numbers: TypeAlias = numpy.typing.NDArray[numpy.int64]
 MARK = "\0"
 
 
 class Target(NamedTuple):
-    """A cell that a formula names. Rows and columns count from 1; `moves` where a copy of the formula names another."""
+    """A cell that a formula names. Rows and columns count from 1; `moves` where a copy of the formula names another
+    cell."""
 
-    sheet: str  # as it is written, with quotes and "!"; nothing where none is named
+    sheet: str  # as written, with quotes and "!"; "" where none is named
     row: int
     column: int
     row_moves: bool
     column_moves: bool
 
     def copied(self, rows: int, columns: int) -> str:
-        """How a copy of the formula so many rows and columns away has it."""
+        """The target as a copy of the formula so many rows and columns away names it."""
         column = column_name(self.column - 1 + columns * self.column_moves)
         fixed = ("" if moves else "$" for moves in (self.column_moves, self.row_moves))
         return f"{self.sheet}{next(fixed)}{column}{next(fixed)}{self.row + rows * self.row_moves}"
@@ -57,17 +61,17 @@ def _target(token: str) -> Target:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """A formula: its text in pieces, every second a cell or a text; the text with a mark for each cell; and the cells,
-    their sheets apart from rows and columns, which count from 1 (the first of two axes)."""
+    """A formula: its text in pieces, every second one a cell or a text; the text with a mark for each cell; and the
+    cells, their sheets apart from rows and columns, which count from 1 (rows on the first of two axes)."""
 
     pieces: tuple[str, ...]
     template: str
     sheets: tuple[str, ...]
-    places: numpy.typing.NDArray[numpy.int64]
-    moves: numpy.typing.NDArray[numpy.int64]
+    places: Numbers
+    moves: Numbers
 
-    def at(self, away: At) -> numpy.typing.NDArray[numpy.int64]:
-        """The rows and the columns of the cells of a copy so many rows and columns away."""
+    def at(self, away: At) -> Numbers:
+        """The rows and the columns of the cells in a copy so many rows and columns away."""
         return self.places + self.moves * numpy.array(away)[:, None] if any(away) else self.places
 
     def copied(self, away: At) -> str:
@@ -78,11 +82,11 @@ class Parsed:
 
 
 def parsed(text: str, here: str) -> Parsed:
-    """The formula `text` of a cell on sheet `here`. Blanks and capital letters outside of texts count for nothing."""
-    return _parsed(_bare(text), here)
+    """The formula `text` of a cell on sheet `here`. Spaces and capital letters outside of texts are ignored."""
+    return _parsed(_without_braces(text), here)
 
 
-def _bare(text: str) -> str:
+def _without_braces(text: str) -> str:
     return text.strip().removeprefix("{").removeprefix("=").removesuffix("}")
 
 
@@ -109,19 +113,19 @@ def _parsed(text: str, here: str) -> Parsed:
             sheet = here
         sheets.append(sheet)
         targets.append(target)
-    axes = numpy.array([one[1:] for one in targets], int).reshape(-1, 4).T
+    axes = numpy.array([target[1:] for target in targets], int).reshape(-1, 4).T
     return Parsed(pieces, "".join(template), tuple(sheets), axes[:2], axes[2:])
 
 
 At = tuple[int, int]  # row and column, which count from 1
-Mark = Hashable  # what tells a cell's place: a label, or the form of its formula
+Mark = Hashable  # what identifies a cell's line: a label, or the form of its formula
 _PERCENT = re.compile(r"\d+%")
 
 
 class Written(NamedTuple):
-    """A cell as built or found: its value, and its formula, which is that of a cell `away` rows and columns off."""
+    """A cell as built or as read: its value, and its formula, which is that of a cell `away` rows and columns off."""
 
-    value: Any
+    value: Raw
     formula: Parsed | None
     away: At
     text: str
@@ -139,13 +143,13 @@ class Overwritten:
     place: Place
     label: str
     was: str
-    now: Any  # a value, None where the cell is empty; text that begins with = where another formula stands there
+    now: Raw  # a value, None where the cell is empty; text that begins with = where another formula stands there
 
 
 @dataclass(frozen=True)
 class Audit:
-    """n_formulas: those found again. wrong: those among them whose value is not what Python gives for the inputs.
-    n_as_built: of these, how many have the value as built. n_blank: how many have none."""
+    """n_formulas: formulas found again. wrong: those whose value is not what Python gives for the inputs. n_as_built:
+    the number of these that have the value as built. n_blank: the number that have no value."""
 
     n_formulas: int
     overwritten: tuple[Overwritten, ...]
@@ -156,7 +160,8 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """agrees, not calculated (nobody ever did), not recalculated (since the inputs were changed), or differs."""
+        """agrees, not calculated (no program ever calculated it), not recalculated (since the inputs were changed), or
+        differs."""
         if not self.wrong:
             return "agrees"
         if self.n_blank == len(self.wrong) == self.n_formulas:
@@ -165,92 +170,92 @@ class Audit:
 
 
 def audit(before: Book, after: Book, edited: Mapping[str, Mapping[At, Cell]], same_catalog: bool) -> Audit:
-    """An edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
+    """Audit an edited workbook against the one that was built (its formulas) and the one that its inputs give (values).
 
     Of a workbook of another catalog nobody knows the values as built, so what it says of them is not judged.
     """
-    old = {sheet.name: _written(sheet) for sheet in before.sheets}
-    new = {sheet.name: _written(sheet) for sheet in after.sheets}
-    found = {name: _found(edited[name], name) for name in old if name in edited}
-    places = {name: _align(old[name], cells) for name, cells in found.items()}
+    old = {sheet.name: _cells_as_built(sheet) for sheet in before.sheets}
+    new = {sheet.name: _cells_as_built(sheet) for sheet in after.sheets}
+    edited_cells = {name: _cells_of_file(edited[name], name) for name in old if name in edited}
+    places = {name: _align(old[name], cells) for name, cells in edited_cells.items()}
     now = dict(places)
-    for name in found.keys() & new.keys():
+    for name in edited_cells.keys() & new.keys():
         # The inputs moved the sheet's lines; single cells that come and go leave the others where they are.
-        if any({at[i] for at in old[name]} != {at[i] for at in new[name]} for i in (0, 1)):
-            now[name] = _align(new[name], found[name])
-    rearranged = {name for name, one in places.items() if not one.stays}
+        if any({position[i] for position in old[name]} != {position[i] for position in new[name]} for i in (0, 1)):
+            now[name] = _align(new[name], edited_cells[name])
+    rearranged = {name for name, alignment in places.items() if not alignment.stays}
     overwritten: list[Overwritten] = []
     wrong: list[Place] = []
     n_formulas = n_as_built = n_blank = 0
-    for name, cells in found.items():
-        values = {now[name].at(*at): one.value for at, one in new.get(name, {}).items()}
-        for at, one in old[name].items():
-            here = places[name].at(*at)
-            if one.formula is None or here is None:
+    for name, cells in edited_cells.items():
+        values = {now[name].at(*position): cell.value for position, cell in new.get(name, {}).items()}
+        for position, cell in old[name].items():
+            here = places[name].at(*position)
+            if cell.formula is None or here is None:
                 continue
             held = cells.get(here, NOTHING)
             place = Place(name, *here)
-            is_copy = rearranged.isdisjoint(one.formula.sheets) and _is_copy(one, held)
-            if not is_copy and not _same_formula(one, held, places):
-                if one.role == "input":  # it follows others until it is typed over
+            is_copy = rearranged.isdisjoint(cell.formula.sheets) and _is_copy(cell, held)
+            if not is_copy and not _same_formula(cell, held, places):
+                if cell.role == "input":  # it follows others until it is typed over
                     continue
                 text = held.value if held.formula is None else f"={held.text.removeprefix('=')}"
-                overwritten.append(Overwritten(place, _label(old[name], at), one.text, text))
+                overwritten.append(Overwritten(place, _label(old[name], position), cell.text, text))
                 continue
             n_formulas += 1
-            judged = here in values and (same_catalog or one.role != "state") and not AS_BUILT.search(one.text)
+            judged = here in values and (same_catalog or cell.role != "state") and not AS_BUILT.search(cell.text)
             if judged and not agree(values[here], held.value):
                 wrong.append(place)
                 n_blank += held.value is None
-                n_as_built += agree(one.value, held.value)
+                n_as_built += agree(cell.value, held.value)
     gone = tuple(name for name in old if name not in edited)
     return Audit(n_formulas, tuple(overwritten), tuple(wrong), n_as_built, n_blank, gone)
 
 
-def _written(sheet: Sheet) -> dict[At, Written]:
-    found: dict[At, Written] = {}
+def _cells_as_built(sheet: Sheet) -> dict[At, Written]:
+    cells: dict[At, Written] = {}
 
-    def read(one: Any) -> tuple[Parsed | None, str]:
-        text = one.formula.text if one.formula is not None else ""
+    def read(source: BookCell | Row) -> tuple[Parsed | None, str]:
+        text = source.formula.text if source.formula is not None else ""
         return parsed(text, sheet.name) if text else None, text
 
     for (row, column), cell in sheet.cells.items():
         formula, text = read(cell)
         if formula is not None or cell.value not in (None, ""):
-            found[row + 1, column + 1] = Written(cell.value, formula, (0, 0), text, cell.role)
+            cells[row + 1, column + 1] = Written(cell.value, formula, (0, 0), text, cell.role)
     for shared in sheet.rows:
         formula, text = read(shared)
         for i, value in enumerate(shared.values.tolist()):
-            found[shared.row + 1, shared.left + i + 1] = Written(plain(value), formula, (0, i), text, shared.role)
-    return found
+            cells[shared.row + 1, shared.left + i + 1] = Written(plain(value), formula, (0, i), text, shared.role)
+    return cells
 
 
-def _found(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
+def _cells_of_file(grid: Mapping[At, Cell], sheet: str) -> dict[At, Written]:
     """The cells of a sheet of the file; numbers as floats, as spreadsheets keep them.
 
     LibreOffice writes every formula out. One that is a copy of that on its left or above is found by writing that one
     there: reading it apart would take ten times as long.
     """
-    found: dict[At, Written] = {}
+    cells: dict[At, Written] = {}
     for (row, column), cell in grid.items():
         text, formula, away = cell.formula, None, cell.away
         value = float(cell.value) if type(cell.value) is int else cell.value
         if text is not None and away == (0, 0):
             for near, step in (((row, column - 1), (0, 1)), ((row - 1, column), (1, 0))):
-                beside = found.get(near, NOTHING)
+                beside = cells.get(near, NOTHING)
                 copied = beside.away[0] + step[0], beside.away[1] + step[1]
-                if beside.formula is not None and beside.formula.copied(copied) == _bare(text):
+                if beside.formula is not None and beside.formula.copied(copied) == _without_braces(text):
                     formula, away = beside.formula, copied
                     break
         if text is not None and formula is None:
             formula = parsed(text, sheet)
-        found[row, column] = Written(value, formula, away, text or "")
-    return found
+        cells[row, column] = Written(value, formula, away, text or "")
+    return cells
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """By each row and column as built, where it is now; what is gone is not there."""
+    """The present position of each row and column as built; deleted ones are missing."""
 
     rows: Mapping[int, int]
     columns: Mapping[int, int]
@@ -261,107 +266,107 @@ class Alignment:
 
     @functools.cached_property
     def stays(self) -> bool:
-        """Whether every row and column that is left is where it was."""
+        """True where every row and column that is left is where it was."""
         return all(before == now for axis in (self.rows, self.columns) for before, now in axis.items())
 
     @functools.cached_property
-    def _axes(self) -> list[tuple[Any, Any]]:
+    def _axes(self) -> list[tuple[Numbers, Numbers]]:
         return [(numpy.array([0, *axis]), numpy.array([0, *axis.values()])) for axis in (self.rows, self.columns)]
 
-    def moved(self, places: Any) -> Any:
-        """The rows and columns where a formula that named cells names them now; past the table as built, as far off as
+    def moved(self, places: Numbers) -> Numbers:
+        """The rows and columns that a formula's cells have now; beyond the table as built, at the same distance as
         before."""
         now = []
-        for at, (before, after) in zip(places, self._axes, strict=True):
-            near = numpy.searchsorted(before, at, "right") - 1
-            now.append(after[near] + at - before[near])
+        for lines, (before, after) in zip(places, self._axes, strict=True):
+            near = numpy.searchsorted(before, lines, "right") - 1
+            now.append(after[near] + lines - before[near])
         return numpy.array(now)
 
 
-def _align(built: Cells, found: Cells) -> Alignment:
-    """Rows by what stands in them from left to right, columns by what stands in them from top to bottom."""
-    numbers = not any(one.role == "input" for one in built.values())  # they tell cells apart where nobody types any
-    marks = [{at: _mark(one, numbers) for at, one in cells.items()} for cells in (built, found)]
-    rows, columns = (_places(_lines(marks[0], axis), _lines(marks[1], axis)) for axis in (0, 1))
+def _align(built: Cells, edited: Cells) -> Alignment:
+    """Align rows by their contents from left to right, columns by their contents from top to bottom."""
+    numbers = not any(cell.role == "input" for cell in built.values())  # they tell cells apart where nobody types any
+    marks = [{position: _mark(cell, numbers) for position, cell in cells.items()} for cells in (built, edited)]
+    rows, columns = (_places(_marks_by_line(marks[0], axis), _marks_by_line(marks[1], axis)) for axis in (0, 1))
     return Alignment(rows, columns)
 
 
-def _mark(one: Written, numbers: bool) -> Mark:
-    if one.formula is not None:
-        return one.formula.template
-    if isinstance(one.value, str):
-        return one.value
-    return float(one.value) if numbers and isinstance(one.value, (int, float)) else 0
+def _mark(cell: Written, numbers: bool) -> Mark:
+    if cell.formula is not None:
+        return cell.formula.template
+    if isinstance(cell.value, str):
+        return cell.value
+    return float(cell.value) if numbers and isinstance(cell.value, (int, float)) else 0
 
 
-def _lines(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
-    """By row (axis 0) or column (axis 1) its marks, in their order; lines without any are left out."""
+def _marks_by_line(marks: Mapping[At, Mark], axis: int) -> dict[int, tuple[Mark, ...]]:
+    """The marks of each row (axis 0) or column (axis 1), in order; lines without marks are left out."""
     lines: dict[int, list[tuple[int, Mark]]] = {}
-    for at, mark in marks.items():
-        lines.setdefault(at[axis], []).append((at[1 - axis], mark))
-    return {n: tuple(mark for _, mark in sorted(lines[n], key=lambda one: one[0])) for n in sorted(lines)}
+    for position, mark in marks.items():
+        lines.setdefault(position[axis], []).append((position[1 - axis], mark))
+    return {n: tuple(mark for _, mark in sorted(lines[n], key=lambda entry: entry[0])) for n in sorted(lines)}
 
 
-def _places(built: Mapping[int, Mark], found: Mapping[int, Mark]) -> dict[int, int]:
-    """Where each line is now: the same lines in their order; of those that differ, as many in a row as before."""
-    known: dict[Mark, int] = {}  # a number for each different line: numbers compare faster than long lines
-    a, b = ([known.setdefault(mark, len(known)) for mark in lines.values()] for lines in (built, found))
-    old, new, least = list(built), list(found), min(len(built), len(found))
+def _places(built: Mapping[int, Mark], edited: Mapping[int, Mark]) -> dict[int, int]:
+    """The present line of each line as built: equal lines in their order; lines that were replaced pair one by one."""
+    numbers: dict[Mark, int] = {}  # a number for each different line: numbers compare faster than long lines
+    a, b = ([numbers.setdefault(mark, len(numbers)) for mark in lines.values()] for lines in (built, edited))
+    old, new, least = list(built), list(edited), min(len(built), len(edited))
     head = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), least)
     tail = 0
     while tail < least - head and a[-1 - tail] == b[-1 - tail]:
         tail += 1
     places = dict(zip(old[:head], new[:head], strict=True))
     places |= dict(zip(old[len(old) - tail :], new[len(new) - tail :], strict=True))
-    a, b, old, new = (one[head : len(one) - tail] for one in (a, b, old, new))
-    for what, i, j, k, n in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if what in ("equal", "replace"):
+    a, b, old, new = (lines[head : len(lines) - tail] for lines in (a, b, old, new))
+    for operation, i, j, k, n in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if operation in ("equal", "replace"):
             places |= dict(zip(old[i:j], new[k:n], strict=False))
     return places
 
 
-def _is_copy(one: Written, held: Written) -> bool:
-    """Whether both are the same formula where no line has moved: asked of every cell, answered once for those that
+def _is_copy(built: Written, held: Written) -> bool:
+    """True where both are the same formula if no line has moved: asked for every cell, answered once for those that
     share a formula."""
-    away = held.away[0] - one.away[0], held.away[1] - one.away[1]
-    return bool(one.formula and held.formula and _same_away(one.formula, held.formula, away))
+    away = held.away[0] - built.away[0], held.away[1] - built.away[1]
+    return bool(built.formula and held.formula and _same_away(built.formula, held.formula, away))
 
 
 @functools.lru_cache(maxsize=100_000)
-def _same_away(one: Parsed, held: Parsed, away: At) -> bool:
-    """Whether a formula is the copy of another so many rows and columns away."""
-    if one.template != held.template or one.sheets != held.sheets or (one.moves != held.moves).any():
+def _same_away(built: Parsed, held: Parsed, away: At) -> bool:
+    """True where a formula is the copy of another one so many rows and columns away."""
+    if built.template != held.template or built.sheets != held.sheets or (built.moves != held.moves).any():
         return False
-    return bool((one.places == held.at(away)).all())
+    return bool((built.places == held.at(away)).all())
 
 
-def _same_formula(one: Written, held: Written, places: Mapping[str, Alignment]) -> bool:
-    """Whether the formula is that one with its cells where they are now."""
-    if one.formula is None or held.formula is None:
+def _same_formula(built: Written, held: Written, places: Mapping[str, Alignment]) -> bool:
+    """True where the formula is the built one with its cells where they are now."""
+    if built.formula is None or held.formula is None:
         return False
-    if (one.formula.template, one.formula.sheets) != (held.formula.template, held.formula.sheets):
+    if (built.formula.template, built.formula.sheets) != (held.formula.template, held.formula.sheets):
         return False
-    moved = one.formula.at(one.away)
-    if rearranged := [name for name in set(one.formula.sheets) & places.keys() if not places[name].stays]:
-        moved, named = moved.copy(), numpy.array(one.formula.sheets)
+    moved = built.formula.at(built.away)
+    if rearranged := [name for name in set(built.formula.sheets) & places.keys() if not places[name].stays]:
+        moved, named = moved.copy(), numpy.array(built.formula.sheets)
         for sheet in rearranged:
             moved[:, named == sheet] = places[sheet].moved(moved[:, named == sheet])
     return bool((moved == held.formula.at(held.away)).all())
 
 
-def _label(cells: Cells, at: At) -> str:
-    """What stands at the head of a cell's row and of its column."""
-    row, column = at
+def _label(cells: Cells, position: At) -> str:
+    """The texts at the head of a cell's row and of its column."""
+    row, column = position
     left = (cells.get((row, c)) for c in range(1, column))
     up = (cells.get((r, column)) for r in range(row - 1, 0, -1))
-    first = next((str(one.value) for one in left if one and isinstance(one.value, str)), "")
-    head = next((str(one.value) for one in up if one and one.formula is None and isinstance(one.value, str)), "")
+    first = next((str(cell.value) for cell in left if cell and isinstance(cell.value, str)), "")
+    head = next((str(cell.value) for cell in up if cell and cell.formula is None and isinstance(cell.value, str)), "")
     return ", ".join(dict.fromkeys(filter(None, (first, head))))
 
 
-def agree(expected: Any, got: Any) -> bool:
-    """Equal to 9 digits, a percentage in words to one percent: half a percent is rounded either way. A precision under
-    another name is the same one."""
+def agree(expected: object, got: object) -> bool:
+    """True where two values are equal to 9 digits; a percentage in words to one percent, as half a percent is rounded
+    either way. A precision under another name is the same precision."""
     if isinstance(expected, datetime.date):
         expected = (expected - EXCEL_DAY_ZERO).days
     if isinstance(expected, str) and is_number(got):  # of digits alone

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any
 
 from sheetgen.answer.solution import short_tokens
 from sheetgen.question.discounts import CELL
 from sheetgen.question.inputs import BY_WORKLOAD
-from sheetgen.question.parse import plain
+from sheetgen.question.parse import Raw, plain
 from sheetgen.readback import compared_facts
 from sheetgen.readback.compared_facts import Answer, LoadKey, Pairing, Price, Setting, SheetFacts, same
 from sheetgen.readback.file_cells import is_number
@@ -36,14 +35,14 @@ class Change:
     name: str
     label: str
     words: str
-    before: Any = None
-    after: Any = None
-    more: Mapping[str, Any] = field(default_factory=dict)
+    before: Raw = None
+    after: Raw = None
+    more: Mapping[str, Raw] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.label}: {self.words}"
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, Raw]:
         """The change as JSON has it."""
         values = {"name": self.name, "label": self.label, "before": self.before, "after": self.after, **self.more}
         return {**plain(values), "words": str(self)}
@@ -51,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that changed, by section, and what one of the files does not say."""
+    """Everything that changed, by section, and what one of the files does not say."""
 
     a: SheetFacts
     b: SheetFacts
@@ -61,15 +60,15 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """As far as both files say."""
+        """True where nothing differs, as far as both files say."""
         return not any(self.sections.values())
 
 
 def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
-    """What changed from sheet `a` to sheet `b`."""
+    """The changes from sheet `a` to sheet `b`."""
     pairing = compared_facts.pair(a, b)
     a, b = _named_as(a, b, dict(pairing.workloads)), _named_as(b, a, {y: x for x, y in pairing.workloads})
-    found: dict[str, Iterable[Change]] = {
+    sections: dict[str, Iterable[Change]] = {
         "recommendation": _answer_changes(a, b, headline_loads(a, b, pairing)),
         "load": _load_changes(a, b, pairing),
         "inputs": _input_changes(a, b, pairing),
@@ -78,40 +77,40 @@ def compare(a: SheetFacts, b: SheetFacts) -> Comparison:
         "results": _answer_changes(a, b, pairing.loads()),
         "decision": _other_result_changes(a, b),
     }
-    return Comparison(a, b, pairing, {s: tuple(found[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
+    return Comparison(a, b, pairing, {s: tuple(sections[s]) for s in SECTIONS}, tuple(_not_compared(a, b, pairing)))
 
 
-def _named_as(one: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) -> SheetFacts:
-    """`one` in the words of `other`, where that is a workbook and `one` is JSON, which has ids alone."""
-    if one.kind == other.kind or one.kind == "workbook":
-        return one
+def _named_as(facts: SheetFacts, other: SheetFacts, workloads: Mapping[str, str]) -> SheetFacts:
+    """`facts` with the names of `other`, where that is a workbook and `facts` come from JSON, which has only ids."""
+    if facts.kind == other.kind or facts.kind == "workbook":
+        return facts
     named = {
         key: replace(w, name=other.workloads[workloads[key]].name) if key in workloads else w
-        for key, w in one.workloads.items()
+        for key, w in facts.workloads.items()
     }
-    return replace(one, workloads=named, models={m: other.models.get(m, m) for m in one.models})
+    return replace(facts, workloads=named, models={m: other.models.get(m, m) for m in facts.models})
 
 
 def _not_compared(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[str]:
-    for table, what in TABLES.items():
+    for table, rows in TABLES.items():
         columns = [{c for row in x.tables.get(table, {}).values() for c in row} for x in (a, b)]
         if any(columns) and not columns[0] & columns[1]:
-            yield f"{what}: the JSON does not carry them"
+            yield f"{rows}: the JSON does not carry them"
     if a.classes != b.classes and "JSON" in (a.kind, b.kind):
         yield f"prices of {', '.join(sorted(a.classes ^ b.classes))}: only one of the files has them"
     if not pairing.loads():
         yield "results: the two have no load in common"
 
 
-def _changed(name: str, label: str, before: Any, after: Any, unit: str = "", **more: Any) -> Iterator[Change]:
-    """A value that both have, where it differs."""
+def _compare(name: str, label: str, before: Raw, after: Raw, unit: str = "", **more: Raw) -> Iterator[Change]:
+    """The change of a value that both sheets have; nothing where it is the same."""
     if not same(before, after):
         figures = {**more, "change_fraction": change_fraction(before, after)}
         yield Change(name, label, from_to(before, after, unit=unit), before, after, figures)
 
 
-def _of_one(name: str, label: str, words: str, value: Any, is_added: bool, **more: Any) -> Change:
-    """What one of the sheets alone has: it was added or removed."""
+def _one_sided(name: str, label: str, words: str, value: Raw, is_added: bool, **more: Raw) -> Change:
+    """The change of a value that only one of the sheets has: it was added or removed."""
     return Change(name, label, words, None if is_added else value, value if is_added else None, more)
 
 
@@ -128,29 +127,29 @@ def _load_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Ch
     yield from _lists("workload", *alone, {k: w.name for side in (a, b) for k, w in side.workloads.items()})
     for wa, wb in pairing.workloads:
         was, now = a.workloads[wa], b.workloads[wb]
-        yield from _changed(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
-        yield from _changed(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
+        yield from _compare(f"context_{wb}", f"context of {now.name}", was.context_tokens, now.context_tokens, "tokens")
+        yield from _compare(f"output_{wb}", f"answer of {now.name}", was.output_tokens, now.output_tokens, "tokens")
     for ta, tb in pairing.tiers:
-        yield from _changed(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
-    for at, (side, word) in enumerate(((a, "removed"), (b, "added"))):
-        paired = {tiers[at] for tiers in pairing.tiers}
+        yield from _compare(f"tier_{tb}", f"at once, tier {tb}", a.tiers[ta - 1], b.tiers[tb - 1])
+    for of_side, (side, word) in enumerate(((a, "removed"), (b, "added"))):
+        paired = {tiers[of_side] for tiers in pairing.tiers}
         for i, requests in enumerate(side.tiers, 1):
             if i not in paired:
                 words = f"{shown_value(requests)} {word}"
-                yield _of_one(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
+                yield _one_sided(f"tier_{i}", f"at once, tier {i}", words, requests, side is b)
     if a.headline and b.headline and pairing.in_a(*b.headline) != a.headline:
         before, after = compared_facts.load_words(a, *a.headline), compared_facts.load_words(b, *b.headline)
         yield Change("headline", "headline", f"{before}{ARROW}{after}", before, after)
 
 
-def _lists(what: str, before: Collection[str], after: Collection[str], names: Mapping[str, str]) -> Iterator[Change]:
+def _lists(kind: str, before: Collection[str], after: Collection[str], names: Mapping[str, str]) -> Iterator[Change]:
     for word, keys, others in (("removed", before, after), ("added", after, before)):
         for key in (k for k in keys if k not in others):
-            yield _of_one(f"{what}_{key}", f"{what} {names.get(key, key)}", word, key, word == "added")
+            yield _one_sided(f"{kind}_{key}", f"{kind} {names.get(key, key)}", word, key, word == "added")
 
 
 def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[Change]:
-    """Inputs that both have; one that only one has is reported where both files are of one kind."""
+    """Changes of inputs that both have; one that only one has is reported where both files are of one kind."""
     alone = {
         f"{figure}_{w}"
         for figure in BY_WORKLOAD
@@ -165,13 +164,13 @@ def _input_changes(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> Iterator[C
                 label = (after.label if b.kind == "workbook" else before.label) or name
                 more = {"change_fraction": change_fraction(before.value, after.value)}
                 yield Change(name, label, setting_change(before, after), before.value, after.value, more)
-        elif (one := after or before) and (not mixed or name.startswith(CELL)):  # what is not stated is none
-            words = f"{'removed' if before else 'added'}, {shown_value(one.value, one.shown_as)}"
-            yield _of_one(name, one.label or name, words, one.value, before is None)
+        elif (only := after or before) and (not mixed or name.startswith(CELL)):  # a value that is not stated is none
+            words = f"{'removed' if before else 'added'}, {shown_value(only.value, only.shown_as)}"
+            yield _one_sided(name, only.label or name, words, only.value, before is None)
 
 
 def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]:
-    """Cells of rows and columns that both have, and rows that one has."""
+    """Changes of cells of rows and columns that both have, and of rows that only one has."""
     was, now = a.tables.get(table), b.tables.get(table)
     if not was or not now:
         return
@@ -184,34 +183,34 @@ def _table_changes(a: SheetFacts, b: SheetFacts, table: str) -> Iterator[Change]
                 head = heads.get(column) or column.replace("_", " ")
                 if heads.get(column) and column.startswith(OF_ENGINE) and head[0].islower():
                     head = f"parameters {head}"
-                yield from _changed(
+                yield from _compare(
                     f"{key}.{column}", f"{label}, {head}", was[key][column], now[key][column], row=key, column=column
                 )
         elif key not in loads:  # those of a load are reported there
-            yield _of_one(key, label, "added" if key in now else "removed", key, key in now)
+            yield _one_sided(key, label, "added" if key in now else "removed", key, key in now)
 
 
 def _price_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """Instances and their prices, those of the purchase class in use first; JSON has that class alone."""
+    """Changes of instances and their prices, those of the purchase class in use first; JSON has that class alone."""
     compared = a.classes & b.classes if "JSON" in (a.kind, b.kind) else a.classes | b.classes
     for key in dict.fromkeys((*b.offers, *a.offers)):
         before, after = a.offers.get(key), b.offers.get(key)
         if before and after:
             pairs = ("gpu", "GPU", before.gpu, after.gpu), ("gpu_count", "GPUs", before.gpu_count, after.gpu_count)
-            for what, label, old, new in pairs:
+            for part, label, old, new in pairs:
                 if not same(old, new):
-                    yield Change(f"{key}.{what}", f"{key}, {label}", from_to(old, new), old, new, {"instance": key})
+                    yield Change(f"{key}.{part}", f"{key}, {label}", from_to(old, new), old, new, {"instance": key})
             for purchase in sorted(compared, key=lambda p: (p != b.purchase, p)):
                 label = key if purchase == b.purchase else f"{key}, {purchase}"
                 yield from _price(key, label, purchase, before.prices.get(purchase), after.prices.get(purchase))
-        elif one := after or before:
+        elif alone := after or before:
             word, purchase = ("added", b.purchase) if after else ("removed", a.purchase)
             if "JSON" in (a.kind, b.kind) and not (b if after else a).is_cheapest(key):
                 continue  # a workbook lists the candidates of other classes, too
-            usd_per_hour = one.prices[purchase].usd_per_hour if purchase in one.prices else None
-            gpus = f" ({shown_value(one.gpu_count)}x {one.gpu})" if one.gpu else ""
+            usd_per_hour = alone.prices[purchase].usd_per_hour if purchase in alone.prices else None
+            gpus = f" ({shown_value(alone.gpu_count)}x {alone.gpu})" if alone.gpu else ""
             words = f"{word}{gpus}{'' if usd_per_hour is None else f', ${usd_per_hour:,.2f} an hour'}"
-            yield _of_one(key, key, words, usd_per_hour, one is after, instance=key, purchase=purchase, what=word)
+            yield _one_sided(key, key, words, usd_per_hour, alone is after, instance=key, purchase=purchase, what=word)
 
 
 def _price(instance: str, label: str, purchase: str, old: Price | None, new: Price | None) -> Iterator[Change]:
@@ -226,14 +225,14 @@ def _price(instance: str, label: str, purchase: str, old: Price | None, new: Pri
                 "after_date": new.date,
             }
             yield Change(name, label, price_change(old, new), a, b, figures | more)
-    elif one := new or old:
+    elif price := new or old:
         word = "added" if new else "removed"
-        words = f"price {word}, ${one.usd_per_hour:,.2f} an hour"
-        yield _of_one(name, label, words, one.usd_per_hour, one is new, **figures, what=word)
+        words = f"price {word}, ${price.usd_per_hour:,.2f} an hour"
+        yield _one_sided(name, label, words, price.usd_per_hour, price is new, **figures, what=word)
 
 
 def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple[LoadKey, LoadKey]]:
-    """The load at the top of B's sheet, per model, and the same load on A."""
+    """For each model, the load at the top of B's sheet, and the same load on A."""
     headline = b.headline
     if headline is None and a.headline is not None:  # B's tier was changed under its headline
         both = ((x, y) for x in pairing.workloads for y in pairing.tiers)
@@ -243,7 +242,7 @@ def headline_loads(a: SheetFacts, b: SheetFacts, pairing: Pairing) -> list[tuple
 
 
 def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey, LoadKey]]) -> Iterator[Change]:
-    """The loads of both sheets that are answered otherwise."""
+    """The loads of both sheets whose answers differ."""
     for la, lb in loads:
         before, after = a.answers.get(la), b.answers.get(lb)
         if before is None or after is None:
@@ -269,12 +268,12 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
         }
         old, new = (
             {
-                "instance": one.instance,
-                "n_instances": one.n_instances,
-                "monthly_usd": one.monthly_usd,
-                "words": hardware(one),
+                "instance": answer.instance,
+                "n_instances": answer.n_instances,
+                "monthly_usd": answer.monthly_usd,
+                "words": hardware(answer),
             }
-            for one in (before, after)
+            for answer in (before, after)
         )
         words = "; ".join(filter(None, (answer_change(before, after), ", ".join(also))))
         yield Change(
@@ -283,20 +282,20 @@ def _answer_changes(a: SheetFacts, b: SheetFacts, loads: Iterable[tuple[LoadKey,
 
 
 def changed_load(a: SheetFacts, b: SheetFacts, la: LoadKey, lb: LoadKey) -> str:
-    """A load of both sheets, and in which lengths and requests they differ: `RAG 16k -> 32k at 32 -> 64`."""
+    """A load of both sheets, with the lengths and requests by which they differ: `RAG 16k -> 32k at 32 -> 64`."""
     was, now = a.workloads[la[1]], b.workloads[lb[1]]
-    lengths = [short_tokens(one) if one else "blank" for one in (was.context_tokens, now.context_tokens)]
+    lengths = [short_tokens(length) if length else "blank" for length in (was.context_tokens, now.context_tokens)]
     context = "" if same(was.context_tokens, now.context_tokens) else f" {ARROW.join(lengths)}"
     requests = a.tiers[la[2] - 1], b.tiers[lb[2] - 1]
     if not context and same(*requests):
         return compared_facts.load_words(b, lb[1], lb[2])
-    shown = [compared_facts.tier_words(one) if one is not None else "blank" for one in requests]
+    shown = [compared_facts.tier_words(number) if number is not None else "blank" for number in requests]
     return f"{now.name}{context} at {ARROW.join(dict.fromkeys(shown))}"
 
 
 def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
-    """The results beside those of loads: of Decision and its cases."""
-    labels = [one.label for one in b.other_results.values()]
+    """Changes of the results other than those of loads: of Decision and its cases."""
+    labels = [result.label for result in b.other_results.values()]
     for name, after in b.other_results.items():
         before = a.other_results.get(name)
         if before is not None and not same(before.value, after.value):
@@ -309,7 +308,7 @@ def _other_result_changes(a: SheetFacts, b: SheetFacts) -> Iterator[Change]:
             yield Change(name, label, words, old, new)
 
 
-def shown_value(value: Any, shown_as: str = "number") -> str:
+def shown_value(value: Raw, shown_as: str = "number") -> str:
     """A value as a person writes it; `blank` for an empty cell."""
     if value is None:
         return "blank"
@@ -319,13 +318,13 @@ def shown_value(value: Any, shown_as: str = "number") -> str:
         return str(value)
     if shown_as == "percent":
         return f"{shown_value(value * 100)} %"
-    # Up to ten digits, all of a whole number, and never an exponent.
+    # Up to ten digits, but all digits of a whole number, and never an exponent.
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return f"{int(value):,}"
     return f"{Decimal(f'{value:.10g}'):,f}"
 
 
-def from_to(before: Any, after: Any, shown_as: str = "number", unit: str = "") -> str:
+def from_to(before: Raw, after: Raw, shown_as: str = "number", unit: str = "") -> str:
     """`32 -> 64 (+100 %)`."""
     texts = [shown_value(v, shown_as) for v in (before, after)]
     if texts[0] == texts[1]:  # they differ in a digit that is not shown, or a text looks like a number
@@ -335,13 +334,13 @@ def from_to(before: Any, after: Any, shown_as: str = "number", unit: str = "") -
     return f"{texts[0]}{ARROW}{texts[1]}{unit}{grown}"
 
 
-def change_fraction(before: Any, after: Any) -> float | None:
-    """By what share a number grew; None where that says nothing."""
+def change_fraction(before: Raw, after: Raw) -> float | None:
+    """The share by which a number grew; None where a share says nothing."""
     return (after - before) / abs(before) if is_number(before) and is_number(after) and before else None
 
 
-def growth(before: Any, after: Any) -> str:
-    """` (+100 %)`, or nothing where there is no share to give."""
+def growth(before: Raw, after: Raw) -> str:
+    """` (+100 %)`; "" where there is no share to give."""
     share = change_fraction(before, after)
     if share is None:
         return ""
@@ -354,8 +353,9 @@ def usd(amount: float) -> str:
     return f"{'-' if amount < 0 else ''}${abs(amount):,.0f}"
 
 
-def usd_change(before: Any, after: Any, decimals: int = 0) -> str:
-    """`$40,179 -> $80,358`; as many decimals as tell the two apart. `$5,095 -> none` where one of them is no number."""
+def usd_change(before: Raw, after: Raw, decimals: int = 0) -> str:
+    """`$40,179 -> $80,358`, with as many decimals as tell the two apart; `$5,095 -> none` where one of them is no
+    number."""
     if not (is_number(before) and is_number(after)):
         return ARROW.join(usd(v) if is_number(v) else "none" for v in (before, after))
     for n in (n for n in (0, 2, 4, 8) if n >= decimals):
@@ -366,7 +366,7 @@ def usd_change(before: Any, after: Any, decimals: int = 0) -> str:
 
 
 def signed_usd(amount: float) -> str:
-    """`+$40,179`; less than a dollar in cents, so that none is made of it."""
+    """`+$40,179`; less than a dollar in cents, so that it is not rounded to 0."""
     decimals = next((n for n in (0, 2) if abs(amount) >= 10**-n), 4)
     return f"{'-' if amount < 0 else '+'}${abs(amount):,.{decimals}f}"
 
@@ -374,7 +374,7 @@ def signed_usd(amount: float) -> str:
 def price_change(before: Price, after: Price) -> str:
     """`$55.04 -> $49.00 an hour (-11 %), price of 2026-07-20 -> 2026-11-01`."""
     a, b = before.usd_per_hour, after.usd_per_hour
-    days = [one.date.isoformat() if one.date else "no date" for one in (before, after)]
+    days = [price.date.isoformat() if price.date else "no date" for price in (before, after)]
     dates = f", price of {ARROW.join(days)}" if before.date != after.date else ""
     if f"{a:.8f}" == f"{b:.8f}":
         return f"still ${b:,.2f} an hour{dates}"
@@ -382,7 +382,7 @@ def price_change(before: Price, after: Price) -> str:
 
 
 def hardware(answer: Answer) -> str:
-    """`2x aws/p5.48xlarge`, or why there is none."""
+    """`2x aws/p5.48xlarge`, or the reason why there is none."""
     return f"{shown_value(answer.n_instances)}x {answer.instance}" if answer.instance else answer.verdict or "no answer"
 
 

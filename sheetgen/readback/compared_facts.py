@@ -1,4 +1,4 @@
-"""A sheet's facts, which two are compared by: its record, and of a workbook what its yellow cells say beside it."""
+"""The facts by which two sheets are compared: from the record, and from a workbook's yellow cells."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from sheetgen.book.carried import compared_part, results_beside_loads
 from sheetgen.catalog import Catalog
@@ -16,7 +15,7 @@ from sheetgen.errors import Problems
 from sheetgen.question.discounts import CELL, Discounts, cell_name, in_force, key_of
 from sheetgen.question.inputs import BY_NAME, BY_WORKLOAD
 from sheetgen.question.overrides import class_columns
-from sheetgen.question.parse import name_part
+from sheetgen.question.parse import Raw, name_part
 from sheetgen.question.sheet_question import ASKED
 from sheetgen.question.stated_load import RATE
 from sheetgen.readback.file_cells import is_number
@@ -54,7 +53,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def moves_prices(name: str) -> bool:
-    """Whether an input moves prices other than their lists."""
+    """True where an input moves prices other than their lists."""
     return name in OF_PRICES or name.startswith(CELL)
 
 
@@ -62,7 +61,7 @@ def moves_prices(name: str) -> bool:
 class Setting:
     """An input: its value, the words for it, and how it is shown (number, percent, text, date)."""
 
-    value: Any
+    value: Raw
     label: str
     shown_as: str = "number"
     built_with: bool = False  # an option of the build, None where its default held
@@ -90,19 +89,19 @@ class Offer:
     """An instance as it can be rented."""
 
     gpu: str | None
-    gpu_count: Any
+    gpu_count: Raw
     prices: Mapping[str, Price]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a load gets; no instance where nothing holds it, and then `verdict` says why."""
+    """The answer of a load; no instance where nothing holds it, and `verdict` then says why."""
 
     instance: str | None
-    n_instances: Any
+    n_instances: Raw
     monthly_usd: float | None
     verdict: str = ""
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Raw] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,21 +119,21 @@ class SheetFacts:
     as_of: datetime.date | None
     models: Mapping[str, str]  # of the loads: id and name
     workloads: Mapping[str, WorkloadFacts]
-    tiers: tuple[Any, ...]
+    tiers: tuple[Raw, ...]
     headline: tuple[str, int] | None  # workload's key, number of the tier
     settings: Mapping[str, Setting]
     tables: Mapping[str, Table]
     offers: Mapping[str, Offer]
     purchase: str
     answers: Mapping[LoadKey, Answer]
-    options: Mapping[str, Any]
+    options: Mapping[str, Raw]
     other_results: Mapping[str, Setting] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def is_cheapest(self, key: str) -> bool:
-        """Whether no other instance of its provider with the same GPUs is cheaper in the class in use."""
-        one = self.offers[key]
-        shape, paid = (key.partition("/")[0], one.gpu, one.gpu_count), one.prices.get(self.purchase)
+        """True where no other instance of its provider with the same GPUs is cheaper in the class in use."""
+        offer = self.offers[key]
+        shape, paid = (key.partition("/")[0], offer.gpu, offer.gpu_count), offer.prices.get(self.purchase)
         same_shape = (o for k, o in self.offers.items() if (k.partition("/")[0], o.gpu, o.gpu_count) == shape)
         usd = [o.prices[self.purchase].usd_per_hour for o in same_shape if self.purchase in o.prices]
         return paid is not None and paid.usd_per_hour == min(usd)
@@ -144,8 +143,8 @@ class SheetFacts:
         return {purchase for offer in self.offers.values() for purchase in offer.prices}
 
 
-def same(a: Any, b: Any) -> bool:
-    """Equal; numbers to 1e-9 of themselves."""
+def same(a: Raw, b: Raw) -> bool:
+    """True where two values are equal; numbers to 1e-9 of themselves."""
     if is_number(a) and is_number(b):
         return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
     return bool(a == b)
@@ -159,19 +158,20 @@ def load_words(side: SheetFacts, workload: str, tier: int) -> str:
     )
 
 
-def tier_words(requests: Any) -> str:
-    """A tier's requests at once; or that it is a rate."""
+def tier_words(requests: Raw) -> str:
+    """A tier's requests at once in words; or that it is a rate."""
     return f"a {RATE}" if requests == RATE else f"{requests:,}"
 
 
 def model_name(model: str, *sides: SheetFacts) -> str:
-    """The model's name, where a sheet has another one than its id."""
+    """The model's name, where a sheet has a name other than its id."""
     return next((s.models[model] for s in sides if s.models.get(model, model) != model), model)
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which tier, workload and model of one sheet is which of the other, by name and number, never by place alone.
+    """The tiers, workloads and models of one sheet paired with those of the other, by name and number, never by place
+    alone.
 
     Pairs (of A, of B); what stands alone is in neither.
     """
@@ -186,48 +186,49 @@ class Pairing:
         return [((m, wa, ta), (m, wb, tb)) for m in self.models for (wa, wb), (ta, tb) in pairs]
 
     def in_a(self, workload: str, tier: int) -> tuple[str, int] | None:
-        """A's name for a workload and tier of B."""
+        """A's names for a workload and tier of B."""
         wa = next((a for a, b in self.workloads if b == workload), None)
         ta = next((a for a, b in self.tiers if b == tier), None)
         return (wa, ta) if wa is not None and ta is not None else None
 
 
 def pair(a: SheetFacts, b: SheetFacts) -> Pairing:
-    """Tiers of the same number of requests are the same; of the others, those of the same rank."""
+    """Pair two sheets: tiers with the same number of requests are the same; of the others, those of the same rank."""
     return Pairing(_tiers(a, b), _workloads(a, b), tuple(m for m in b.models if m in a.models))
 
 
 def _tiers(a: SheetFacts, b: SheetFacts) -> tuple[tuple[int, int], ...]:
     left = {i: n for i, n in enumerate(b.tiers, 1)}
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     alone: list[int] = []
     for i, requests in enumerate(a.tiers, 1):
-        at = next((k for k, n in left.items() if same(n, requests)), None)
-        if at is None:
+        tier_of_b = next((k for k, n in left.items() if same(n, requests)), None)
+        if tier_of_b is None:
             alone.append(i)
         else:
-            found.append((i, at))
-            del left[at]
-    found += [(i, i) for i in alone if i in left]
-    return tuple(sorted(found, key=lambda one: one[1]))
+            pairs.append((i, tier_of_b))
+            del left[tier_of_b]
+    pairs += [(i, i) for i in alone if i in left]
+    return tuple(sorted(pairs, key=lambda tier_pair: tier_pair[1]))
 
 
 def _workloads(a: SheetFacts, b: SheetFacts) -> tuple[tuple[str, str], ...]:
-    """The same id; the one load of `recommend` is the other sheet's workload of the same context and answer."""
-    found = [(key, key) for key in b.workloads if key in a.workloads]
+    """Workloads paired by id; the one load of `recommend` is the other sheet's workload of the same context and
+    answer."""
+    pairs = [(key, key) for key in b.workloads if key in a.workloads]
     left_b = [k for k in b.workloads if k not in a.workloads]
     for wa in (k for k in a.workloads if k not in b.workloads):
         for wb in left_b:
             lengths = [(w.context_tokens, w.output_tokens) for w in (a.workloads[wa], b.workloads[wb])]
             if ASKED in (wa, wb) and lengths[0] == lengths[1]:
-                found.append((wa, wb))
+                pairs.append((wa, wb))
                 left_b.remove(wb)
                 break
-    return tuple(found)
+    return tuple(pairs)
 
 
 def read_sheet(path: Path | str, catalog: Catalog) -> SheetFacts:
-    """What a workbook, or the JSON of one, says: which it is, is seen by its first bytes. Raises WorkbookError, and
+    """The facts of a workbook, or of the JSON of one: its first bytes tell which. Raises WorkbookError, and
     ScenarioError or CatalogError where an edited workbook cannot be worked out."""
     data = read_file(Path(path))
     if data[:1000].removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
@@ -237,16 +238,17 @@ def read_sheet(path: Path | str, catalog: Catalog) -> SheetFacts:
 
 
 def read_sheets(catalog: Catalog, *paths: Path | str) -> list[SheetFacts]:
-    """Several; what is wrong with any of them is reported in one go."""
+    """The facts of several files; the problems of all of them are reported together."""
     problems = Problems()
-    found = [problems.attempt(read_sheet, path, catalog) for path in paths]
+    facts = [problems.attempt(read_sheet, path, catalog) for path in paths]
     if problems:
         raise WorkbookError(*dict.fromkeys(problems))
-    return found
+    return facts
 
 
 def facts_now(snapshot: Snapshot, catalog: Catalog) -> SheetFacts:
-    """What a workbook says: its record as built; where yellow cells were changed since, that of what it asks now."""
+    """The facts of a workbook: its record as built; where yellow cells were changed since, the record of its question
+    now."""
     if not snapshot.is_edited:
         return facts_of_workbook(snapshot)
     asked = ask_anew(snapshot, catalog)
@@ -260,7 +262,7 @@ def facts_now(snapshot: Snapshot, catalog: Catalog) -> SheetFacts:
 
 
 def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
-    """The record's answers, with all else as its yellow cells have it, in the words of the workbook."""
+    """The record's answers, with everything else as the yellow cells have it, in the words of the workbook."""
     of_record = facts_of_record(snapshot.record.answer, snapshot.path)
     inputs, tables, models = snapshot.inputs, snapshot.tables, snapshot.tables["models"]
     workloads = {
@@ -270,7 +272,7 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
     of_load = {
         *("headline_workload", "headline_tier"),
         *(f"tier_{i}" for i, _ in enumerate(of_record.tiers, 1)),
-        *(f"{what}_{key}" for what in ("context", "output") for key in workloads),
+        *(f"{length}_{key}" for length in ("context", "output") for key in workloads),
     }
     beside = {name: snapshot.cells[f"rec_{name}"] for name in snapshot.results if name in snapshot.record.beside_loads}
     settings = dict(_settings(snapshot, of_load))
@@ -294,7 +296,7 @@ def facts_of_workbook(snapshot: Snapshot) -> SheetFacts:
 
 
 def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[str, Setting]]:
-    """Inputs but those that make the load, and what the build was given beside them."""
+    """The inputs apart from those that make the load, and what the build was given besides."""
     usual = snapshot.cells["in_kv_cache_dtype"].place.sheet
     blank = {name for name, value in snapshot.inputs.items() if value is None and name.startswith(CELL)}
     names = (name for name in snapshot.inputs if name not in of_load and name not in blank)
@@ -303,7 +305,7 @@ def _settings(snapshot: Snapshot, of_load: Collection[str]) -> Iterator[tuple[st
     taken = Counter(labels.values())
     for name, label in labels.items():
         yield name, _setting(cells[name], label if taken[label] == 1 else f"{label} ({name.replace('_', ' ')})")
-    for name in (one for one in BUILT_WITH if one not in cells):
+    for name in (option for option in BUILT_WITH if option not in cells):
         yield name, Setting(snapshot.options.get(name), f"{name.replace('_', ' ')} (as built)", "text", True)
 
 
@@ -320,7 +322,7 @@ def _setting(cell: NamedCell, label: str) -> Setting:
     return Setting(cell.value, label, kinds.get(type(cell.value), "percent" if "%" in cell.number_format else "number"))
 
 
-def _offer(row: Mapping[str, Any]) -> Offer:
+def _offer(row: Mapping[str, Raw]) -> Offer:
     columns = {purchase: class_columns(purchase) for purchase in PURCHASES}
     prices = {
         purchase: Price(row[of_class["price"]], row.get(of_class["date"]))
@@ -331,7 +333,7 @@ def _offer(row: Mapping[str, Any]) -> Offer:
 
 
 def facts_of_record(record: Document, path: str) -> SheetFacts:
-    """What a record says by itself."""
+    """The facts of a record alone."""
     inputs = record.inputs
     keys = {w.id: name_part(w.id) for w in inputs.workloads}
     listed = tuple(dict.fromkeys((*inputs.tiers, *(c.tier for c in record.cells))))
@@ -363,7 +365,7 @@ def facts_of_record(record: Document, path: str) -> SheetFacts:
         dict(_settings_of_record(record)),
         {"models": Table("models", models, {}, {}, heads=OF_MODELS)},
         {
-            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_listed(c, inputs), _day(c.price_as_of))})
+            c.instance: Offer(c.gpu, c.gpu_count, {c.purchase: Price(_list_price(c, inputs), _day(c.price_as_of))})
             for c in record.candidates
         },
         inputs.purchase,
@@ -379,15 +381,15 @@ def _day(text: str | None) -> datetime.date | None:
         return None
 
 
-def _listed(candidate: Candidate, inputs: Inputs) -> float:
-    """The price before the discount: the file has what is paid. To 12 digits, as what was paid is rounded."""
+def _list_price(candidate: Candidate, inputs: Inputs) -> float:
+    """The price before the discount, as the file has what is paid; to 12 digits, as the paid price is rounded."""
     provider = candidate.instance.partition("/")[0]
     less = in_force(_discounts(inputs), inputs.discount_fraction, provider, candidate.purchase)
     return float(f"{candidate.hourly_usd / (1 - less):.12g}") if less else candidate.hourly_usd
 
 
 def _discounts(inputs: Inputs) -> Discounts:
-    """Those by provider and purchase class."""
+    """The discounts by provider and purchase class."""
     return {key_of(words): value for words, value in inputs.discounts.items()}
 
 

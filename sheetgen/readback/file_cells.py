@@ -1,4 +1,4 @@
-"""Every cell of a worksheet as it stands in the file: its value, its number format, and its formula if it has one."""
+"""Every cell of a worksheet as the file has it: its value, its number format, and its formula if it has one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import datetime
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 from sheetgen.book.sheets import column_number
 from sheetgen.errors import shown
+from sheetgen.question.parse import Raw
 from sheetgen.readback.package import MAIN, SAVE_ANEW, Area, Outline, WorkbookError, areas, read_xml, sound_pieces, walk
 
 MOST_SHEET_ELEMENTS = 300_000  # of the sheets that carry names; those of three models have 30,000
@@ -33,12 +34,13 @@ _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # how OOXML writes a character th
 
 
 class Cell(NamedTuple):
-    """What one cell holds. A formula shared by several cells stands as the first has it, `away` rows and columns off.
+    """The content of one cell. A formula shared by several cells is written as in the first of them, `away` rows and
+    columns off.
 
     kind: n number, s text, b true or false, d date, e error. A date is its serial number until `as_shown`.
     """
 
-    value: Any
+    value: Raw
     kind: str = "n"
     number_format: str = "General"
     formula: str | None = None
@@ -50,12 +52,12 @@ BLANK = Cell(None)
 
 
 def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = None) -> dict[str, Grid]:
-    """By sheet, every cell that holds something; of the wanted sheets alone, each to its last row and column, where
-    they are given. Raises WorkbookError."""
+    """By sheet, every cell that is not empty; only for the wanted sheets, each to its last row and column, where they
+    are given. Raises WorkbookError."""
     strings: list[str] = []
     if book.strings is not None:
         items = read_xml(book.package, book.strings, MOST_STRING_ELEMENTS).iter(f"{_NAMESPACE}si")
-        strings = [_spoken_apart(item) for item in items]
+        strings = [_without_hints(item) for item in items]
     formats = _number_formats(read_xml(book.package, book.styles, MOST_STYLE_ELEMENTS)) if book.styles else []
     grids: dict[str, Grid] = {}
     left, left_inline = MOST_ELEMENTS if wanted is None else MOST_SHEET_ELEMENTS, MOST_INLINE_TEXTS
@@ -71,7 +73,7 @@ def read_cells(book: Outline, wanted: Mapping[str, tuple[int, int]] | None = Non
 
 
 def read_named(book: Outline) -> tuple[dict[str, Area], dict[str, Grid]]:
-    """Our names with their areas, and by sheet the cells as far as names and what stands right below them reach. Raises
+    """Our names with their areas, and by sheet the cells as far as names, and what is right below them, reach. Raises
     WorkbookError."""
     places = areas(book)
     last: dict[str, tuple[int, int]] = {}
@@ -82,11 +84,12 @@ def read_named(book: Outline) -> tuple[dict[str, Area], dict[str, Grid]]:
 
 
 class _Unread(Exception):
-    """Why the cells of a sheet cannot be read."""
+    """The reason why the cells of a sheet cannot be read."""
 
 
 class _Rows:
-    """The cells of a sheet, taken as its parser comes by them: a sheet of formulas has more text than memory should."""
+    """The cells of a sheet, taken as its parser meets them: a sheet of formulas has more text than memory should
+    hold."""
 
     def __init__(
         self, strings: Sequence[str], formats: Sequence[str], last: tuple[float, float], left_inline: int
@@ -153,30 +156,30 @@ class _Rows:
             self._hints -= 1
         elif name == _CELL:
             self._of_cell = 0
-            self._take()
+            self._add_cell()
 
-    def _take(self) -> None:
+    def _add_cell(self) -> None:
         cell = self._cell
         place = _POSITION.fullmatch(cell.get("r", ""))
         if place is None:
             raise _Unread("has cells that do not say where they stand.")
-        at = int(place[2]), 1 + column_number(place[1])
-        if at[0] > self._last[0] or at[1] > self._last[1]:
+        position = int(place[2]), 1 + column_number(place[1])
+        if position[0] > self._last[0] or position[1] > self._last[1]:
             return
         text, away = None, (0, 0)
         if self._formula is not None:
             attributes, pieces = self._formula
             text = "".join(pieces)
             if attributes.get("t") == "shared" and "si" in attributes:
-                origin, text = self._shared.setdefault(attributes["si"], (at, text))
-                away = at[0] - origin[0], at[1] - origin[1]
+                origin, text = self._shared.setdefault(attributes["si"], (position, text))
+                away = position[0] - origin[0], position[1] - origin[1]
         value, kind = self._value(cell)
         if value is not None or text is not None:
             style = cell.get("s", "0")
-            known = style.isdecimal() and int(style) < len(self._formats)
-            self.grid[at] = Cell(value, kind, self._formats[int(style)] if known else "General", text, away)
+            has_format = style.isdecimal() and int(style) < len(self._formats)
+            self.grid[position] = Cell(value, kind, self._formats[int(style)] if has_format else "General", text, away)
 
-    def _value(self, cell: Mapping[str, str]) -> tuple[Any, str]:
+    def _value(self, cell: Mapping[str, str]) -> tuple[Raw, str]:
         kind = cell.get("t", "n")
         if kind == "inlineStr":
             return None if self._own is None else _unescaped("".join(self._own)), "s"
@@ -195,8 +198,8 @@ class _Rows:
         return (text, kind) if kind in ("e", "d") else (_unescaped(text), "s")
 
 
-def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a cell's value is one; a yes or no is none."""
+def is_number(value: Raw) -> TypeGuard[float]:
+    """True where a cell's value is a number; False for a truth value."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -224,17 +227,17 @@ def as_shown(cell: Cell, from_1904: bool) -> Cell:
 
 
 def _number(text: str) -> float:
-    found = float(text) if re.search("[.eE]", text) else int(text)
-    if isinstance(found, int) and abs(found) > MOST_WHOLE:  # as a float can hold it
-        return float(found) if abs(found) < 10**300 else math.inf
-    return found
+    number = float(text) if re.search("[.eE]", text) else int(text)
+    if isinstance(number, int) and abs(number) > MOST_WHOLE:  # as a float can hold it
+        return float(number) if abs(number) < 10**300 else math.inf
+    return number
 
 
 def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "_x" in text else text
 
 
-def _spoken_apart(item: ElementTree.Element) -> str:
+def _without_hints(item: ElementTree.Element) -> str:
     """A text without its hints on pronunciation."""
     spoken = {id(t) for hint in item.iter(f"{_NAMESPACE}rPh") for t in hint.iter(f"{_NAMESPACE}t")}
     return _unescaped("".join(t.text or "" for t in item.iter(f"{_NAMESPACE}t") if id(t) not in spoken))
@@ -243,7 +246,7 @@ def _spoken_apart(item: ElementTree.Element) -> str:
 def _number_formats(styles: ElementTree.Element) -> list[str]:
     from openpyxl.styles.numbers import BUILTIN_FORMATS
 
-    own = {one.get("numFmtId"): one.get("formatCode", "General") for one in styles.iter(f"{_NAMESPACE}numFmt")}
+    own = {style.get("numFmtId"): style.get("formatCode", "General") for style in styles.iter(f"{_NAMESPACE}numFmt")}
     usual = {str(n): code for n, code in BUILTIN_FORMATS.items()}
     ids = [xf.get("numFmtId", "0") for xf in styles.iterfind(f"{_NAMESPACE}cellXfs/{_NAMESPACE}xf")]
-    return [own.get(one) or usual.get(one, "General") for one in ids]
+    return [own.get(format_id) or usual.get(format_id, "General") for format_id in ids]

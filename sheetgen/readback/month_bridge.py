@@ -1,4 +1,4 @@
-"""The bridge from one sheet's dollars a month to the other's, per model at the headline's load.
+"""The bridge from one sheet's dollars a month to the other's, for each model at the headline's load.
 
 A cause gets a figure only where that figure is known: where it is the only one, or where the sheets can be solved
 again, cause by cause, and solving each as it stands gives its own figures. Else what changed is named, without figures.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
@@ -18,7 +17,7 @@ from sheetgen.question.discounts import cell_names, option_text
 from sheetgen.question.inputs import BY_WORKLOAD, OF_SETTINGS
 from sheetgen.question.overrides import BANDS, ENGINE, SHOWN, TABLES, class_columns
 from sheetgen.question.overrides import SETTINGS as SETTING_KINDS
-from sheetgen.question.parse import name_part
+from sheetgen.question.parse import Raw, name_part
 from sheetgen.question.sheet_question import ASKED, TARGETS, Question, ask
 from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback import compared_facts
@@ -28,24 +27,24 @@ from sheetgen.readback.pulled import row_keys
 from sheetgen.readback.read_book import target_that_follows
 
 PRICES, LOAD, SETTINGS = "prices", "load", "facts and settings"
-OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, but what finance reads of it
+OF_BUDGET = ("contingency_fraction", "currency", "fx_rate")  # they move no answer, only what finance reads in it
 NO_EFFECT = {"as_of", "fx_date", *SHOWN, *OF_BUDGET}
-# Those that a cell of their name says; prices have their own side, and requests at once are given as they are.
+# Options that have a cell of their name; prices have their own side, and requests at once are given as they are.
 ASKED_BY_CELLS = tuple(
-    one
-    for one in OF_SETTINGS
-    if one.row
-    and one.option
-    and one.option.group in ("precision", "engine", "headroom", "billing", "factors")
-    and one.name not in (*compared_facts.OF_PRICES, "active_fraction")
+    setting
+    for setting in OF_SETTINGS
+    if setting.row
+    and setting.option
+    and setting.option.group in ("precision", "engine", "headroom", "billing", "factors")
+    and setting.name not in (*compared_facts.OF_PRICES, "active_fraction")
 )
 OF_RATE = (*STATED, "peak_hour_share", "burst_factor", "max_wait_fraction", "max_prefill_utilization")
-_CLOSE = 1e-6  # of a figure: what a file keeps of a sum of floats
+_CLOSE = 1e-6  # relative: the digits that a file keeps of a sum of floats
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one cause did to a month's cost."""
+    """The effect of one cause on a month's cost."""
 
     cause: str
     usd: float
@@ -53,7 +52,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Bridge:
-    """How a model's cost a month went from one sheet to the other, at one load.
+    """The steps of a model's cost a month from one sheet to the other, at one load.
 
     how: `solved again` (each cause by itself, in the order of `steps`), `one cause`, `unchanged`, or `not separated`,
     and then `steps` is empty and `causes` says what changed at once.
@@ -70,16 +69,16 @@ class Bridge:
     causes: tuple[str, ...]
 
 
-def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
+def bridges(comparison: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
     """A bridge for each model that both sheets answer at the headline's load."""
-    a, b = found.a, found.b
+    a, b = comparison.a, comparison.b
     again: list[dict[str, float | None]] | str | None = None
     made = []
-    for la, lb in headline_loads(a, b, found.pairing):
+    for la, lb in headline_loads(a, b, comparison.pairing):
         if la not in a.answers or lb not in b.answers:
             continue
         before, after = a.answers[la].monthly_usd, b.answers[lb].monthly_usd
-        causes = tuple(_causes(found, la, lb))
+        causes = tuple(_causes(comparison, la, lb))
         steps: tuple[Step, ...] = ()
         how, why = "not separated", ""
         if before is None or after is None:
@@ -97,9 +96,9 @@ def bridges(found: Comparison, catalog: Catalog) -> tuple[Bridge, ...]:
     return tuple(made)
 
 
-def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
-    """What changed that can move this model's cost at this load."""
-    a, b, sections = found.a, found.b, found.sections
+def _causes(comparison: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
+    """The causes that changed and that can move this model's cost at this load."""
+    a, b, sections = comparison.a, comparison.b, comparison.sections
     was, now = a.workloads[la[1]], b.workloads[lb[1]]
     offers = [c for c in sections["prices"] if c.more.get("what") != "date"]
     in_use = [c for c in offers if c.more.get("purchase", b.purchase) == b.purchase]
@@ -112,24 +111,25 @@ def _causes(found: Comparison, la: LoadKey, lb: LoadKey) -> Iterator[str]:
         yield LOAD
     others = {f"{option}_{w}" for option in BY_WORKLOAD for w in b.workloads if w != lb[1]}
     both = {f"{option}_{lb[1]}" for option in TARGETS if _follows(a, option, la[1]) and _follows(b, option, lb[1])}
-    known = {*NO_EFFECT, *OF_RATE, *others, *both}
-    settings = [c for c in sections["inputs"] if c.name not in known and not compared_facts.moves_prices(c.name)]
+    no_setting = {*NO_EFFECT, *OF_RATE, *others, *both}
+    settings = [c for c in sections["inputs"] if c.name not in no_setting and not compared_facts.moves_prices(c.name)]
     models = [c for c in sections["models"] if c.more.get("row") == lb[0]]
     if settings or models or sections["gpus"] or sections["precisions"]:
         yield SETTINGS
     if a.version != b.version and a.version and b.version:
         yield "sheetgen's version"
-    if a.catalog_sha256 != b.catalog_sha256 and (found.not_compared or "JSON" in (a.kind, b.kind)):
+    if a.catalog_sha256 != b.catalog_sha256 and (comparison.not_compared or "JSON" in (a.kind, b.kind)):
         yield "facts of the catalog that the files do not carry"
 
 
 def _solved_again(
     a: SheetFacts, b: SheetFacts, at_a: tuple[str, int], at_b: tuple[str, int], catalog: Catalog
 ) -> list[dict[str, float | None]] | str:
-    """Dollars a month of A, of two sheets that never were (B's prices on A, and B's load too), and of B; or why not."""
+    """Dollars a month of A, of two sheets that never existed (B's prices on A, and B's load too), and of B; or the
+    reason why not."""
     cases = (a, a, at_a, a), (b, a, at_a, a), (b, b, at_b, a), (b, b, at_b, b)
     try:
-        return [_monthly_usd(catalog, prices, load, at, settings) for prices, load, at, settings in cases]
+        return [_monthly_usd(catalog, prices, load, load_at, settings) for prices, load, load_at, settings in cases]
     except SheetgenError as error:
         return f"the sheets cannot be solved again: {error.problems[0]}"
 
@@ -137,43 +137,43 @@ def _solved_again(
 def _steps(
     solved: list[dict[str, float | None]] | str, model: str, before: float, after: float
 ) -> tuple[tuple[Step, ...], str]:
-    """The steps between two figures, or why there are none."""
+    """The steps between two figures, or the reason why there are none."""
     if isinstance(solved, str):
         return (), solved
     points = [point.get(model) for point in solved]
-    for name, found, stated in (("A", points[0], before), ("B", points[-1], after)):
-        if found is None or abs(found - stated) > _CLOSE * max(abs(found), abs(stated)):
-            gives = "finds nothing that fits" if found is None else f"gives {usd(found)}"
+    for name, solved_usd, stated in (("A", points[0], before), ("B", points[-1], after)):
+        if solved_usd is None or abs(solved_usd - stated) > _CLOSE * max(abs(solved_usd), abs(stated)):
+            gives = "finds nothing that fits" if solved_usd is None else f"gives {usd(solved_usd)}"
             changed = "a formula was changed in it, or rows were moved, or the catalog"
             return (), f"{name} solved again {gives}: {changed}"
-    known = [one for one in points if one is not None]
-    if len(known) < len(points):
+    solved_points = [point for point in points if point is not None]
+    if len(solved_points) < len(points):
         return (), "between the two there is a step at which nothing fits"
-    changes = (after - before for before, after in pairwise(known))
+    changes = (after - before for before, after in pairwise(solved_points))
     return tuple(Step(cause, change) for cause, change in zip((PRICES, LOAD, SETTINGS), changes, strict=True)), ""
 
 
 def _monthly_usd(
-    catalog: Catalog, prices: SheetFacts, load: SheetFacts, at: tuple[str, int], settings: SheetFacts
+    catalog: Catalog, prices: SheetFacts, load: SheetFacts, load_at: tuple[str, int], settings: SheetFacts
 ) -> dict[str, float | None]:
     """Dollars a month of each model at one load: a workload's key and a tier of `load`. None where nothing fits.
 
     Raises SheetgenError where the question cannot be put: a model that is in no catalog, a value out of range.
     """
-    workload, tier = at
-    one, requests = load.workloads[workload], load.tiers[tier - 1]
-    options: dict[str, Any] = {"models": ",".join(load.models)}
+    workload, tier = load_at
+    lengths, requests = load.workloads[workload], load.tiers[tier - 1]
+    options: dict[str, Raw] = {"models": ",".join(load.models)}
     if requests == RATE:
         kind = stated_kind({name: _value(load, name) for name in STATED})
         options |= {name: _value(load, name) for name in OF_RATE if name == kind or name not in STATED}
     if workload == ASKED:
         prompt = _value(load, f"prompt_{ASKED}")
-        options |= {"context_tokens": one.context_tokens, "output_tokens": one.output_tokens}
+        options |= {"context_tokens": lengths.context_tokens, "output_tokens": lengths.output_tokens}
         options |= {} if prompt is None else {"input_tokens": prompt}
         options |= {} if requests == RATE else {"concurrent_requests": requests}
     else:
         name = next((w.id for w in catalog.workloads() if name_part(w.id) == workload), workload)
-        options |= {"workloads": name, "contexts": f"{name}={one.context_tokens}"}
+        options |= {"workloads": name, "contexts": f"{name}={lengths.context_tokens}"}
         options |= {} if requests == RATE else {"tiers": str(requests)}
     options |= {name: prices.options[name] for name in compared_facts.OF_MARKET if prices.options.get(name)}
     options |= {name: settings.options[name] for name in compared_facts.OF_SERVING if settings.options.get(name)}
@@ -186,7 +186,7 @@ def _monthly_usd(
     for figure in BY_WORKLOAD:
         side = settings if f"{figure}_{workload}" in settings.settings else load
         if figure in TARGETS and _follows(side, figure, workload):
-            continue  # nobody states it: it is as the load makes it
+            continue  # not stated: it follows from the load
         if (target := side.settings.get(f"{figure}_{workload}")) is not None:
             options[figure] = "off" if target.value is None else str(target.value)
     if settings.as_of is not None:
@@ -194,32 +194,32 @@ def _monthly_usd(
     options = {name: value for name, value in options.items() if value is not None}
     overrides = _overrides(ask(catalog, options), prices, load, workload, settings)
     solved = solve(ask(catalog, {**options, "typed": overrides}))
-    ids = (solved.question.models[one.model].model.id for one in solved.question.loads)
+    ids = (solved.question.models[answered.model].model.id for answered in solved.question.loads)
     usd_per_month = (None if choice.offer is None else choice.monthly_usd for choice in solved.choices)
     return dict(zip(ids, usd_per_month, strict=True))
 
 
 def _follows(side: SheetFacts, target: str, workload: str) -> bool:
-    """Whether a workload's target is what its lengths give where nobody states one, as far as the sheet tells."""
-    name, one = f"{target}_{workload}", side.workloads.get(workload)
-    if one is None or name not in side.settings:
+    """True where a workload's target is the default for its lengths, as far as the sheet tells."""
+    name, asked_lengths = f"{target}_{workload}", side.workloads.get(workload)
+    if asked_lengths is None or name not in side.settings:
         return False
     inputs = {name: setting.value for name, setting in side.settings.items()}
-    lengths = {f"context_{workload}": one.context_tokens, f"output_{workload}": one.output_tokens}
+    lengths = {f"context_{workload}": asked_lengths.context_tokens, f"output_{workload}": asked_lengths.output_tokens}
     try:
         return same(target_that_follows(name, {**inputs, **lengths}, {}), inputs[name])
-    except (KeyError, TypeError):  # the JSON does not carry what defaults are made of
+    except (KeyError, TypeError):  # the JSON does not have the inputs of defaults
         return False
 
 
-def _value(side: SheetFacts, name: str) -> Any:
+def _value(side: SheetFacts, name: str) -> Raw:
     return side.settings[name].value if name in side.settings else None
 
 
 def _overrides(
     base: Question, prices: SheetFacts, load: SheetFacts, workload: str, settings: SheetFacts
-) -> dict[str, Any]:
-    """All cells of a sheet as overrides: what the catalog says now is of no account."""
+) -> dict[str, Raw]:
+    """All cells of a sheet as overrides, so that the present catalog makes no difference."""
     names = (*ENGINE, *SETTING_KINDS, *BANDS)
     inputs = {name: settings.settings[name].value for name in names if name in settings.settings}
     answer = load.workloads[workload].output_tokens
@@ -227,12 +227,12 @@ def _overrides(
         inputs[f"output_{workload}"] = answer
     tables = {}
     for name, keys in row_keys(base).items():
-        found: Mapping[str, Mapping[str, Any]] = settings.tables.get(name, {})
-        rows = {key: {c: v for c, v in found[key].items() if c in TABLES[name]} for key in keys if key in found}
+        typed: Mapping[str, Mapping[str, Raw]] = settings.tables.get(name, {})
+        rows = {key: {c: v for c, v in typed[key].items() if c in TABLES[name]} for key in keys if key in typed}
         tables[name] = {key: row for key, row in rows.items() if row}
     # The instances of the sheet and no others, at its prices.
     column = class_columns(prices.purchase)["price"]
-    listed: dict[str, dict[str, Any]] = {one.instance: {column: None} for one in base.rows}
+    listed: dict[str, dict[str, Raw]] = {candidate.instance: {column: None} for candidate in base.rows}
     own = []
     for key, offer in prices.offers.items():
         price = offer.prices.get(prices.purchase)

@@ -1,4 +1,5 @@
-"""A user's file, held at arm's length: a zip archive only if it is a small and honest one, and what it says of itself.
+"""A user's file, treated with suspicion: only a small and honest zip archive is read, and what it says of itself is
+checked.
 
 What the archive says of its sizes is checked before any of it is read, and zipfile never reads more of a member than
 was said. XML is read only where it is small, well formed and without a document type, which all entity tricks need.
@@ -65,7 +66,7 @@ class WorkbookError(SheetgenError):
 
 @contextlib.contextmanager
 def naming(path: Path | str, kind: type[SheetgenError] = WorkbookError) -> Iterator[None]:
-    """Puts the file's name before each problem with it, which is raised as `kind`."""
+    """Put the file's name before each problem with it, which is raised as `kind`."""
     try:
         yield
     except SheetgenError as error:
@@ -73,17 +74,17 @@ def naming(path: Path | str, kind: type[SheetgenError] = WorkbookError) -> Itera
 
 
 def read_file(path: Path) -> bytes:
-    """All of a regular file that is not too large. Raises WorkbookError, with its name."""
+    """All bytes of a regular file that is not too large. Raises WorkbookError, with its name."""
     with naming(path):
         try:
-            found = path.stat()
-            if stat.S_ISDIR(found.st_mode):
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode):
                 raise WorkbookError("is a folder. Name the file in it.")
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(status.st_mode):
                 raise WorkbookError("is not a file. Name a workbook.")
-            if found.st_size > MOST_FILE_BYTES:
+            if status.st_size > MOST_FILE_BYTES:
                 raise WorkbookError(
-                    f"has {found.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
+                    f"has {status.st_size / MB:,.0f} MB; the most that is read is {MOST_FILE_BYTES // MB} MB. "
                     "Take out the pictures and data that sheetgen did not write."
                 )
             data = path.read_bytes()
@@ -96,7 +97,7 @@ def read_file(path: Path) -> bytes:
 
 
 def _opened(data: bytes) -> zipfile.ZipFile:
-    """The archive of a workbook, its sizes checked. Raises WorkbookError for all that is no plain .xlsx."""
+    """The archive of a workbook, its sizes checked. Raises WorkbookError for everything that is no plain .xlsx."""
     if data.startswith(COMPOUND_FILE):
         raise WorkbookError(_compound(data))
     if data.startswith(b"%PDF-"):
@@ -115,7 +116,7 @@ def _opened(data: bytes) -> zipfile.ZipFile:
 
 
 class _Guarded(io.BytesIO):
-    """Bytes that refuse one long read: zipfile takes the whole list of members, as long as the file says it is."""
+    """Bytes that refuse one long read: zipfile reads the whole list of members, however long the file says it is."""
 
     most: float = MOST_DIRECTORY_BYTES
 
@@ -126,7 +127,7 @@ class _Guarded(io.BytesIO):
 
 
 def _pieces(package: zipfile.ZipFile, name: str) -> Iterator[bytes]:
-    """A member by pieces: one long read unpacks past the size that is stated."""
+    """A member in pieces: one long read unpacks beyond the size that is stated."""
     with package.open(name) as member:
         while piece := member.read(_CHUNK):
             yield piece
@@ -146,7 +147,8 @@ def read_member(package: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
-    """What is wrong with the sizes and names that the archive states; then what else it is, where it is no .xlsx."""
+    """Problems of the sizes and names that the archive states; then the kind of file that it is, where it is no
+    .xlsx."""
     members, names = package.infolist(), package.namelist()
     if len(members) > MOST_MEMBERS:
         yield f"holds {len(members):,} parts; a workbook has at most {MOST_MEMBERS:,}. It is not opened."
@@ -175,7 +177,7 @@ def _refusals(package: zipfile.ZipFile) -> Iterator[str]:
 
 
 def _compound(data: bytes) -> str:
-    """What an OLE compound file is: its streams' names stand in it in UTF-16."""
+    """The sentence on the kind of an OLE compound file: it contains its streams' names in UTF-16."""
     if "EncryptedPackage".encode("utf-16-le") in data:
         return "is protected with a password. Open it, take the password off (File, Info), save it and try again."
     if any(f"{name}\0".encode("utf-16-le") in data for name in ("Workbook", "Book")):
@@ -184,7 +186,7 @@ def _compound(data: bytes) -> str:
 
 
 def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> ElementTree.Element:
-    """The tree of a part that was read through first, so that nothing in it can keep its reader busy without end.
+    """The tree of a part that was read through first, so that nothing in it can keep its parser busy without end.
 
     Raises WorkbookError where it is not well formed, declares a document type, or is too large.
     """
@@ -195,7 +197,7 @@ def read_xml(package: zipfile.ZipFile, part: str, most_elements: int) -> Element
 
 
 def sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    """A part by pieces. Raises WorkbookError where it is damaged."""
+    """A part in pieces. Raises WorkbookError where it is damaged."""
     pieces = _pieces(package, part)
     while True:
         try:
@@ -208,8 +210,8 @@ def sound_pieces(package: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 def walk(part: str, pieces: Iterable[bytes], most_elements: int, parser: expat.XMLParserType) -> int:
-    """Read pieces of a part through with a parser, which may have handlers of its own for elements; how many these are.
-    Raises as `read_xml` does."""
+    """Read the pieces of a part with a parser, which may have its own handlers for elements. Returns the number of
+    elements. Raises as `read_xml` does."""
     n_elements = depth = 0
     of_start: Any = parser.StartElementHandler
     of_end: Any = parser.EndElementHandler
@@ -272,7 +274,7 @@ class DefinedName(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """One cell, as messages name it. Rows and columns count from 1."""
+    """One cell as messages name it. Rows and columns count from 1."""
 
     sheet: str
     row: int
@@ -284,7 +286,7 @@ class Place:
 
 
 class Area(NamedTuple):
-    """The cells of one name: the first, and how many rows from there."""
+    """The cells of one name: the first, and the number of rows from there."""
 
     sheet: str
     row: int
@@ -310,7 +312,7 @@ class Outline:
 
 
 def outline(data: bytes) -> Outline:
-    """The outline of a workbook. Raises WorkbookError where it is no plain .xlsx, or none that openpyxl reads."""
+    """The outline of a workbook. Raises WorkbookError where it is no plain .xlsx, or one that openpyxl cannot read."""
     package = _opened(data)
     read_xml(package, _CONTENT_TYPES, MOST_ELEMENTS)
     documents = (target for kind, target in _relations(package, "").values() if kind == "officeDocument")
@@ -334,7 +336,7 @@ def outline(data: bytes) -> Outline:
         package,
         sheets,
         tuple(_names(root, [name for name, _ in order])),
-        {one.get("name", ""): "".join(one.itertext()).strip() for one in custom},
+        {entry.get("name", ""): "".join(entry.itertext()).strip() for entry in custom},
         is_1904,
         of_kind.get("sharedStrings"),
         of_kind.get("styles"),
@@ -342,28 +344,28 @@ def outline(data: bytes) -> Outline:
 
 
 def _relations(package: zipfile.ZipFile, part: str) -> dict[str, tuple[str, str]]:
-    """By id what a part refers to within the archive: the last word of its kind, and its name."""
+    """By id, what a part refers to within the archive: the last word of the relation's kind, and the name."""
     folder, name = posixpath.split(part)
     root = read_xml(package, posixpath.join(folder, "_rels", f"{name}.rels"), MOST_ELEMENTS)
-    found = {}
-    for one in root.iter(_RELATIONS):
-        if one.get("TargetMode") != "External":
-            target = posixpath.normpath(posixpath.join("/", folder, one.get("Target", ""))).lstrip("/")
-            found[one.get("Id", "")] = one.get("Type", "").rpartition("/")[2], target
-    return found
+    relations = {}
+    for relation in root.iter(_RELATIONS):
+        if relation.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/")
+            relations[relation.get("Id", "")] = relation.get("Type", "").rpartition("/")[2], target
+    return relations
 
 
 def _names(root: ElementTree.Element, order: Sequence[str]) -> Iterator[DefinedName]:
-    for one in root.iter(f"{{{MAIN}}}definedName"):
-        local = one.get("localSheetId")
+    for element in root.iter(f"{{{MAIN}}}definedName"):
+        local = element.get("localSheetId")
         sheet = None
         if local is not None:
             sheet = order[int(local)] if local.isdecimal() and int(local) < len(order) else "?"
-        yield DefinedName(one.get("name", ""), one.text or "", sheet)
+        yield DefinedName(element.get("name", ""), element.text or "", sheet)
 
 
 def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
-    """Refuse a sheet of a great many rows, be it one that is not read: nothing here can be meant for us."""
+    """Refuse a sheet with a great many rows, even one that is not read: it cannot be meant for us."""
     rows, rest = 0, b""
     try:
         for piece in _pieces(package, part):
@@ -374,8 +376,8 @@ def _check_rows(package: zipfile.ZipFile, part: str, sheet: str) -> None:
     except Exception as error:  # as in sound_pieces
         raise WorkbookError(f"its sheet {shown(sheet)!r} is damaged ({shown(error)}). {SAVE_AS}") from error
     if rows > MOST_ROWS:
-        what = f"its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows"
-        raise WorkbookError(f"{what}. Delete that sheet, or those rows, and try again.")
+        problem = f"its sheet {shown(sheet)!r} has more than {MOST_ROWS:,} rows"
+        raise WorkbookError(f"{problem}. Delete that sheet, or those rows, and try again.")
 
 
 def areas(book: Outline) -> dict[str, Area]:
@@ -385,23 +387,23 @@ def areas(book: Outline) -> dict[str, Area]:
 
     Raises WorkbookError with a line for each way in which names are broken.
     """
-    found: dict[str, Area] = {}
+    placed: dict[str, Area] = {}
     broken: dict[str, list[str]] = defaultdict(list)
     local: dict[str, str] = {}
     seen: set[str] = set()
     order = list(book.sheets)
     by_lower = {name.lower(): name for name in order}
-    for one in book.names:
-        name = one.name.lower()  # spreadsheets do not tell cases apart
+    for defined in book.names:
+        name = defined.name.lower()  # spreadsheets ignore case
         if not name.startswith((*CELLS, *COLUMNS)):
             continue
-        if one.sheet is not None:
-            local[name] = one.sheet
+        if defined.sheet is not None:
+            local[name] = defined.sheet
             continue
-        area = "stands twice in the workbook" if name in seen else _area(name, one.text, by_lower)
+        area = "stands twice in the workbook" if name in seen else _area(name, defined.text, by_lower)
         seen.add(name)
         if isinstance(area, Area):
-            found[name] = area
+            placed[name] = area
         else:
             broken[area].append(name)
     for name, sheet in local.items():
@@ -409,7 +411,7 @@ def areas(book: Outline) -> dict[str, Area]:
             broken[f"is defined for the sheet {shown(sheet)!r} alone, not for the workbook"].append(name)
     if broken:
         raise WorkbookError(*(f"the name {listed(names)} {why}. {NAME_MANAGER}" for why, names in broken.items()))
-    return dict(sorted(found.items(), key=lambda one: (order.index(one[1].sheet), one[1].row, one[1].column)))
+    return dict(sorted(placed.items(), key=lambda entry: (order.index(entry[1].sheet), entry[1].row, entry[1].column)))
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:
@@ -420,7 +422,7 @@ def listed(names: Iterable[str], most: int = 4) -> str:
 
 
 def _area(name: str, text: str, sheets: Mapping[str, str]) -> Area | str:
-    """Where a name points, or what is wrong with that."""
+    """The area of a name, or the problem with it."""
     text = text.strip().removeprefix("=")
     if "#REF!" in text:
         return "points to a cell that was deleted (#REF!)"

@@ -1,4 +1,4 @@
-"""A plan's workbook, as a reader hands it back: the plan that it was built of, and what its yellow cells hold now."""
+"""A plan's workbook as a reader hands it back: the plan that it was built from, and what its yellow cells hold now."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sheetgen.errors import ScenarioError, SheetgenError, shown
 from sheetgen.plan.bridge import checked_record, is_record
@@ -15,6 +15,7 @@ from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.yellow import Yellow, YellowCell, listed_prices_of, yellow_rows
 from sheetgen.question import parse
+from sheetgen.question.parse import Raw
 from sheetgen.readback.file_cells import BLANK, Cell, as_shown, read_named
 from sheetgen.readback.package import Area, Outline, Place, WorkbookError, listed, naming, outline, read_file
 from sheetgen.readback.read_book import value_of
@@ -37,7 +38,7 @@ class Edit(NamedTuple):
     cell: YellowCell
     label: str
     place: Place
-    new: Any
+    new: Raw
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,16 @@ class PlanBook:
     """The workbook of a plan. record: the plan as JSON, as it was built."""
 
     path: str
-    record: Mapping[str, Any]
+    record: Mapping[str, Raw]
     version: str
     catalog_sha256: str
     typed: Mapping[str, Typed]  # by name without in_
-    results: Mapping[str, Any]  # what it says now, by name without rec_
+    results: Mapping[str, Raw]  # what it says now, by name without rec_
     from_1904: bool
 
 
 def is_plan_book(path: Path | str) -> bool:
-    """Whether a file is the workbook of a plan. False of all that is no workbook."""
+    """True where a file is the workbook of a plan; False where it is no workbook."""
     if Path(path).suffix.lower() != ".xlsx":
         return False
     try:
@@ -64,7 +65,7 @@ def is_plan_book(path: Path | str) -> bool:
 
 
 def is_plan(path: Path | str) -> bool:
-    """True for a plan's workbook or its JSON; False where it cannot be read, which others say."""
+    """True for a plan's workbook or its JSON; False where it cannot be read, which other commands report."""
     try:
         return is_plan_book(path) or is_record(read_file(Path(path)))
     except SheetgenError:
@@ -72,45 +73,48 @@ def is_plan(path: Path | str) -> bool:
 
 
 def _is_plan(book: Outline) -> bool:
-    return "sheetgen.plan_schema" in book.properties or any(one.name.lower() == SCHEMA_NAME for one in book.names)
+    return "sheetgen.plan_schema" in book.properties or any(
+        defined.name.lower() == SCHEMA_NAME for defined in book.names
+    )
 
 
 def read_plan_book(path: Path | str) -> PlanBook:
-    """What a plan's workbook says. Raises WorkbookError where it is none, or lost what it was built of."""
+    """The content of a plan's workbook. Raises WorkbookError where it is none, or lost the plan that it was built
+    from."""
     data = read_file(Path(path))
     with naming(path):
         book = outline(data)
         if not _is_plan(book):
             raise WorkbookError(f"is no plan's workbook, or lost the plan that it was built of. {LOST}")
-        found, grids = read_named(book)
+        places, grids = read_named(book)
 
         def cell_at(area: Area) -> Cell:
             return as_shown(grids[area.sheet].get((area.row, area.column), BLANK), book.from_1904)
 
         def cell(name: str) -> Cell:
-            if name not in found:
+            if name not in places:
                 raise WorkbookError(f"lacks the defined name {name}. {LOST}")
-            return cell_at(found[name])
+            return cell_at(places[name])
 
         if cell(SCHEMA_NAME).value != SCHEMA:
             raise WorkbookError(
                 f"its layout is {shown(cell(SCHEMA_NAME).value)}, of another sheetgen; this one reads {SCHEMA}. "
                 "Build it anew: sheetgen plan PLAN.yaml --format xlsx."
             )
-        record = read_parts(found, lambda area: cell_at(area).value, checked_record)
+        record = read_parts(places, lambda area: cell_at(area).value, checked_record)
         typed = {
             name.removeprefix("in_"): Typed(cell(name), area.place())
-            for name, area in found.items()
+            for name, area in places.items()
             if name.startswith("in_")
         }
         version, sha = (str(cell(f"meta_{name}").value or "") for name in ("version", "catalog_sha256"))
-        results = {name.removeprefix("rec_"): cell(name).value for name in found if name.startswith("rec_")}
+        results = {name.removeprefix("rec_"): cell(name).value for name in places if name.startswith("rec_")}
         return PlanBook(str(path), record, version, sha, typed, results, book.from_1904)
 
 
 def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
-    """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell that holds what it
-    cannot."""
+    """The yellow cells that do not hold what `plan` says. Raises WorkbookError with every cell whose content is not
+    allowed."""
     rows = [*yellow_rows(plan, listed_prices_of(plan, book.record))]
     missing = [f"in_{cell.name}" for row in rows for cell in row.cells if cell.name not in book.typed]
     if missing:
@@ -125,7 +129,7 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
             try:
                 values.append(_read(typed, row, book.from_1904))
             except (WorkbookError, ScenarioError) as error:
-                problems += (f"{typed.place}: {label}: {_bare(problem)}" for problem in error.problems)
+                problems += (f"{typed.place}: {label}: {_without_subject(problem)}" for problem in error.problems)
                 continue
             if not _same(cell.value, values[-1]):
                 edits.append(Edit(row, cell, label, typed.place, values[-1]))
@@ -143,11 +147,11 @@ def edits_of(book: PlanBook, plan: Plan) -> tuple[Edit, ...]:
 VALUE = "its cell"
 
 
-def _bare(problem: str) -> str:
+def _without_subject(problem: str) -> str:
     return problem.removeprefix(f"{VALUE} ")
 
 
-def _read(typed: Typed, row: Yellow, from_1904: bool) -> Any:
+def _read(typed: Typed, row: Yellow, from_1904: bool) -> Raw:
     value = value_of(typed.cell, row.kind.holds, from_1904)
     if value is None and row.kind.blank:
         return None
@@ -158,8 +162,8 @@ def _read(typed: Typed, row: Yellow, from_1904: bool) -> Any:
     return row.kind.read(value, VALUE)
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Whether two values are the same; programs keep 15 digits of a number."""
+def _same(old: Raw, new: Raw) -> bool:
+    """True where two values are the same; programs keep 15 digits of a number."""
     if isinstance(old, int | float) and isinstance(new, int | float):
         return math.isclose(old, new, rel_tol=1e-12)
     return bool(old == new)

@@ -1,5 +1,4 @@
-"""An edited workbook carried back: what it asks, the sheet that this gives, and what differs from it, cell by cell of
-those that a reader may change."""
+"""An edited workbook carried back: the question it asks, the sheet that this gives, and every changed cell."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.recording import record_of
@@ -27,7 +26,7 @@ from sheetgen.importer.model_names import is_path
 from sheetgen.question import discounts, parse
 from sheetgen.question.inputs import BY_NAME, BY_OPTION, BY_WORKLOAD, asked_in
 from sheetgen.question.overrides import TABLES, Written, class_columns, input_kind
-from sheetgen.question.parse import name_part, plain
+from sheetgen.question.parse import Raw, name_part, plain
 from sheetgen.question.sheet_question import ASKED, OF_ASKED, OPTIONS, SHEET_OPTIONS, Question, ask
 from sheetgen.question.stated_load import RATE, STATED, stated_kind
 from sheetgen.readback.audit import Audit, agree, audit
@@ -57,30 +56,30 @@ class BuiltRow(NamedTuple):
     """A filled row of a table: the key under which `typed` has it, None for one of the reader's own, and its cells."""
 
     key: str | None
-    cells: Mapping[str, Any]
+    cells: Mapping[str, Raw]
 
 
 @dataclass(frozen=True)
 class Built:
-    """A sheet as `build` makes it of some options."""
+    """A sheet as `build` makes it from some options."""
 
     solved: Solution
     record: Record
     book: Book
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Raw]
     fixed: frozenset[str]  # inputs that no reader is meant to change
     worked_out: frozenset[str]  # inputs whose cells hold a formula until somebody types over it
     tables: Mapping[str, Mapping[str, BuiltRow]]  # rows by what they are called
     n_rows: Mapping[str, int]  # of each table, the blank ones too
-    results: Mapping[str, Any]
+    results: Mapping[str, Raw]
 
     @property
     def question(self) -> Question:
         return self.solved.question
 
 
-def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[str, Any] | None = None) -> Built:
-    """The sheet of these options, which marks what differs from `baseline`.
+def _build_anew(catalog: Catalog, options: Mapping[str, Raw], baseline: Mapping[str, Raw] | None = None) -> Built:
+    """The sheet from these options, which marks its differences from `baseline`.
 
     Raises ScenarioError or CatalogError where the question cannot be put.
     """
@@ -89,11 +88,11 @@ def _build_anew(catalog: Catalog, options: Mapping[str, Any], baseline: Mapping[
     record = record_of(solved, no_levers)
     page = build_page(record, solved.question)
     book = build_book(solved, record, page, no_levers, decision(solved), baseline)
-    inputs, results = _named(book, "in_", Ref), _named(book, "rec_", Ref)
+    inputs, results = _by_name(book, "in_", Ref), _by_name(book, "rec_", Ref)
     of_sheet = {sheet.name: sheet.cells for sheet in book.sheets}
     cells = {name: of_sheet[ref.sheet].get((ref.row, ref.column)) for name, ref in inputs.items()}
     yellow = {name: cell for name, cell in cells.items() if cell is not None and cell.role == "input"}
-    columns = {name: _named(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
+    columns = {name: _by_name(book, f"cat_{name}_", Range) for name in KEY_COLUMNS}
     keys = {"instances": [c.instance for c in solved.question.rows], **row_keys(solved.question)}
     return Built(
         solved,
@@ -114,21 +113,21 @@ def row_keys(question: Question) -> dict[str, list[str]]:
     return {"models": models, "gpus": gpus, "precisions": list(DTYPES)}
 
 
-def _named(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
-    """What the book's names of a prefix stand for, by the rest of the name."""
+def _by_name(book: Book, prefix: str, kind: type[T]) -> dict[str, T]:
+    """The cells or ranges of the book's names with a prefix, by the rest of the name."""
     return {n.removeprefix(prefix): r for n, r in book.names.items() if n.startswith(prefix) and isinstance(r, kind)}
 
 
 def _rows(table: str, columns: Mapping[str, Range], keys: Sequence[str]) -> dict[str, BuiltRow]:
-    found: dict[str, BuiltRow] = {}
+    filled: dict[str, BuiltRow] = {}
     for i, ref in enumerate(columns[KEY_COLUMNS[table]].refs):
         value = ref.value
         if value is None and table == "models":
-            value = columns["model"].refs[i].value  # one of the reader's own has a name alone
+            value = columns["model"].refs[i].value  # a reader's own row has only a name
         if value not in (None, NONE):
             cells = {column: refs.refs[i].value for column, refs in columns.items() if column != KEY_COLUMNS[table]}
-            found[unlike(str(value), found)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
-    return found
+            filled[unlike(str(value), filled)] = BuiltRow(keys[i] if i < len(keys) else None, cells)
+    return filled
 
 
 @dataclass(frozen=True)
@@ -142,8 +141,8 @@ class Change:
     part: str
     row: str | None
     name: str
-    old: Any
-    new: Any
+    old: Raw
+    new: Raw
     label: str
     unit: str = ""
     number_format: str = ""
@@ -151,11 +150,12 @@ class Change:
     is_fixed: bool = False  # a figure that nobody is meant to change
 
 
-def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
-    """Every difference, in the order of the sheets; those of fixed figures too."""
+def _changes(built: Built, snapshot: Snapshot) -> Iterator[Change]:
+    """Every difference, in the order of the sheets, those of fixed figures included."""
+    inputs, passed_over = snapshot.inputs, (*NOT_COMPARED, *_uncounted_statements(snapshot))
     for name, old in built.inputs.items():
-        if name in found.inputs and name not in (*NOT_COMPARED, *_idle(found)) and not _same(old, found.inputs[name]):
-            cell, new = found.cells[f"in_{name}"], _whole(found.inputs[name])
+        if name in inputs and name not in passed_over and not _same(old, inputs[name]):
+            cell, new = snapshot.cells[f"in_{name}"], _whole(inputs[name])
             yield Change(
                 "inputs",
                 None,
@@ -169,26 +169,27 @@ def _changes(built: Built, found: Snapshot) -> Iterator[Change]:
                 name in built.fixed,
             )
     workload, tier = built.question.headline
-    was, now = (workload, built.question.numbers[tier]), _headline(built, found)
+    was, now = (workload, built.question.numbers[tier]), _headline(built, snapshot)
     if was != now:
         names = [w.name for w in built.question.workloads]
         old, new = (f"{names[workload]}, {RATE if tier is None else tier}" for workload, tier in (was, now))
-        cell = found.cells[f"in_{NOT_COMPARED[was[0] == now[0]]}"]
+        cell = snapshot.cells[f"in_{NOT_COMPARED[was[0] == now[0]]}"]
         yield Change("inputs", None, HEADLINE, old, new, "Headline", place=cell.place)
     for name in TABLES:
-        yield from _table(built, found.tables[name])
+        yield from _table(built, snapshot.tables[name])
 
 
-def _idle(found: Snapshot) -> tuple[str, ...]:
-    """What is stated of arrivals and does not count, as something else does: people first, then what is by the day."""
-    return tuple(name for name in STATED if name != stated_kind(found.inputs))
+def _uncounted_statements(snapshot: Snapshot) -> tuple[str, ...]:
+    """The statements of the load that do not count, as another one does: people come first, then statements by the
+    day."""
+    return tuple(name for name in STATED if name != stated_kind(snapshot.inputs))
 
 
-def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
-    """A problem for each dropdown that was set to what is not on its list. One that nobody touched may have lost its
-    entry to an edit elsewhere: a list follows edits, a dropdown does not."""
+def _not_listed(before: Built, after: Built, snapshot: Snapshot) -> Iterator[str]:
+    """A problem for each dropdown that was set to a value that is not on its list. A dropdown that nobody touched may
+    have lost its entry to an edit elsewhere: a list follows edits, a dropdown does not."""
     sheets = {sheet.name: sheet for sheet in after.book.sheets}
-    for name, value in found.inputs.items():
+    for name, value in snapshot.inputs.items():
         ref = after.book.names.get(f"in_{name}")
         if not isinstance(ref, Ref) or _same(before.inputs.get(name), value):
             continue
@@ -196,23 +197,24 @@ def _not_listed(before: Built, after: Built, found: Snapshot) -> Iterator[str]:
         listed = after.book.names.get(check.source or "") if check is not None else None
         if not isinstance(listed, Range) or (check and check.source in (PRECISIONS, AND_AUTO)):  # of many spellings
             continue
-        entries = [str(_whole(one.value)) for one in listed.refs if one.value not in (None, NONE)]
+        entries = [str(_whole(ref.value)) for ref in listed.refs if ref.value not in (None, NONE)]
         if str(_whole(value)).lower() in map(str.lower, entries):
             continue
-        cell, n_more = found.cells[f"in_{name}"], len(entries) - MOST_LISTED
+        cell, n_more = snapshot.cells[f"in_{name}"], len(entries) - MOST_LISTED
         holds = "blank" if value is None else repr(shown(value))
         allowed = ", ".join(entries[:MOST_LISTED]) + (f" and {n_more} more in its list" if n_more > 0 else "")
         near = "" if value is None else did_you_mean(str(value), entries)
         yield f"{cell.place}: {cell.label or name} is {holds}. Allowed: {allowed}.{near}"
 
 
-def _headline(built: Built, found: Snapshot) -> tuple[int, Any]:
-    """Position of the headline's workload, as built where the cell names none; and its requests at once as they are
-    typed, None for the rate."""
-    workload, tier = (found.inputs.get(name) for name in NOT_COMPARED)
-    at, works = str(workload).lower(), [w.name.lower() for w in built.question.workloads]
+def _headline(built: Built, snapshot: Snapshot) -> tuple[int, Raw]:
+    """The position of the headline's workload, as built where the cell names none; and its requests at once as typed,
+    None for the rate."""
+    workload, tier = (snapshot.inputs.get(name) for name in NOT_COMPARED)
+    name, names = str(workload).lower(), [w.name.lower() for w in built.question.workloads]
     is_rate = built.question.rate is not None and str(tier).lower() == RATE
-    return works.index(at) if at in works else built.question.headline[0], None if is_rate else _whole(tier or 0)
+    position = names.index(name) if name in names else built.question.headline[0]
+    return position, None if is_rate else _whole(tier or 0)
 
 
 def _table(built: Built, table: Table) -> Iterator[Change]:
@@ -223,38 +225,37 @@ def _table(built: Built, table: Table) -> Iterator[Change]:
             yield from _row(built, table, called, row, here)
         else:
             yield Change(table.name, row.key, "", row.cells if row.key is None else called, None, called)
-    for key in (one for one in order if one not in pairs.values()):
+    for key in (row_key for row_key in order if row_key not in pairs.values()):
         yield Change(table.name, None, "", None, _filled(table[key]), key, place=_first_place(table, key))
 
 
-def _filled(cells: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(cells: Mapping[str, Raw]) -> dict[str, Raw]:
     return {column: _whole(value) for column, value in cells.items() if value is not None}
 
 
 def _paired(built: Built, table: Table) -> tuple[list[str], dict[str, str | None]]:
-    """The rows as found, in the order of the sheet, and by each row's name as built its name there, None where it is
-    gone.
+    """The rows in the order of the sheet; and for each row's name as built its name there, None where the row is gone.
 
     A row whose name was typed over still stands between the same neighbours: where as many rows of unknown names
     stand between two known ones as are missing there, they are those. All others are the reader's own.
     """
-    found, names = sorted(table, key=lambda key: table.at[key]), built.tables[table.name]
+    in_sheet, names = sorted(table, key=lambda key: table.positions[key]), built.tables[table.name]
     pairs: dict[str, str | None] = {name: name if name in table else None for name in names}
-    places = {name: i for i, name in enumerate(found)}
+    places = {name: i for i, name in enumerate(in_sheet)}
     gap: list[str] = []
     after = -1
     for name in (*names, None):
         if name is not None and pairs[name] is None:
             gap.append(name)
             continue
-        until = len(found) if name is None else places[name]
-        between = [one for one in found[after + 1 : until] if one not in pairs]
+        until = len(in_sheet) if name is None else places[name]
+        between = [row_name for row_name in in_sheet[after + 1 : until] if row_name not in pairs]
         if name is None:  # the reader's own rows stand below
             between = between[: len(gap)]
         if len(between) == len(gap):
             pairs.update(zip(gap, between, strict=True))
         gap, after = [], until
-    return found, pairs
+    return in_sheet, pairs
 
 
 def _first_place(table: Table, key: str) -> Place:
@@ -262,7 +263,7 @@ def _first_place(table: Table, key: str) -> Place:
 
 
 def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> Iterator[Change]:
-    """The cells of one row; all of it in one change where it is the reader's own."""
+    """Changes of the cells of one row; a reader's own row is one change."""
     columns = [column for column in row.cells if column in TABLES[table.name]]
     pairs = {c: (row.cells[c], _canonical(built, table.name, c, table[here].get(c))) for c in columns}
     differ = {column: pair for column, pair in pairs.items() if not _same(*pair)}
@@ -286,8 +287,8 @@ def _row(built: Built, table: Table, called: str, row: BuiltRow, here: str) -> I
             )
 
 
-def _canonical(built: Built, table: str, column: str, value: Any) -> Any:
-    """A name as the catalogs spell it: a spreadsheet's look-up does not tell capital letters apart."""
+def _canonical(built: Built, table: str, column: str, value: Raw) -> Raw:
+    """A name as the catalogs spell it: a spreadsheet's look-up ignores capital letters."""
     if not isinstance(value, str):
         return value
     if TABLES[table][column].what == "dtype":
@@ -297,8 +298,8 @@ def _canonical(built: Built, table: str, column: str, value: Any) -> Any:
     return value
 
 
-def _same(old: Any, new: Any) -> bool:
-    """Whether a cell still holds what it was built with; programs keep 15 digits of a number."""
+def _same(old: Raw, new: Raw) -> bool:
+    """True where a cell still holds what it was built with; programs keep 15 digits of a number."""
     if isinstance(old, float) and math.isnan(old):
         old = None
     if is_number(old) and is_number(new):
@@ -308,24 +309,24 @@ def _same(old: Any, new: Any) -> bool:
     return bool(old == new) or (old in (None, "") and new in (None, ""))
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: Raw) -> Raw:
     """A number without a fraction as an int: spreadsheets keep floats."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-TARGETS = tuple(one.name for one in asked_in("targets"))
+TARGETS = tuple(asked.name for asked in asked_in("targets"))
 
 
 @dataclass
 class Carried:
-    """Options and typed values as plain data, and where each of them stands in the workbook."""
+    """Options and typed values as plain data, and the place of each of them in the workbook."""
 
-    options: dict[str, Any]
-    overrides: dict[str, Any]
+    options: dict[str, Raw]
+    overrides: dict[str, Raw]
     places: dict[Loc, Place] = field(default_factory=dict)  # of typed values
     option_places: dict[str, Place] = field(default_factory=dict)
 
-    def question(self) -> dict[str, Any]:
+    def question(self) -> dict[str, Raw]:
         """The options for `ask`."""
 
         def at(loc: Loc) -> str:
@@ -335,18 +336,18 @@ class Carried:
 
         return {**self.options, "typed": Written(self.overrides, at)} if self.overrides else self.options
 
-    def type_over(self, loc: tuple[str, ...], value: Any, place: Place | None) -> None:
-        """A value in place of that of the catalogs."""
+    def type_over(self, loc: tuple[str, ...], value: Raw, place: Place | None) -> None:
+        """Type a value over that of the catalogs."""
         part = self.overrides
-        for one in loc[:-1]:
-            part = part.setdefault(one, {})
+        for key in loc[:-1]:
+            part = part.setdefault(key, {})
         part[loc[-1]] = plain(value)
         if place is not None:
             self.places[loc] = place
 
 
 def option_of(name: str) -> str | None:
-    """The option that an input belongs to; nothing where it has none."""
+    """The option that an input belongs to; None where it has none."""
     if name == HEADLINE:
         return name
     if input_kind(name) is not None:
@@ -360,8 +361,8 @@ def option_of(name: str) -> str | None:
     return next((option for stem, option in stems.items() if name.startswith(stem)), None)
 
 
-def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
-    """`before`, the options behind `built`, with all that differs from it.
+def _carry(before: Carried, built: Built, snapshot: Snapshot, differ: Iterable[Change], follows: Set[str]) -> Carried:
+    """`before`, the options behind `built`, changed by everything that differs from it.
 
     follows: the targets that nobody states. Raises ScenarioError for an input that was emptied.
     """
@@ -371,20 +372,20 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
     for change in differ:
         option = option_of(change.name) if change.part == "inputs" else None
         may_be_blank = option in TARGETS or change.name.startswith(discounts.CELL)  # no target, no discount of its own
-        if option == HEADLINE and found.inputs.get("headline_tier") is None:
-            cell = found.cells["in_headline_tier"]
+        if option == HEADLINE and snapshot.inputs.get("headline_tier") is None:
+            cell = snapshot.cells["in_headline_tier"]
             blank.append(f"{cell.place}: {cell.label} is empty. Type a whole number from 1.")
         elif option is not None and change.new is None and not may_be_blank:
             blank.append(f"{change.place}: {change.label} (in_{change.name}) is blank. Type a value.")
-        elif change.name == "currency" and change.new != "USD" and found.inputs.get("fx_rate") == 1:
-            where = found.cells["in_fx_rate"].place
+        elif change.name == "currency" and change.new != "USD" and snapshot.inputs.get("fx_rate") == 1:
+            where = snapshot.cells["in_fx_rate"].place
             blank.append(
                 f"{change.place}: {change.label} is {shown(change.new)}, and its rate in {where} is still 1. "
                 f"Type there how many {shown(change.new)} one US dollar is."
             )
         elif option is not None:
-            options[option] = _option(option, built, found, change.new, follows)
-            if not options[option]:  # nobody states a target: each is as its context makes it
+            options[option] = _option(option, built, snapshot, change.new, follows)
+            if not options[option]:  # no target is stated: each follows from its context
                 del options[option]
             if change.place is not None:
                 after.option_places[option] = change.place
@@ -394,38 +395,38 @@ def _carry(before: Carried, built: Built, found: Snapshot, differ: Iterable[Chan
             continue  # the reader's own rows, which are taken together
         elif change.name:
             after.type_over((change.part, change.row, change.name), change.new, change.place)
-        elif change.part == "instances":  # a row that is gone: it cannot be rented
+        elif change.part == "instances":  # a deleted row cannot be rented
             for purchase in PURCHASES:
                 after.type_over((change.part, change.row, class_columns(purchase)["price"]), None, None)
-        elif change.part != "gpus" or found.catalog_sha256 == built.question.catalog_sha256:
+        elif change.part != "gpus" or snapshot.catalog_sha256 == built.question.catalog_sha256:
             blank.append(f"{shown(change.row)} is no longer a row of {change.part}. Put it back.")
     if blank:
         raise ScenarioError(*blank)
-    if "requests_per_second" in found.inputs:  # by the second or by the day, whichever counts
-        for name in _idle(found):
+    if "requests_per_second" in snapshot.inputs:  # by the second or by the day, whichever counts
+        for name in _uncounted_statements(snapshot):
             options.pop(name, None)
-        name = stated_kind(found.inputs)
-        options[name] = _option(name, built, found, found.inputs[name], follows)
+        name = stated_kind(snapshot.inputs)
+        options[name] = _option(name, built, snapshot, snapshot.inputs[name], follows)
     if options.get("together") == "yes":  # the total is what is asked for, whatever it was built with
         options.pop("ask", None)
     if {"tiers", HEADLINE} & after.option_places.keys():
-        options[HEADLINE] = _option(HEADLINE, built, found, None, follows)
+        options[HEADLINE] = _option(HEADLINE, built, snapshot, None, follows)
     for part in ("instances", "models"):
-        _own_rows(after, part, built, found.tables[part])
+        _own_rows(after, part, built, snapshot.tables[part])
     return after
 
 
-def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
-    """The targets whose cells still hold the formula by which they follow their workload's lengths: it gives what they
-    hold, or, in a workbook that was not recalculated, what they were built with."""
-    inputs, reference = found.inputs, before.question.reference
+def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
+    """The targets whose cells still hold the formula by which they follow their workload's lengths: the cell has the
+    formula's value or, in a workbook that was not recalculated, the value it was built with."""
+    inputs, reference = snapshot.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
     parts = {workload.name: name_part(workload.id) for workload in before.question.workloads}
     names: set[str] = set()
     of_workloads = itertools.product(TARGETS, before.question.workloads)
     follow = [f"{option}_{name_part(workload.id)}" for option, workload in of_workloads]
     for name in (*follow, *(f"{OF_DECISION}{option}" for option in TARGETS)):
-        cell = found.cells.get(f"in_{name}")
+        cell = snapshot.cells.get(f"in_{name}")
         if cell is None or not cell.is_formula:
             continue
         held = target_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
@@ -434,9 +435,9 @@ def _targets_that_follow(before: Built, found: Snapshot) -> frozenset[str]:
     return frozenset(names)
 
 
-def _option(option: str, built: Built, found: Snapshot, value: Any, follows: Set[str]) -> str:
-    """The option as text, out of all the inputs that it is made of."""
-    question, inputs = built.question, found.inputs
+def _option(option: str, built: Built, snapshot: Snapshot, value: Raw, follows: Set[str]) -> str:
+    """The option as text, from all the inputs that it consists of."""
+    question, inputs = built.question, snapshot.inputs
     parts = {w.id: name_part(w.id) for w in question.workloads}
     if option == "contexts":
         return ",".join(f"{w}={_whole(inputs[f'context_{part}'])}" for w, part in parts.items())
@@ -450,26 +451,28 @@ def _option(option: str, built: Built, found: Snapshot, value: Any, follows: Set
         providers = dict.fromkeys(row.provider for row in question.rows)
         cells = {key: (name, inputs.get(name)) for name, key in discounts.cell_names(providers)}
         typed = {key: value for key, (_, value) in cells.items() if value is not None}
-        not_here = {key: one for key, one in question.discounts.items() if cells.get(key, ("",))[0] not in inputs}
+        not_here = {
+            key: discount for key, discount in question.discounts.items() if cells.get(key, ("",))[0] not in inputs
+        }
         return discounts.option_text(inputs.get(option, question.settings.discount_fraction), {**typed, **not_here})
     if words := BY_OPTION[option].words:
         return dict(enumerate(words)).get(value, str(_whole(value)))
     tiers = [_whole(inputs[f"tier_{i}"]) for i, _ in enumerate(question.tiers, 1)]
     if option == "tiers":
-        return ",".join(str(one) for one in tiers if is_number(one))
+        return ",".join(str(tier) for tier in tiers if is_number(tier))
     if option == HEADLINE:
-        workload, number = _headline(built, found)
-        of = question.workloads[workload].id
-        return of if number is None else f"{of}:{number}"
+        workload, number = _headline(built, snapshot)
+        workload_id = question.workloads[workload].id
+        return workload_id if number is None else f"{workload_id}:{number}"
     return str(_whole(value))
 
 
 def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
-    """All rows of the reader's own, in the order of their sheet."""
+    """All of the reader's own rows, in the order of their sheet."""
     order, pairs = _paired(built, table)
     of_catalog = {pairs[name] for name, row in built.tables[part].items() if row.key is not None}
-    rows: list[dict[str, Any]] = []
-    for key in (one for one in order if one not in of_catalog):
+    rows: list[dict[str, Raw]] = []
+    for key in (row_key for row_key in order if row_key not in of_catalog):
         row = {c: v for c, v in table[key].items() if c in TABLES[part]}
         after.places |= {(f"own_{part}", len(rows), column): table.place(key, column) for column in row}
         after.places[f"own_{part}", len(rows)] = _first_place(table, key)
@@ -479,33 +482,33 @@ def _own_rows(after: Carried, part: str, built: Built, table: Table) -> None:
         after.overrides[f"own_{part}"] = rows
 
 
-ROUNDS = 3  # an option may move what an input holds by default, which then is carried by itself
+ROUNDS = 3  # an option may move the default of an input, which is then carried by itself
 NARROWED_BY = ("providers", "vendors", "gpus", "region")
 
 
 @dataclass(frozen=True)
 class Pulled:
-    """What was read, what of it differs from the sheet as built, and the sheet that it gives.
+    """A workbook as it was read, its differences from the sheet as built, and the sheet that it gives.
 
     `audit` is nothing where the formulas were not compared: today's catalog may make a sheet of another form.
     """
 
-    found: Snapshot
+    snapshot: Snapshot
     before: Built
     changed: tuple[Change, ...]
     fixed: tuple[Change, ...]  # figures that nobody is meant to change; they are not carried
-    options: Mapping[str, Any]
-    overrides: Mapping[str, Any]
+    options: Mapping[str, Raw]
+    overrides: Mapping[str, Raw]
     after: Built
     notes: tuple[str, ...]
     audit: Audit | None = None
 
     @property
-    def other_results(self) -> tuple[tuple[str, Any, Any], ...]:
-        """Named results that the workbook shows otherwise than Python: name, its value, Python's."""
-        both = ((name, self.found.results.get(name), now) for name, now in self.after.results.items())
-        compared = (one for one in both if one[0] in self.found.results)
-        return tuple(one for one in compared if not agree(one[2], one[1]))
+    def other_results(self) -> tuple[tuple[str, Raw, Raw], ...]:
+        """Named results for which the workbook and Python differ: name, the workbook's value, Python's."""
+        both = ((name, self.snapshot.results.get(name), now) for name, now in self.after.results.items())
+        compared = (result for result in both if result[0] in self.snapshot.results)
+        return tuple(result for result in compared if not agree(result[2], result[1]))
 
     @property
     def solved(self) -> Solution:
@@ -513,8 +516,8 @@ class Pulled:
 
     @property
     def other_catalog(self) -> bool:
-        """Whether the workbook was built with another catalog than today's."""
-        return self.found.catalog_sha256 != self.before.question.catalog_sha256
+        """True where the workbook was built with another catalog than today's."""
+        return self.snapshot.catalog_sha256 != self.before.question.catalog_sha256
 
 
 @gc_paused()
@@ -524,8 +527,8 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     Raises WorkbookError, ScenarioError or CatalogError, each problem with the file and the cell.
     """
     pulled = ask_anew(read_workbook(path), catalog, models)
-    same_catalog, tables = not pulled.other_catalog, pulled.found.tables
-    # The rows of a sheet of today are those that the workbook was built with, or its cells are not compared.
+    same_catalog, tables = not pulled.other_catalog, pulled.snapshot.tables
+    # Cells are compared only where a sheet of today has the rows that the workbook was built with.
     areas = {name: table.areas.values() for name, table in tables.items()}
     same_form = all(max(area.n_rows for area in areas[name]) == n for name, n in pulled.before.n_rows.items())
     if not (same_catalog or same_form):
@@ -533,78 +536,78 @@ def pull(path: Path | str, catalog: Catalog, models: str | None = None) -> Pulle
     return replace(pulled, audit=audit(pulled.before.book, pulled.after.book, read_every_cell(path), same_catalog))
 
 
-def ask_anew(found: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
-    """What a workbook asks now, and the sheet that this gives; the workbook's formulas are not looked at. Raises as
+def ask_anew(snapshot: Snapshot, catalog: Catalog, models: str | None = None) -> Pulled:
+    """The question of a workbook now, and the sheet that this gives; the workbook's formulas are not read. Raises as
     `pull` does."""
-    start = _start(found, catalog, models, shown(found.path, 200))
-    with naming(found.path, ScenarioError):
+    start = _options_as_built(snapshot, catalog, models, shown(snapshot.path, 200))
+    with naming(snapshot.path, ScenarioError):
         before = _build(catalog, start, start)
         named = [m.model.id for m in before.question.models]
-        held = list(found.tables["models"])[: len(named)]
+        held = list(snapshot.tables["models"])[: len(named)]
         if models is not None and named != held:  # its figures would stand under other names
             raise ScenarioError(
                 f"is of {shown(', '.join(held))}, and models names {shown(', '.join(named))}. "
                 "Leave --models out: it is for a workbook whose models are files."
             )
-        lacks = [n for n in before.inputs if n.startswith(("context_", "tier_")) and n not in found.inputs]
+        lacks = [n for n in before.inputs if n.startswith(("context_", "tier_")) and n not in snapshot.inputs]
         if lacks:
             raise ScenarioError(f"has no in_{lacks[0]}, as the sheet that it was built with has. Build it anew.")
-        same_catalog = found.catalog_sha256 == before.question.catalog_sha256
-        if not same_catalog and before.tables["instances"].keys() != found.tables["instances"].keys():
-            start = _with_instances_of(found, start, catalog)
+        same_catalog = snapshot.catalog_sha256 == before.question.catalog_sha256
+        if not same_catalog and before.tables["instances"].keys() != snapshot.tables["instances"].keys():
+            start = _with_instances_of(snapshot, start, catalog)
             before = _build(catalog, start, start)
-        follows = _targets_that_follow(before, found)
-        stated = {f"{name}_{name_part(one)}" for name in TARGETS for one in before.question.stated[name]}
-        differ = [one for one in _changes(before, found) if one.name not in follows - stated]
+        follows = _targets_that_follow(before, snapshot)
+        stated = {f"{name}_{name_part(w)}" for name in TARGETS for w in before.question.stated[name]}
+        differ = [change for change in _changes(before, snapshot) if change.name not in follows - stated]
 
         def still(built: Built) -> Set[str]:
             """The targets that follow in the workbook, and, those on Decision, in what is built of it too."""
             return follows - ({f"{OF_DECISION}{name}" for name in TARGETS} - built.worked_out)
 
-        # A workbook of another catalog was built with values that nobody has any more.
+        # A workbook of another catalog was built with values that are gone.
         baseline = values_as_built(before.book) if same_catalog else None
-        carried, after, rest = start, before, [one for one in differ if not one.is_fixed]
+        carried, after, rest = start, before, [change for change in differ if not change.is_fixed]
         for _ in range(ROUNDS):
             if not rest:
                 break
-            carried = _carry(carried, after, found, rest, follows)
+            carried = _carry(carried, after, snapshot, rest, follows)
             after = _build(catalog, carried, start, baseline)
-            left = (one for one in _changes(after, found) if not one.is_fixed and one.name not in still(after))
-            rest = [one for one in left if one.part == "inputs" or one.row]
-        if problems := list(_not_listed(before, after, found)):
+            left = (c for c in _changes(after, snapshot) if not c.is_fixed and c.name not in still(after))
+            rest = [change for change in left if change.part == "inputs" or change.row]
+        if problems := list(_not_listed(before, after, snapshot)):
             raise ScenarioError(*problems)
-    changed, fixed = (tuple(one for one in differ if one.is_fixed is fixed) for fixed in (False, True))
+    changed, fixed = (tuple(change for change in differ if change.is_fixed is fixed) for fixed in (False, True))
     kept = {name: part for name, part in carried.overrides.items() if part}
-    notes = (*found.notes, *_notes(before, after, found, rest))
-    return Pulled(found, before, changed, fixed, carried.options, kept, after, notes)
+    notes = (*snapshot.notes, *_notes(before, after, snapshot, rest))
+    return Pulled(snapshot, before, changed, fixed, carried.options, kept, after, notes)
 
 
-def _start(found: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
-    """The options that the workbook was built with, as far as they are any."""
-    options: dict[str, Any] = {
+def _options_as_built(snapshot: Snapshot, catalog: Catalog, models: str | None, where: str) -> Carried:
+    """The options with which the workbook was built, as far as they are still options."""
+    options: dict[str, Raw] = {
         name: str(value)
-        for name, value in found.options.items()
+        for name, value in snapshot.options.items()
         if name in (*OPTIONS, *SHEET_OPTIONS, *OF_ASKED) and (isinstance(value, str) or is_number(value))
     }
     if models is not None:
         options["models"] = models
-    elif files := [one for one in parse.words(options.get("models")) if is_path(one)]:
+    elif files := [name for name in parse.words(options.get("models")) if is_path(name)]:
         cure = "Name its models with --models, in the same order."
         raise ScenarioError(f"{where}: was built from the file {shown(files[0])}. {cure}")
     if "instances" in options:  # some may have left the catalog since; their rows are carried as the reader's own
         named = parse.words(options["instances"])
-        options["instances"] = ",".join(one for one in named if Problems().attempt(catalog.instance, one))
-    inputs, known = found.record.answer.inputs, [workload.id for workload in catalog.workloads()]
+        options["instances"] = ",".join(name for name in named if Problems().attempt(catalog.instance, name))
+    inputs, workload_ids = snapshot.record.answer.inputs, [workload.id for workload in catalog.workloads()]
     if "workloads" not in options and "context_tokens" not in options:  # today's catalog may have others
-        options["workloads"] = ",".join(workload.id for workload in inputs.workloads if workload.id in known)
+        options["workloads"] = ",".join(workload.id for workload in inputs.workloads if workload.id in workload_ids)
     if "tiers" not in options and len(inputs.tiers) != len(catalog.tiers()):
         options["tiers"] = ",".join(map(str, inputs.tiers))
-    overrides = found.options.get("typed")
+    overrides = snapshot.options.get("typed")
     return Carried(options, dict(overrides) if isinstance(overrides, Mapping) else {})
 
 
-def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Any] | None = None) -> Built:
-    """The sheet of what was carried. A problem that one option has alone is raised with the place of its cell."""
+def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping[str, Raw] | None = None) -> Built:
+    """The sheet from what was carried. A problem with one option alone is raised with the place of its cell."""
     try:
         return _build_anew(catalog, carried.question(), baseline)
     except SheetgenError as error:
@@ -613,27 +616,27 @@ def _build(catalog: Catalog, carried: Carried, start: Carried, baseline: Mapping
             alone = Problems()
             alone.attempt(ask, catalog, {**start.options, option: carried.options[option]})
             places = dict.fromkeys(alone, place) | places
-        placed = (f"{places[one]}: {one}" if one in places else one for one in error.problems)
+        placed = (f"{places[problem]}: {problem}" if problem in places else problem for problem in error.problems)
         raise ScenarioError(*placed) from error
 
 
-def _with_instances_of(found: Snapshot, start: Carried, catalog: Catalog) -> Carried:
-    """Today's catalog chooses other instances: ask for those of the workbook, as far as it still has them."""
-    known = {row.id for row in catalog.instances()}
-    named = dict.fromkeys(key.split(" x")[0] for key in found.tables["instances"])
+def _with_instances_of(snapshot: Snapshot, start: Carried, catalog: Catalog) -> Carried:
+    """Ask for the workbook's instances, as far as it still has them, where today's catalog would choose others."""
+    instance_ids = {row.id for row in catalog.instances()}
+    named = dict.fromkeys(key.split(" x")[0] for key in snapshot.tables["instances"])
     options = {name: value for name, value in start.options.items() if name not in NARROWED_BY}
-    return replace(start, options={**options, "instances": ",".join(one for one in named if one in known)})
+    return replace(start, options={**options, "instances": ",".join(name for name in named if name in instance_ids)})
 
 
-def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
-    """Remarks for the reader: what was read, but has no effect or not the whole."""
-    gpus, here = [g.id for g in after.question.gpus], {one.lower() for one in found.tables["gpus"]}
-    table = found.tables["instances"]
+def _notes(before: Built, after: Built, snapshot: Snapshot, rest: Sequence[Change]) -> Iterator[str]:
+    """Remarks for the reader: what was read but has no effect, or only a partial one."""
+    gpus, here = [g.id for g in after.question.gpus], {gpu_name.lower() for gpu_name in snapshot.tables["gpus"]}
+    table = snapshot.tables["instances"]
     counts = {n: row.cells.get("gpu_count") for n, row in before.tables["instances"].items() if row.key is not None}
     for key, row in table.items():
         gpu, count = row.get("instance_gpu"), row.get("gpu_count")
         if gpu is not None and str(gpu).lower() not in here:
-            is_known = str(gpu).lower() in (one.lower() for one in gpus)
+            is_known = str(gpu).lower() in (gpu_name.lower() for gpu_name in gpus)
             near = " A sheet built anew rents it." if is_known else did_you_mean(str(gpu), gpus)
             place = table.place(key, "instance_gpu")
             yield f"{place}: {shown(gpu)} is no GPU of this sheet: {shown(key)} cannot be rented.{near}"
@@ -645,16 +648,16 @@ def _notes(before: Built, after: Built, found: Snapshot, rest: Sequence[Change])
             )
     if len(after.question.layouts) > len(PLAIN_LAYOUTS):
         linked, now_linked = (
-            {gpu.id for gpu in one.question.gpus if one.question.overrides.shares_experts(gpu)}
-            for one in (before, after)
+            {gpu.id for gpu in sheet.question.gpus if sheet.question.overrides.shares_experts(gpu)}
+            for sheet in (before, after)
         )
-        for key in (one for one in found.tables["gpus"] if one in now_linked - linked):
-            place = found.tables["gpus"].place(key, "interconnect_bytes_per_second")
+        for key in (gpu_id for gpu_id in snapshot.tables["gpus"] if gpu_id in now_linked - linked):
+            place = snapshot.tables["gpus"].place(key, "interconnect_bytes_per_second")
             yield (
                 f"{place}: so {shown(key)} may share experts over data-parallel ranks, which the workbook does not try "
                 "on it. A sheet built anew does."
             )
-    for key in (one for one in found.tables["gpus"] if one not in after.tables["gpus"]):
+    for key in (gpu_id for gpu_id in snapshot.tables["gpus"] if gpu_id not in after.tables["gpus"]):
         yield f"{shown(key)} on GPUs is the GPU of no instance of this sheet today, and was left out."
-    for one in rest:
-        yield f"{one.place or one.part}: {one.label} could not be carried: it is {shown(one.new)}."
+    for change in rest:
+        yield f"{change.place or change.part}: {change.label} could not be carried: it is {shown(change.new)}."

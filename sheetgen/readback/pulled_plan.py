@@ -1,4 +1,4 @@
-"""An edited plan's workbook carried back: what was typed, and the plan.yaml that says so."""
+"""An edited plan's workbook carried back: what was typed, and the plan.yaml that says the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sheetgen.catalog.base import Document, Loc
 from sheetgen.catalog.load import Catalog
@@ -23,7 +22,7 @@ from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.schema import QUANTILES
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
-from sheetgen.question.parse import plain
+from sheetgen.question.parse import Raw, plain
 from sheetgen.readback.audit import Overwritten, audit
 from sheetgen.readback.compare import shown_value
 from sheetgen.readback.file_cells import Grid, is_number
@@ -37,7 +36,7 @@ from sheetgen.writers.formats import gc_paused
 
 @dataclass(frozen=True)
 class PulledPlan:
-    """The workbook, what was typed into it, and the plan as it was built and with that."""
+    """The workbook, what was typed into it, and the plan as built and with what was typed."""
 
     book: PlanBook
     edits: tuple[Edit, ...]
@@ -48,22 +47,23 @@ class PulledPlan:
 
     @cached_property
     def overwritten(self) -> tuple[Overwritten, ...]:
-        """Formulas that differ from those of the same plan built anew; of another catalog or version nobody knows."""
+        """Formulas that differ from those of the same plan built anew; empty where the workbook is of another catalog
+        or version, so that nothing is known."""
         if self.every is None:
             return ()
-        found = findings(solved_plan(self.built))
+        findings_as_built = findings(solved_plan(self.built))
         with gc_paused():
-            anew = build_plan_book(found, plan_page(found), self.book.record)
+            anew = build_plan_book(findings_as_built, plan_page(findings_as_built), self.book.record)
             return audit(anew, anew, self.every, same_catalog=True).overwritten
 
     @property
-    def record_as_built(self) -> Mapping[str, Any] | None:
+    def record_as_built(self) -> Mapping[str, Raw] | None:
         """The plan as JSON has it, where nothing was typed since it was built."""
         return None if self.edits else self.book.record
 
 
 def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
-    """The plan that an edited workbook asks for. Raises WorkbookError with every cell that holds what it cannot, and
+    """The plan that an edited workbook asks for. Raises WorkbookError with every cell whose content is not allowed, and
     ScenarioError where the plan cannot be worked out any more."""
     book = read_plan_book(path)
     where = shown(path, 200)
@@ -78,8 +78,8 @@ def pull_plan(path: str, catalog: Catalog) -> PulledPlan:
 SHORT = {"users": "people", "requests": "peak_per_second", "tokens": "peak_per_second", "growth": "per_quarter"}
 
 
-def with_edits(data: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """A plan as it was written, with what was typed."""
+def with_edits(data: Mapping[str, Raw], edits: Sequence[Edit]) -> dict[str, Raw]:
+    """A plan as it was written, with the typed values put in."""
     written = copy.deepcopy(dict(data))
     typed = {edit.cell.name: edit.new for edit in edits}
     for edit in edits:
@@ -95,9 +95,9 @@ def with_edits(data: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]
     return written
 
 
-def _put(data: dict[str, Any], place: Loc, value: Any) -> None:
-    """Write a value into a plan; what was written in short is written out where that is needed."""
-    part: Any = data
+def _put(data: dict[str, Raw], place: Loc, value: Raw) -> None:
+    """Write a value into a plan; a short form is written out where that is needed."""
+    part: Raw = data
     for key, following in itertools.pairwise(place):
         inner = part.get(key) if isinstance(part, dict) else part[key]
         if not isinstance(inner, dict | list):
@@ -111,15 +111,15 @@ def _put(data: dict[str, Any], place: Loc, value: Any) -> None:
         part[place[-1]] = value
 
 
-def _written_out(key: str, value: Any, following: Any) -> dict[str, Any]:
-    """A number, or nothing, as the mapping that it is short for."""
+def _written_out(key: str, value: Raw, following: Raw) -> dict[str, Raw]:
+    """A number, or nothing, as the mapping that it is the short form of."""
     if following in QUANTILES:
         return {} if value is None else dict.fromkeys(QUANTILES, value)
     return {} if value is None else {SHORT[key]: value}
 
 
-def _put_lead_time(data: dict[str, Any], place: Loc, value: Any) -> None:
-    """Write the days that nine of ten orders keep to; the other quantiles are at most those."""
+def _put_lead_time(data: dict[str, Raw], place: Loc, value: Raw) -> None:
+    """Write the days within which nine of ten orders arrive; the other quantiles are at most that."""
     band = ((data.get("supply") or {}).get("lead_time_days") or {}).get(place[2])
     if not isinstance(band, dict):
         _put(data, place[:3], value)
@@ -133,7 +133,7 @@ def _is_of_today(book: PlanBook, catalog: Catalog) -> bool:
 
 
 def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
-    formulas = [str(one.place) for one in book.typed.values() if one.cell.formula is not None]
+    formulas = [str(typed.place) for typed in book.typed.values() if typed.cell.formula is not None]
     if formulas:
         yield f"{', '.join(formulas[:4])}: a formula stands there; the value of the last recalculation is taken."
     if not _is_of_today(book, catalog):
@@ -147,28 +147,29 @@ def _notes(book: PlanBook, catalog: Catalog) -> Iterator[str]:
 
 
 def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
-    """For a person: what was typed, and what the workbook said of it. usd: the plan's spend by quantile, anew."""
+    """Lines for a person: what was typed, and what the workbook said of it. usd: the plan's spend by quantile, worked
+    out anew."""
     if not pulled.edits:
         yield "nothing was changed since the workbook was built"
     else:
         yield f"{count(len(pulled.edits), 'change')} since the workbook was built:"
-    for one in pulled.edits:
-        yield f"  {one.label} ({one.place}): {_shown(one.cell.value)} -> {_shown(one.new)}"
+    for edit in pulled.edits:
+        yield f"  {edit.label} ({edit.place}): {_shown(edit.cell.value)} -> {_shown(edit.new)}"
     for cell in pulled.overwritten[:MOST_FORMULAS]:
         held = cell.now if isinstance(cell.now, str) else shown_value(cell.now)
         yield f"{cell.place} ({shown(cell.label, 100)}): the formula was overwritten by {shown(held, 120)}"
     if (more := len(pulled.overwritten) - MOST_FORMULAS) > 0:
         yield f"and {more:,} more formulas were overwritten; --json has all"
     yield from pulled.notes
-    built = sum(one["p50_usd"] for one in pulled.book.record["money"])
-    said = [pulled.book.results.get(f"{name}_usd") for name in SAID]
-    if None in said:
+    built = sum(quarter["p50_usd"] for quarter in pulled.book.record["money"])
+    spent = [pulled.book.results.get(f"{name}_usd") for name in SAID]
+    if None in spent:
         yield "the workbook was never calculated: it holds no spend"
-    elif pulled.edits and is_number(said[0]) and math.isclose(float(said[0]), built, rel_tol=SAME):
+    elif pulled.edits and is_number(spent[0]) and math.isclose(float(spent[0]), built, rel_tol=SAME):
         yield "its spend at p50 is that of the build: it was not recalculated, or nothing that was typed moves it"
-    elif pulled.edits and all(map(is_number, said)):
+    elif pulled.edits and all(map(is_number, spent)):
         spend = " and ".join(
-            f"${one:,.0f} at {name} (anew ${usd[name]:,.0f})" for one, name in zip(said, SAID, strict=True)
+            f"${spent_usd:,.0f} at {name} (anew ${usd[name]:,.0f})" for spent_usd, name in zip(spent, SAID, strict=True)
         )
         yield f"on the hardware that it was built with it says {spend}"
 
@@ -176,11 +177,11 @@ def lines(pulled: PulledPlan, usd: Mapping[str, float]) -> Iterator[str]:
 SAID, SAME = ("p50", "p90"), 1e-9
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Raw) -> str:
     return "none" if value is None else str(shown_value(shown(value) if isinstance(value, str) else value))
 
 
-def data(pulled: PulledPlan) -> dict[str, Any]:
+def data(pulled: PulledPlan) -> dict[str, Raw]:
     """The same as JSON has it."""
     return {
         "file": pulled.book.path,
@@ -188,17 +189,17 @@ def data(pulled: PulledPlan) -> dict[str, Any]:
         "catalog_sha256": pulled.book.catalog_sha256,
         "changes": [
             {
-                "name": one.cell.name,
-                "label": one.label,
-                "place": str(one.place),
-                "before": plain(one.cell.value),
-                "after": plain(one.new),
+                "name": edit.cell.name,
+                "label": edit.label,
+                "place": str(edit.place),
+                "before": plain(edit.cell.value),
+                "after": plain(edit.new),
             }
-            for one in pulled.edits
+            for edit in pulled.edits
         ],
         "overwritten": [
-            {"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
-            for one in pulled.overwritten
+            {"place": str(cell.place), "label": cell.label, "was": f"={cell.was}", "now": plain(cell.now)}
+            for cell in pulled.overwritten
         ],
         "notes": list(pulled.notes),
     }

@@ -1,16 +1,15 @@
-"""What was pulled from a workbook: in words, as JSON, and as a scenario file that builds the same sheet."""
+"""Edits that were pulled from a workbook: in words, as JSON, and as a scenario file that builds the same sheet."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import yaml
 
 from sheetgen.catalog.base import plain_value
 from sheetgen.errors import shown
-from sheetgen.question.parse import plain
+from sheetgen.question.parse import Raw, plain
 from sheetgen.readback.audit import Audit
 from sheetgen.readback.compare import change_fraction, from_to, shown_value
 from sheetgen.readback.pulled import Change, Pulled
@@ -31,11 +30,11 @@ VERDICTS = {
 
 
 def lines(pulled: Pulled) -> Iterator[str]:
-    """For a person: what was changed, whether formulas were, whether the workbook agrees."""
-    found, today = pulled.found, pulled.before.question
+    """Lines for a person: what was changed, whether formulas were, and whether the workbook agrees."""
+    snapshot, today = pulled.snapshot, pulled.before.question
     if pulled.other_catalog:
         rest = f"what the workbook says was taken, {count(len(pulled.changed), 'value')} of it otherwise than today's"
-        yield f"built with the catalog {found.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: {rest}"
+        yield f"built with the catalog {snapshot.catalog_sha256[:8]}, today's is {today.catalog_sha256[:8]}: {rest}"
     elif not pulled.changed:
         yield "nothing was changed since the workbook was built"
     else:
@@ -48,7 +47,7 @@ def lines(pulled: Pulled) -> Iterator[str]:
         yield f"a fixed figure was overwritten, and is not followed: {change_words(change)}"
     yield from _audit_lines(pulled.audit)
     if pulled.other_results:
-        differ = f"{len(pulled.other_results):,} of {len(pulled.found.results):,}"
+        differ = f"{len(pulled.other_results):,} of {len(pulled.snapshot.results):,}"
         name, was, now = pulled.other_results[0]
         yield f"{differ} results differ: rec_{name} is {shown_value(_safe(was))} there, {shown_value(_safe(now))} here"
     yield from pulled.notes
@@ -62,55 +61,55 @@ def change_words(change: Change, other_catalog: bool = False) -> str:
         if change.new is None:
             gone = "is in today's catalog alone, and was left out" if other_catalog else f"{row} was taken out"
             return f"{shown(change.label)}: {gone}"
-        what = "changed" if change.old is not None else "added"
-        came = "is not in today's catalog, and was kept" if other_catalog else f"{row} was {what}"
+        became = "changed" if change.old is not None else "added"
+        came = "is not in today's catalog, and was kept" if other_catalog else f"{row} was {became}"
         return f"{shown(change.label)}{place}: {came}: {_row_words(change.new)}"
     shown_as = "percent" if "%" in change.number_format else "number"
     old, new = (_safe(v) for v in (change.old, change.new))
     return f"{shown(change.label, 120)}{place}: {from_to(old, new, shown_as, change.unit)}"
 
 
-def _safe(value: Any) -> Any:
+def _safe(value: Raw) -> Raw:
     return shown(value, 120) if isinstance(value, str) else value
 
 
-def _row_words(cells: Mapping[str, Any]) -> str:
+def _row_words(cells: Mapping[str, Raw]) -> str:
     named = [f"{head} {shown_value(_safe(cells[name]))}" for name, head in SHOWN_OF_OWN.items() if name in cells]
     return ", ".join(named) or count(len(cells), "cell")
 
 
-def _audit_lines(found: Audit | None) -> Iterator[str]:
-    if found is None:
+def _audit_lines(audited: Audit | None) -> Iterator[str]:
+    if audited is None:
         yield "formulas were not compared: today's catalog makes a sheet of another form"
         return
-    for name in found.missing:
+    for name in audited.missing:
         yield f"the sheet {name!r} is gone"
-    for one in found.overwritten[:MOST_FORMULAS]:
-        label = f" ({shown(one.label, 100)})" if one.label else ""
-        now = one.now if isinstance(one.now, str) and one.now.startswith("=") else shown_value(_safe(one.now))
-        yield f"{one.place}{label}: the formula was overwritten by {shown(now, 120)}; it was ={shown(one.was, 120)}"
-    if len(found.overwritten) > MOST_FORMULAS:
-        yield f"and {len(found.overwritten) - MOST_FORMULAS:,} more formulas were overwritten; --json has all"
-    first = found.wrong[0] if found.wrong else ""
-    yield VERDICTS[found.verdict].format(n=found.n_formulas, wrong=len(found.wrong), first=first)
+    for cell in audited.overwritten[:MOST_FORMULAS]:
+        label = f" ({shown(cell.label, 100)})" if cell.label else ""
+        now = cell.now if isinstance(cell.now, str) and cell.now.startswith("=") else shown_value(_safe(cell.now))
+        yield f"{cell.place}{label}: the formula was overwritten by {shown(now, 120)}; it was ={shown(cell.was, 120)}"
+    if len(audited.overwritten) > MOST_FORMULAS:
+        yield f"and {len(audited.overwritten) - MOST_FORMULAS:,} more formulas were overwritten; --json has all"
+    first = audited.wrong[0] if audited.wrong else ""
+    yield VERDICTS[audited.verdict].format(n=audited.n_formulas, wrong=len(audited.wrong), first=first)
 
 
-def data(pulled: Pulled) -> dict[str, Any]:
-    """All of it as JSON has it, but for the answer itself."""
-    found, audited = pulled.found, pulled.audit
+def data(pulled: Pulled) -> dict[str, Raw]:
+    """All of it as JSON has it, except the answer itself."""
+    snapshot, audited = pulled.snapshot, pulled.audit
     return {
-        "file": found.path,
-        "version": found.record.version,
-        "catalog_sha256": found.catalog_sha256,
+        "file": snapshot.path,
+        "version": snapshot.record.version,
+        "catalog_sha256": snapshot.catalog_sha256,
         "catalog_sha256_today": pulled.before.question.catalog_sha256,
-        "changes": [_change(one, change_words(one, pulled.other_catalog)) for one in pulled.changed],
-        "fixed_figures": [_change(one, change_words(one)) for one in pulled.fixed],
+        "changes": [_change(change, change_words(change, pulled.other_catalog)) for change in pulled.changed],
+        "fixed_figures": [_change(change, change_words(change)) for change in pulled.fixed],
         "recalculation": audited.verdict if audited else "not compared",
         "n_formulas": audited.n_formulas if audited else None,
         "n_wrong": len(audited.wrong) if audited else None,
         "overwritten": [
-            {"place": str(one.place), "label": one.label, "was": f"={one.was}", "now": plain(one.now)}
-            for one in (audited.overwritten if audited else ())
+            {"place": str(cell.place), "label": cell.label, "was": f"={cell.was}", "now": plain(cell.now)}
+            for cell in (audited.overwritten if audited else ())
         ],
         "other_results": [
             {"name": f"rec_{name}", "workbook": plain(was), "python": plain(now)}
@@ -123,16 +122,16 @@ def data(pulled: Pulled) -> dict[str, Any]:
     }
 
 
-def _change(one: Change, words: str) -> dict[str, Any]:
+def _change(change: Change, words: str) -> dict[str, Raw]:
     return {
-        "part": one.part,
-        "row": one.row,
-        "name": one.name,
-        "label": one.label,
-        "before": plain(one.old),
-        "after": plain(one.new),
-        "change_fraction": change_fraction(one.old, one.new),
-        "place": str(one.place) if one.place else None,
+        "part": change.part,
+        "row": change.row,
+        "name": change.name,
+        "label": change.label,
+        "before": plain(change.old),
+        "after": plain(change.new),
+        "change_fraction": change_fraction(change.old, change.new),
+        "place": str(change.place) if change.place else None,
         "words": words,
     }
 
@@ -140,7 +139,7 @@ def _change(one: Change, words: str) -> dict[str, Any]:
 class _Dumper(yaml.SafeDumper):
     """Quotes every text that the strict reader could take for something else; writes nothing twice by reference."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Raw) -> bool:
         return True
 
     def text(self, value: str) -> yaml.ScalarNode:
@@ -151,15 +150,15 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.text)
 
 
-def yaml_text(data: Mapping[str, Any]) -> str:
-    """Plain values as YAML, which the strict reader reads as they are."""
+def yaml_text(data: Mapping[str, Raw]) -> str:
+    """Plain values as YAML that the strict reader reads back unchanged."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100_000)
 
 
-def scenario_text(options: Mapping[str, Any], overrides: Mapping[str, Any], origin: str, version: str) -> str:
-    """Options as lists where they are lists, what was typed under `typed`; the first lines say where it is from."""
+def scenario_text(options: Mapping[str, Raw], overrides: Mapping[str, Raw], origin: str, version: str) -> str:
+    """Options as a scenario file, lists as lists, typed values under `typed`; the first lines say where it is from."""
     texts = {name: str(value) for name, value in options.items()}
-    data: dict[str, Any] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
+    data: dict[str, Raw] = {name: text.split(",") if "," in text else text for name, text in texts.items()}
     if overrides:
         data["typed"] = overrides
     body = yaml_text(data)

@@ -1,4 +1,4 @@
-"""Read a workbook back, its record and its yellow cells: by defined names alone, as rows and columns may have moved."""
+"""Read a workbook back, its record and its yellow cells: only by defined names, as rows and columns may have moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from sheetgen.book.carried import KEY_COLUMNS, digest_of
 from sheetgen.book.change_log import SCHEMA
@@ -32,7 +31,7 @@ from sheetgen.question.inputs import (
     rows_in,
 )
 from sheetgen.question.overrides import ENGINE, SETTINGS, TABLES, input_kind
-from sheetgen.question.parse import name_part
+from sheetgen.question.parse import Raw, name_part
 from sheetgen.question.sheet_question import OPTIONS, SHEET_OPTIONS
 from sheetgen.question.sheet_question import TARGETS as STATED_TARGETS
 from sheetgen.question.stated_load import RATE
@@ -50,7 +49,7 @@ class NamedCell:
     A date is a datetime.date; a blank cell is None, and so is a formula that nobody calculated.
     """
 
-    value: Any
+    value: Raw
     place: Place
     label: str
     unit: str
@@ -59,23 +58,23 @@ class NamedCell:
 
 
 @dataclass(frozen=True)
-class Table(Mapping[str, Mapping[str, Any]]):
-    """A table's rows by their key, each by column; rows that are blank are left out.
+class Table(Mapping[str, Mapping[str, Raw]]):
+    """A table's rows by key, each by column; blank rows are left out.
 
     names and heads: what the sheet calls each row and column. formats: number format by column. formulas: cells (key,
     column) of inputs that hold a formula.
     """
 
     name: str
-    rows: Mapping[str, Mapping[str, Any]]
+    rows: Mapping[str, Mapping[str, Raw]]
     areas: Mapping[str, Area]
-    at: Mapping[str, int]  # by key, the position in the areas, from 0
+    positions: Mapping[str, int]  # by key, the position in the areas, from 0
     names: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, str] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
     formulas: frozenset[tuple[str, str]] = frozenset()
 
-    def __getitem__(self, key: str) -> Mapping[str, Any]:
+    def __getitem__(self, key: str) -> Mapping[str, Raw]:
         return self.rows[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -85,13 +84,13 @@ class Table(Mapping[str, Mapping[str, Any]]):
         return len(self.rows)
 
     def place(self, key: str, column: str) -> Place:
-        """Where a row's cell stands now."""
-        return self.areas[column].place(self.at[key])
+        """The present place of a row's cell."""
+        return self.areas[column].place(self.positions[key])
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A workbook: the record that it carries, and what its yellow cells say now; names stand here without their prefix.
+    """A workbook: the record that it carries, and what its yellow cells say now; names are without their prefix here.
 
     is_edited: whether a yellow cell was changed since it was built. results: what its formulas gave, which `pull`
     checks and of which nothing is made. cells has all of them with place, label and formula, by full name. notes are
@@ -101,20 +100,20 @@ class Snapshot:
     path: str
     record: Carried
     is_edited: bool
-    inputs: Mapping[str, Any]
+    inputs: Mapping[str, Raw]
     tables: Mapping[str, Table]
-    results: Mapping[str, Any]
+    results: Mapping[str, Raw]
     cells: Mapping[str, NamedCell]
     notes: tuple[str, ...] = ()
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """Those that it was built with."""
+    def options(self) -> Mapping[str, Raw]:
+        """The options with which it was built."""
         return self.record.options
 
     @property
     def catalog_sha256(self) -> str:
-        """Of the catalogs that it was built with."""
+        """The hash of the catalogs with which it was built."""
         return self.record.answer.inputs.catalog_sha256
 
 
@@ -130,10 +129,10 @@ REQUIRED = (
     *ENGINE,
     *SETTINGS,
     *(
-        one.name
+        asked.name
         for section in (CONTEXT, LOAD, PRECISION, MONEY, TARGETS, RARE)
-        for one in rows_in(section)
-        if not one.shown and one.option and one.option.group not in ("money", "factors")
+        for asked in rows_in(section)
+        if not asked.shown and asked.option and asked.option.group not in ("money", "factors")
     ),
 )
 _TIERS = re.compile(r"in_(headline_)?tier(_\d+)?")  # that may be a rate
@@ -144,12 +143,12 @@ _NUMBERS = re.compile(rf"({'|'.join((*OF_EACH_WORKLOAD, 'tier'))})_.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")  # tab and line breaks may stand in a cell
 _KIND = {"n": "number", "s": "text", "b": "yes or no", "d": "date", "e": "error"}
 OPEN_AND_SAVE = "Open the workbook in Excel or LibreOffice, save it once, and try again."
-_NAME_AT = {"models": -1, "gpus": 1}  # columns from the key to the name that people use
-_HEAD_ROWS = 6  # how far above a column its head is looked for
+_NAME_AT = {"models": -1, "gpus": 1}  # the number of columns from the key to the name that people use
+_HEAD_ROWS = 6  # the number of rows above a column in which its head is looked for
 
 
 def read_workbook(path: Path | str) -> Snapshot:
-    """What a workbook of `sheetgen build` says now, whoever edited it.
+    """The content of a workbook of `sheetgen build` now, whoever edited it.
 
     An input that holds a formula has the formula's value, and a note says so. Raises WorkbookError, a line for each
     problem, where the file is no such workbook, names are missing or broken, or an input holds what no input can.
@@ -158,10 +157,12 @@ def read_workbook(path: Path | str) -> Snapshot:
 
 
 def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
-    """The same of a file that was read; `path` names it in messages."""
+    """The same from a file's bytes; `path` names it in messages."""
     with naming(path):
         book = outline(data)
-        if "sheetgen.schema" not in book.properties and all(one.name.lower() != "meta_schema" for one in book.names):
+        if "sheetgen.schema" not in book.properties and all(
+            defined.name.lower() != "meta_schema" for defined in book.names
+        ):
             raise WorkbookError("was not made by sheetgen, or lost its names. Give a workbook of `sheetgen build`.")
         _check_schema(book.properties.get("sheetgen.schema"), book, path)
         places, grids = read_named(book)
@@ -208,8 +209,8 @@ def read_every_cell(path: Path | str) -> dict[str, Grid]:
         return read_cells(outline(data))
 
 
-def _check_schema(schema: Any, book: Outline, path: str) -> None:
-    """Refuse a layout that is not this version's, before its names are missed one by one."""
+def _check_schema(schema: Raw, book: Outline, path: str) -> None:
+    """Refuse a layout that is not this version's, before its missing names are reported one by one."""
     try:
         layout = float(SCHEMA if schema is None else schema)
     except (TypeError, ValueError):
@@ -218,17 +219,18 @@ def _check_schema(schema: Any, book: Outline, path: str) -> None:
         raise WorkbookError(f"its layout is {shown(schema)!r}; it must be {SCHEMA}. {LOST}")
     if layout != SCHEMA:
         version = shown(book.properties.get("sheetgen.version", "?"), 20)
-        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _anew(book, path))
-        what = f"has the layout {layout:g} of {age} sheetgen ({version})"
-        raise WorkbookError(f"{what}; this one reads {SCHEMA}. {cure}")
+        age, cure = ("a newer", "Update sheetgen.") if layout > SCHEMA else ("an older", _how_to_rebuild(book, path))
+        layout_words = f"has the layout {layout:g} of {age} sheetgen ({version})"
+        raise WorkbookError(f"{layout_words}; this one reads {SCHEMA}. {cure}")
 
 
-def _anew(book: Outline, path: str) -> str:
-    """How to build a workbook of an older layout anew: of the scenario beside it, or of the options that it names."""
+def _how_to_rebuild(book: Outline, path: str) -> str:
+    """The way to build a workbook of an older layout anew: from the scenario beside it, or from the options that it
+    names."""
     scenario = Path(path).with_suffix(".scenario.yaml")
     if scenario.is_file():
         return f"Build it anew: sheetgen build --scenario {shown(shlex.quote(str(scenario)), 200)}."
-    options: Any = None
+    options: Raw = None
     with contextlib.suppress(SheetgenError, KeyError, ValueError, RecursionError):
         area = areas(book)["meta_options"]  # where layouts up to 3 had them
         cell = read_cells(book, {area.sheet: (area.row, area.column)})[area.sheet][area.row, area.column]
@@ -242,14 +244,14 @@ def _anew(book: Outline, path: str) -> str:
 
 
 def required_names(workloads: Iterable[str], n_tiers: int) -> list[str]:
-    """The names that a workbook of these workloads and as many tiers has."""
-    of_workloads = (f"{what}_{name_part(workload)}" for workload in workloads for what in OF_EACH_WORKLOAD)
+    """The names that a workbook with these workloads and as many tiers has."""
+    of_workloads = (f"{length}_{name_part(workload)}" for workload in workloads for length in OF_EACH_WORKLOAD)
     inputs = (*REQUIRED, *of_workloads, *(f"tier_{n}" for n in range(1, n_tiers + 1)))
     return [*(f"in_{name}" for name in dict.fromkeys(inputs)), *required_columns()]
 
 
 def _check_names(places: Mapping[str, Area], record: Carried) -> None:
-    """Refuse a workbook that lost a name: what it stood for would pass for never having been there."""
+    """Refuse a workbook that lost a name: otherwise it would look as if that had never been there."""
     inputs = record.answer.inputs
     required = required_names((workload.id for workload in inputs.workloads), len(inputs.tiers))
     missing = [name for name in required if name not in places]
@@ -265,14 +267,17 @@ def required_columns() -> list[str]:
     return [f"{PREFIX}{table}_{column}" for table, key in KEY_COLUMNS.items() for column in (key, *tables[table])]
 
 
-def _is_unknown_target(name: str, value: Any, is_formula: bool) -> bool:
-    """Whether an input is a target that follows its workload, and nobody calculated it."""
+def _is_unknown_target(name: str, value: Raw, is_formula: bool) -> bool:
+    """True where an input is a target that follows its workload and no program has calculated it."""
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
-def target_that_follows(name: str, inputs: Mapping[str, Any], parts: Mapping[str, str]) -> float:
-    """The target of an input's name that nobody states, such as tpot_ms_chat or decision_tpot_ms: what the lengths of
-    its workload, or those on Decision, give. parts: of names of inputs, by the name of their workload."""
+def target_that_follows(name: str, inputs: Mapping[str, Raw], parts: Mapping[str, str]) -> float:
+    """The default target for an input's name, such as tpot_ms_chat or decision_tpot_ms, from the lengths of its
+    workload or those on Decision.
+
+    parts: what the names of a workload's inputs end with, by its name.
+    """
     if name.startswith(OF_DECISION):
         option, history = name.removeprefix(OF_DECISION), 0.0
         part = parts.get(inputs.get(f"{OF_DECISION}workload", ""))
@@ -281,7 +286,7 @@ def target_that_follows(name: str, inputs: Mapping[str, Any], parts: Mapping[str
         stated = inputs.get("prompt_asked")
         prompt = max(0, context - answer) if stated is None else min(stated, max(0, context - answer))
     else:
-        option = next(one for one in STATED_TARGETS if name.startswith(f"{one}_"))
+        option = next(target for target in STATED_TARGETS if name.startswith(f"{target}_"))
         part = name.removeprefix(f"{option}_")
         context, prompt = inputs[f"context_{part}"], inputs.get(f"prompt_{part}")
         prompt = context - inputs[f"output_{part}"] if prompt is None else prompt
@@ -296,54 +301,56 @@ def target_that_follows(name: str, inputs: Mapping[str, Any], parts: Mapping[str
 
 
 class _Reading:
-    """The cells of a workbook, and what is wrong with those that were looked at."""
+    """The cells of a workbook, and the problems of those that were read."""
 
     def __init__(self, grids: Mapping[str, Grid], from_1904: bool) -> None:
-        self._grids = {s: {at: as_shown(cell, from_1904) for at, cell in grid.items()} for s, grid in grids.items()}
+        self._grids = {
+            s: {position: as_shown(cell, from_1904) for position, cell in grid.items()} for s, grid in grids.items()
+        }
         self._from_1904 = from_1904
-        self.problems: dict[str, list[str]] = defaultdict(list)  # what is wrong: where it is
-        self.columns: dict[str, list[Any]] = {}  # of tables, by name
+        self.problems: dict[str, list[str]] = defaultdict(list)  # by problem, its place
+        self.columns: dict[str, list[Raw]] = {}  # of tables, by name
 
-    def value_at(self, area: Area) -> Any:
-        """What the first cell of an area holds."""
+    def value_at(self, area: Area) -> Raw:
+        """The value of the first cell of an area."""
         return self._at(area).value
 
     def _at(self, area: Area, down: int = 0, right: int = 0) -> Cell:
-        """A cell, so many rows and columns from the first of an area."""
+        """The cell so many rows and columns from the first of an area."""
         return self._grids[area.sheet].get((area.row + down, area.column + right), BLANK)
 
-    def _value(self, name: str, place: Place, found: Cell, holds: str) -> Any:
+    def _value(self, name: str, place: Place, cell: Cell, holds: str) -> Raw:
         try:
-            return value_of(found, holds, self._from_1904)
+            return value_of(cell, holds, self._from_1904)
         except WorkbookError as error:
             self.problems[error.problems[0]].append(f"{name} ({place})")
 
     def named_cell(self, name: str, area: Area) -> NamedCell:
-        found, unit, label = self._at(area), self._at(area, 0, 1).value, ""
+        cell, unit, label = self._at(area), self._at(area, 0, 1).value, ""
         if name.startswith(LOG_LINE):  # beside it stands another text that somebody typed
-            line, _, what = name.removeprefix(LOG_LINE).partition("_")
-            label = f"Change log, line {line}, {what}"
+            line, _, column = name.removeprefix(LOG_LINE).partition("_")
+            label = f"Change log, line {line}, {column}"
         elif name.startswith(f"in_{CELL}"):  # its head is above it
             label = name.removeprefix("in_").replace("_", " ").capitalize()
         else:
             before = (_text(self._at(area, 0, -i)) for i in range(1, area.column))
             label = next((text for text in before if text.strip()), "")
-        value, form = found.value, found.number_format
+        value, form = cell.value, cell.number_format
         if name.startswith("in_"):
             is_rate = value == RATE and _TIERS.fullmatch(name)
             holds = "text" if is_rate else input_holds(name.removeprefix("in_"), form)
-            if not _is_unknown_target(name, value, found.formula is not None):
-                value = self._value(name, area.place(), found, holds)
+            if not _is_unknown_target(name, value, cell.formula is not None):
+                value = self._value(name, area.place(), cell, holds)
         unit = unit if isinstance(unit, str) else ""
-        return NamedCell(value, area.place(), label, unit, form, found.formula is not None)
+        return NamedCell(value, area.place(), label, unit, form, cell.formula is not None)
 
     def parts_of(self, area: Area | None, record: Carried) -> Mapping[str, str]:
-        """By the name of a workload what its inputs' names have."""
+        """What the names of a workload's inputs end with, by its name."""
         ids = (workload.id for workload in record.answer.inputs.workloads)
         return {str(self._at(area, i).value): name_part(one) for i, one in enumerate(ids)} if area else {}
 
     def follow(self, cells: dict[str, NamedCell], parts: Mapping[str, str]) -> None:
-        """Give the targets whose formulas nobody calculated what they follow from: their workload's lengths."""
+        """Fill in the targets whose formulas no program calculated, from their workload's lengths."""
         inputs = {name.removeprefix("in_"): cell.value for name, cell in cells.items() if name.startswith("in_")}
         for name, cell in cells.items():
             if _is_unknown_target(name, cell.value, cell.is_formula):
@@ -356,7 +363,7 @@ class _Reading:
                     cells[name] = replace(cell, value=float(f"{value:.15g}"))  # as a cell holds it
 
     def table(self, name: str, areas: Mapping[str, Area]) -> Table:
-        """The rows of a table by key, wherever they stand now."""
+        """The rows of a table by key, wherever they are now."""
         first = areas[KEY_COLUMNS[name]]
         for column, area in areas.items():  # they stand side by side; precisions in three blocks of as many rows
             is_beside = name == "precisions" or (area.sheet, area.row) == (first.sheet, first.row)
@@ -364,9 +371,9 @@ class _Reading:
                 why = "does not span the same rows as the others of its table. Insert and delete whole rows only"
                 self.problems[f"{why}; start from a fresh build."].append(f"{PREFIX}{name}_{column}")
         cells = {c: [self._at(area, i) for i in range(first.n_rows)] for c, area in areas.items()}
-        formats = {c: next((f.number_format for f in found if f.value is not None), "") for c, found in cells.items()}
-        rows: dict[str, Mapping[str, Any]] = {}
-        at: dict[str, int] = {}
+        formats = {c: next((f.number_format for f in held if f.value is not None), "") for c, held in cells.items()}
+        rows: dict[str, Mapping[str, Raw]] = {}
+        positions: dict[str, int] = {}
         formulas = set()
         for i in range(first.n_rows):
             row = {
@@ -379,19 +386,19 @@ class _Reading:
             if not key and all(v is None for v in row.values()):
                 continue
             key = unlike(key or "(no name)", rows)
-            rows[key], at[key] = row, i
+            rows[key], positions[key] = row, i
             formulas |= {(key, column) for column in row if cells[column][i].formula is not None}
-        names = {key: _text(self._at(first, i, _NAME_AT.get(name, 0))) or key for key, i in at.items()}
+        names = {key: _text(self._at(first, i, _NAME_AT.get(name, 0))) or key for key, i in positions.items()}
         heads = {column: self._head(area) for column, area in areas.items()}
-        return Table(name, rows, areas, at, names, heads, formats, frozenset(formulas))
+        return Table(name, rows, areas, positions, names, heads, formats, frozenset(formulas))
 
-    def _cell_of(self, table: str, column: str, place: Place, found: Cell) -> Any:
-        holds = column_holds(table, column, found.number_format)
+    def _cell_of(self, table: str, column: str, place: Place, cell: Cell) -> Raw:
+        holds = column_holds(table, column, cell.number_format)
         if column == KEY_COLUMNS[table]:
-            if found.kind == "e" or found.value == NONE:
+            if cell.kind == "e" or cell.value == NONE:
                 return None
-            found, holds = found._replace(formula=None), "text"  # it may be worked out, and is, if nobody did so
-        return self._value(f"{PREFIX}{table}_{column}", place, found, holds)
+            cell, holds = cell._replace(formula=None), "text"  # a key may have a formula
+        return self._value(f"{PREFIX}{table}_{column}", place, cell, holds)
 
     def _head(self, area: Area) -> str:
         """The nearest text above a column."""
@@ -399,38 +406,38 @@ class _Reading:
         return next(filter(None, above), "")
 
     def below(self, table: Table) -> list[str]:
-        """A remark where an instance was typed under the table, out of its reach."""
+        """A remark where an instance was typed below the table, out of its reach."""
         area = table.areas["type"]
         if self._at(area, area.n_rows).value is None:
             return []
-        what = "stands under the table and is not read. Use a spare row, or insert a row inside the table."
-        return [f"{area.place(area.n_rows)} {what}"]
+        problem = "stands under the table and is not read. Use a spare row, or insert a row inside the table."
+        return [f"{area.place(area.n_rows)} {problem}"]
 
 
-def _text(found: Cell) -> str:
-    return found.value if isinstance(found.value, str) and found.kind == "s" else ""
+def _text(cell: Cell) -> str:
+    return cell.value if isinstance(cell.value, str) and cell.kind == "s" else ""
 
 
-def _key(table: str, row: Mapping[str, Any]) -> str:
-    """What tells the row apart: an instance by provider and type, whether or not it was recalculated."""
+def _key(table: str, row: Mapping[str, Raw]) -> str:
+    """The key of a row: for an instance provider and type, whether or not it was recalculated."""
     if table == "instances":
         return f"{row.get('provider') or ''}/{row['type']}" if row.get("type") else ""
-    if table == "models":  # one of the reader's own has a name alone
+    if table == "models":  # a reader's own row has only a name
         return row[KEY_COLUMNS[table]] or row.get("model") or ""
     return row[KEY_COLUMNS[table]] or ""
 
 
-def unlike(key: str, taken: Mapping[str, Any]) -> str:
-    """`key`, or with a number where a row before has it too."""
-    found, n = key, 1
-    while found in taken:
+def unlike(key: str, taken: Mapping[str, Raw]) -> str:
+    """`key`, or with a number where an earlier row has the same."""
+    name, n = key, 1
+    while name in taken:
         n += 1
-        found = f"{key} (row {n} of this name)"
-    return found
+        name = f"{key} (row {n} of this name)"
+    return name
 
 
 def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) -> list[str]:
-    """A note on inputs whose value a formula gives that a person typed: it is taken as it stands."""
+    """A note on inputs whose value is a formula that a person typed: its value is taken."""
     typed = {n: c for n, c in cells.items() if n.startswith("in_") and not n.startswith(FOLLOWING) and c.is_formula}
     places = [f"{n} ({c.place})" for n, c in typed.items()]
     for table in tables.values():
@@ -442,7 +449,7 @@ def _formula_notes(cells: Mapping[str, NamedCell], tables: Mapping[str, Table]) 
 
 
 def input_holds(name: str, number_format: str) -> str:
-    """What an input takes (number, text, date), as far as it is known by its name or its format; or any."""
+    """The type of value that an input takes (number, text, date), as far as its name or format tells; otherwise any."""
     kind = BY_NAME[name].kind if name in BY_NAME else input_kind(name)
     if kind is not None:
         return kind.holds
@@ -461,19 +468,19 @@ def _by_format(number_format: str) -> str:
     return "date" if re.search(r"y{2}", number_format, re.IGNORECASE) else "number"
 
 
-def value_of(found: Cell, holds: str, from_1904: bool) -> Any:
-    """The value that a cell gives; None where it is blank. Raises WorkbookError with what is wrong with it."""
-    value = found.value
-    if value is None and found.formula is not None:
+def value_of(cell: Cell, holds: str, from_1904: bool) -> Raw:
+    """The value that a cell gives; None where it is blank. Raises WorkbookError with the problem of its content."""
+    value = cell.value
+    if value is None and cell.formula is not None:
         raise WorkbookError(f"holds a formula without a value. {OPEN_AND_SAVE}")
-    if value is not None and found.kind == "e":
+    if value is not None and cell.kind == "e":
         raise WorkbookError(f"holds the error {shown(value)}. Mend it, or type a value.")
     if isinstance(value, str) and _CONTROL.search(value):
         raise WorkbookError(f"holds a control character in {shown(value)!r}. Type it anew.")
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     text = value.isoformat() if hasattr(value, "isoformat") else value
-    described = f"the {_KIND.get(found.kind, 'value')} {shown(text)!r}"
+    described = f"the {_KIND.get(cell.kind, 'value')} {shown(text)!r}"
     if holds == "date" and not isinstance(value, datetime.date):
         if is_number(value) and 0 < value < 2_958_466:
             return (datetime.date(1904, 1, 1) if from_1904 else EXCEL_DAY_ZERO) + datetime.timedelta(days=int(value))

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +17,7 @@ from sheetgen.readback.package import MB, Area, WorkbookError
 MOST_JSON_BYTES = 10 * MB
 SCHEMA_VERSION = 1
 LOST = "Start from a fresh build."
+T = TypeVar("T")
 _PART = re.compile(rf"{RECORD}(\d+)")
 
 
@@ -83,7 +84,7 @@ class Document(_Part):
 
 
 class Carried(_Part):
-    """What a workbook carries: the answer as built, results beside it, and what that was built of."""
+    """The record in a workbook: the answer as built, results beside it, and the options from which it was built."""
 
     version: str
     options: dict[str, Any]
@@ -92,8 +93,9 @@ class Carried(_Part):
     yellow_sha256: str
 
 
-def read_parts(places: Mapping[str, Area], value_at: Callable[[Area], Any], check: Callable[[Any], Any]) -> Any:
-    """The record that a workbook carries, as `check` gives it. Raises WorkbookError where it is missing or damaged."""
+def read_parts(places: Mapping[str, Area], value_at: Callable[[Area], object], check: Callable[[Any], T]) -> T:
+    """The record that a workbook carries, as `check` returns it. Raises WorkbookError where it is missing or
+    damaged."""
     parts = sorted((int(match[1]), area) for name, area in places.items() if (match := _PART.fullmatch(name)))
     if not parts:
         raise WorkbookError(f"carries no record of what it was built with. {LOST}")
@@ -110,29 +112,29 @@ def read_document(data: bytes) -> Document:
         size = f"{len(data) / MB:,.0f} MB of JSON; {MOST_JSON_BYTES // MB} MB are the most"
         raise WorkbookError(f"has {size}. Give what `sheetgen build --format json` wrote.")
     try:
-        found = json.loads(data, parse_constant=_finite, parse_int=_whole, parse_float=_finite)
+        data_read = json.loads(data, parse_constant=_finite, parse_int=_whole, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise WorkbookError(f"is no JSON that can be read ({shown(error)}). Write it anew.") from error
-    if not isinstance(found, dict) or not {"schema_version", "inputs", "cells"} <= found.keys():
+    if not isinstance(data_read, dict) or not {"schema_version", "inputs", "cells"} <= data_read.keys():
         raise WorkbookError("is no JSON of a sheet. Give what `sheetgen build --format json` wrote.")
-    version = found["schema_version"]
+    version = data_read["schema_version"]
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
-        what = f"schema_version is {shown(version)!r}; this sheetgen reads {SCHEMA_VERSION}"
-        raise WorkbookError(f"{what}. {'Update sheetgen.' if newer else 'Write it anew.'}")
+        problem = f"schema_version is {shown(version)!r}; this sheetgen reads {SCHEMA_VERSION}"
+        raise WorkbookError(f"{problem}. {'Update sheetgen.' if newer else 'Write it anew.'}")
     try:
-        return Document.model_validate(found)
+        return Document.model_validate(data_read)
     except ValidationError as error:
         first = error.errors()[0]
-        what = f"{shown('.'.join(map(str, first['loc'])))}: {shown(first['msg'])}"
-        raise WorkbookError(f"{what}. Write it anew with `sheetgen build`.") from error
+        problem = f"{shown('.'.join(map(str, first['loc'])))}: {shown(first['msg'])}"
+        raise WorkbookError(f"{problem}. Write it anew with `sheetgen build`.") from error
 
 
 def _finite(text: str) -> float:
-    found = float(text)
-    if not math.isfinite(found):
+    number = float(text)
+    if not math.isfinite(number):
         raise ValueError(f"{shown(text)} is no number")
-    return found
+    return number
 
 
 def _whole(text: str) -> int | float:

@@ -61,7 +61,7 @@ _YEAR = template(
     raised=is_text(q.contingency),
 )
 _SURE = template(
-    "{sure} to be [short?large and ]fast enough[open?, else {higher}].[tested? Measured on day one, too.]",
+    "{sure} to be [short?large and ]fast enough[open?, else up to {higher}].[tested? Measured on day one, too.]",
     short=q.is_short == 1,
     open=is_text(q.higher),
     tested=q.is_tested == 1,
@@ -72,8 +72,8 @@ _SURE_APART = "How sure each model's machines are stands below."
 _NO_MARGIN = template("Nothing that we can rent is {sure}.")
 _TEST = template(
     "{machines} for a day, our own {requests}. [settled?Little depends on it: what is {level} costs the same.|{chance} "
-    "that [falls?{cheaper} is enough, else {month}[rises? or {higher}]|{month} is enough, else "
-    "[rises?{higher}|nothing that we can rent is {level}]].]",
+    "that [falls?{cheaper} is enough; if not, up to {month}[rises? or {higher}] a month|{month} a month is enough; "
+    "if not, [rises?up to {higher}|nothing that we can rent is {level}]].]",
     falls=is_text(q.cheaper),
     rises=q.rises == 1,
     settled=q.settled == 1,

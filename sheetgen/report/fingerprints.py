@@ -214,18 +214,14 @@ def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
 
 
 def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any]) -> Iterator[Fix]:
-    """The cheapest machine with more GPUs than the rented one has; nothing where none is on offer."""
+    """The cheapest candidate with more memory in all than the rented machine; nothing where there is none."""
     rented = question.instances[n["instance"]]
-    larger = [
-        (_month(question, one), one)
-        for one in question.instances.values()
-        if one.gpu_count > rented.gpu_count and _memory(one) > _memory(rented)
-    ]
+    larger = [machine for machine in question.candidates if _memory(machine) > _memory(rented)]
     if not larger:
         return
-    usd, machine = min(larger, key=lambda priced: priced[0])
+    usd, machine = min(((_month(question, machine), machine) for machine in larger), key=lambda priced: priced[0])
     name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
-    words = f"a machine of {machine.gpu_count} GPUs: {name}, {price} a month"
+    words = f"a machine with {machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
     yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
 
 

@@ -31,6 +31,32 @@ BASES = {
     "engine": "fitted for the engine", "worked_out": "worked out",
 }  # fmt: skip
 SAME_AREAS = {"europe": "eu"}  # another name of an area
+DEFAULT_AREA = "us"
+# Of ways to pay less that are not listed: what they are called, beside the purchase classes.
+ABSENT_NAMES = {
+    "less_sure": "being less sure", "fp8_weights": "FP8 weights", "kv_fp8": "an FP8 KV cache",
+    "four_bits": "4-bit weights", "hours": "working hours only", "provider": "another provider or vendor",
+    "own": "owning", "hosted": "a hosted API",
+}  # fmt: skip
+ABSENT: Mapping[str, Template] = {
+    "in_use": template("in use already"),
+    "at_even": template("the answer has an even chance"),
+    "no_less": template("less than {least:percent} is saved"),
+    "no_less_sure": template("less than {least_sure:percent} is saved"),
+    "not_clearly": template("nothing there is {clearly:percent} cheaper"),
+    "not_held": template("nothing serves this so within the targets"),
+    "no_price": template(
+        "the catalog has no {area} price of this kind[named? at {providers}]", named=is_text(q.providers)
+    ),
+    "dearer": template(
+        "the catalog has no {area} price of this kind for {machine}; the cheapest with one is {rent}, {month} a month"
+    ),
+    "no_other": template("rents the same as another way"),
+    "no_checkpoint": template("the catalog has no such checkpoint"),
+    "no_purchase_price": template("the catalog has no price of this GPU"),
+    "no_host": template("no host with a fresh price is known"),
+}
+CHANGED_BY = {"fp8_weights": "FP8 weights", "kv_fp8": "FP8 KV cache", "four_bits": "4-bit weights"}  # by way
 SENTENCES: Mapping[str, Template | Formula] = {
     "sure": sentences.sure,
     "rent": sentences.rent.saying(n_instances="{n_instances:grouped}"),
@@ -52,11 +78,14 @@ SENTENCES: Mapping[str, Template | Formula] = {
         otherwise=f"{sentences.DECLINED}{DECLINED_REASONS[-1][1]}.",
     ),
     "load": template(
-        "[arriving?{per_hour} requests an hour at the peak: ]{at_once}"
+        "[arriving?{per_hour} requests an hour at the peak[counted?, {share:percent} of a day's and {burst} times that "
+        "in bursts]: ]{at_once}"
         "[many?, enough for at least {people} people who ask {times} times a day]",
         arriving=is_text(q.per_hour),
+        counted=q.is_counted == 1,
         many=is_text(q.people),
     ),
+    "known_asks": sentences.known_asks,
     "at_once": template(
         "{n} at once[average? on average; these machines hold {places:grouped} at once within the targets]",
         average=q.is_average == 1,
@@ -81,7 +110,22 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "slower_and_later": template("{pace} ms a token, the first word in {first}"),
     "take_target": template("Answer with {changed}"),
     "commits": template(
-        "[bound?{usd}[months? over {months} months]|nothing]", bound=is_text(q.usd), months=q.months > 0
+        "[bound?{usd}[months? over {months} months][used?, used {years} years]|nothing]",
+        bound=is_text(q.usd),
+        months=q.months > 0,
+        used=is_text(q.years),
+    ),
+    **{f"absent_{name}": reason for name, reason in ABSENT.items()},
+    "absent": template("{names}: {reason}."),
+    "absent_ways": template("Not listed, and why:"),
+    "keeps": template(
+        "[changed?{changed}: test it|[hosted?[known?{precision} weights|precision unknown]|same {weights}]]"
+        "[hosted?, speed is theirs|[other?, [less?only ]{sure}|, as sure]]",
+        changed=is_text(q.changed),
+        hosted=q.is_hosted == 1,
+        known=is_text(q.precision),
+        other=is_text(q.sure),
+        less=q.is_less == 1,
     ),
     "way_spot": template("spot machines"),
     "gives_up_spot": template("keeping them: they may be taken away at any time"),
@@ -97,7 +141,20 @@ SENTENCES: Mapping[str, Template | Formula] = {
         one_each=q.is_one_each == 1,
     ),
     "least_sure": template("Most likely to fall short: {limit}[full?, with every place taken].", full=q.is_full == 1),
-    "wait": template("First word {wait}", wait=sentences.wait),
+    "wait": template("[peak?At the peak: first|First] word {wait}", wait=sentences.wait, peak=q.is_peak == 1),
+    "longest": template(
+        "Requests of up to {context} tokens, prompt and answer; longer ones are refused.[more? The model reads up to "
+        "{limit}.]",
+        more=is_text(q.limit),
+    ),
+    "weights_of": template(
+        "[known?Weights: {checkpoint}, [licensed?licence {license}|check its licence].|"
+        "[unknown?A checkpoint in {dtype}: {unknown_checkpoint}.]]",
+        known=is_text(q.checkpoint),
+        licensed=is_text(q.license),
+        unknown=q.is_unknown == 1,
+        unknown_checkpoint=sentences.unknown_checkpoint,
+    ),
     "memory": template(
         "Memory of [several?each of the {n_gpus:grouped} GPUs|the GPU]: {free} of {limit} GiB are free at the "
         "average load",
@@ -109,7 +166,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
         placed=is_text(q.region),
         dated=is_text(q.day),
     ),
-    "no_ways": template("None that saves more than 2 %."),
+    "no_ways": template("None saves enough to be listed."),
     "other": pay_less_words.OTHER,
     "steps": template(
         "{month} a month carries [stepped?up to {up_to}|{most}] {unit}, at least {confidence:percent} sure"
@@ -118,6 +175,18 @@ SENTENCES: Mapping[str, Template | Formula] = {
         stepped=is_text(q.up_to),
         more=is_text(q.next),
     ),
+    "other_more_load": template("Twice the {unit} ({load})"),
+    "other_more_prompt": template("Twice the prompt ({prompt} tokens)"),
+    "other_more_of_both": template("Twice the {unit} and the prompt"),
+    "other_more_answer": template("Twice the answer ({answer} tokens)"),
+    "other_less_answer": template("Half the answer ({answer} tokens)"),
+    "other_less_load": template("Half the {unit} ({load})"),
+    "other_less_prompt": template("Half the prompt ({prompt} tokens)"),
+    "other_same_moment": template("All {people} people at the same moment"),
+    "other_difference": template("[other?{usd} [less?less|more]|the same]", other=is_text(q.usd), less=q.is_less == 1),
+    "request_more": template("{what}: {month} a month."),
+    "ask_this": template("Ask this"),
+    "other_first": template("{first}[aimed? ({target})]", aimed=is_text(q.target)),
     "asked": template(
         "Asked: {model} in {weights}, prompts of {prompt} tokens, answers of {answer}[longer?, a context of {context}]"
         "[cached?, a KV cache in {kv}][repeated?, {times} a day from each person], at least {confidence:percent} sure; "
@@ -134,6 +203,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "step": template(
         "{month} a month up to [last?at least ][rough?about ]{up_to} {unit}", last=q.is_last == 1, rough=q.is_rough == 1
     ),
+    "month_at": template("{month} a month for {up_to} {unit}"),
     "no_step": template("nothing above [rough?about ]{above} {unit}", rough=q.is_rough == 1),
     "log": template(
         "The log should say, of the memory of one GPU: Available KV cache memory: {pool} GiB; GPU KV cache size: "
@@ -149,8 +219,15 @@ SENTENCES: Mapping[str, Template | Formula] = {
         doubted=is_text(q.doubt),
     ),
     "replicas": template(
-        "{n:grouped} {n:replica|replicas}[several?, each] on {gpus}: {at_once}; memory holds {held:grouped}.",
+        "{n:grouped} {n:replica|replicas}[several?, each] on {gpus}[spare?, {needed:grouped} needed]: {at_once}; "
+        "memory holds {held:grouped}.",
         several=q.n > 1,
+        spare=q.n > q.needed,
+    ),
+    "start_times": template(
+        "Start it {n:grouped} times, behind a load balancer: [many?{on_one:whole} on each of the {n_instances:grouped} "
+        "machines|on one machine], each on its own GPUs and port.",
+        many=q.n_instances > 1,
     ),
     "why_seqs": template(
         "--max-num-seqs {seqs:grouped}: the places of [ranked?each of the {dp:whole} ranks of ]a replica, the most "
@@ -169,6 +246,21 @@ SENTENCES: Mapping[str, Template | Formula] = {
         "The start command of this deployment comes from the terminal: add --flags to the command below."
     ),
     "here_held": template("memory holds {held:grouped} of {context} tokens, {seqs:grouped} are admitted"),
+    "here_spike": template(
+        "request {seqs:next} waits: {seqs:grouped} are admitted, memory holds {held:grouped} of {context} tokens"
+    ),
+    "change_holds": template("[other?{held:grouped}, not {now:grouped}|{now:grouped} as now]", other=q.held != q.now),
+    "change_replica": template("{seqs:grouped} more"),
+    "change_machine": template("{usd} a month a machine"),
+    "change_larger": template("a machine with {gpus:grouped}× {gpu}, {rent}"),
+    "change_graphs": template("fewer cudagraph_capture_sizes"),
+    "change_request": template("a request takes {bytes} GiB, not {now}"),
+    "change_weights": template("weights take {bytes} GiB, not {now}"),
+    "change_more_pool": template("{bytes} GiB more for the pool"),
+    "change_less_pool": template("{bytes} GiB stay free"),
+    "change_freed": template("{bytes} GiB freed"),
+    "change_freed_at_most": template("up to {bytes} GiB freed"),
+    "change_offload": template("1 GiB of weights leaves it, for each 1"),
     "here_step": template("{batched:grouped} tokens a step: {activation} GiB a GPU"),
     "here_weights": template("{weights} of {limit} GiB a GPU"),
     "here_request": template("{context} tokens: {charge} of {pool} GiB a GPU"),
@@ -179,11 +271,19 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "load_at_once": template("{n} {requests} at once"),
     "load_a_second": template("{rate} {requests} a second"),
     "hosted": template(
-        "[any?The same requests[many? of {people} people], the cheapest host first; gives up {gives_up}. Prices "
-        "from {origin}, read on {day}; they are the same for every region.|"
+        "[any?The cheapest host first, for {prompts} million prompt tokens and {answers} million answer tokens a month"
+        "[many?: {people} people who ask {times} times a day[full?, as many as {at_once} at once can serve]|[full?: "
+        "{at_once} at once]]; gives up {gives_up}.[priced? The machines above cost {usd} a million tokens, prompts and "
+        "answers together.] Prices from {origin}, read on {day}; they are the same for every region.|"
         "No host of this model is known whose price is fresh and which reads prompts so long.]",
         any=is_text(q.gives_up),
         many=is_text(q.people),
+        full=q.is_at_once == 1,
+        priced=is_text(q.usd),
+    ),
+    "per_person": template(
+        "{usd} a month for each of {people} people[enough? who ask {times} times a day, for whom this is enough].",
+        enough=q.is_enough == 1,
     ),
     "host": template(
         "{host}: {month} a month; {prompt} in, {answer} out a million tokens; precision {precision}; {day}, {source}"
@@ -223,6 +323,7 @@ SENTENCES: Mapping[str, Template | Formula] = {
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),
     "stale": template("This is the last valid answer."),
+    "see_fields": template("Not valid: {fields}; why stands beside it."),
     "nothing_taken": template("Nothing to copy or print until the question is valid."),
     "unknown": template("The address has {name}, which the page does not know."),
     "nobody": template("No machine is left: choose other providers, another region or another way to pay."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 
 from sheetgen.answer.answer_record import CellRecord, Record
 from sheetgen.catalog.engines import Engine
@@ -17,6 +16,7 @@ from sheetgen.question.sheet_question import Question, SheetModel
 from sheetgen.report import wording
 from sheetgen.report.page import Cell, InstanceRow, Source, words
 from sheetgen.units import PUBLISHED, PURCHASES, RECOMMENDED, USD_CENTS
+from sheetgen.version import VERSION
 
 UNKNOWN_DATE, TYPED_DATE = "date unknown", "typed in"
 _SHOWN_REASONS = 2
@@ -227,10 +227,8 @@ def most_assumed(question: Question, needs_reservation: bool = False) -> Iterato
 
 
 def own_version() -> str:
-    try:
-        return version("sheetgen")
-    except PackageNotFoundError:
-        return "unknown"
+    """The version of sheetgen that writes this output."""
+    return VERSION
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:

@@ -5,7 +5,6 @@ still serves the load. docs/speed.md, docs/fidelity.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sheetgen.formula import (
     Quantity,
@@ -26,12 +25,12 @@ from sheetgen.sizing.parallelism import SHARES_OF_A_STAGE, fullest_stage, surviv
 from sheetgen.sizing.speed import service_ttft_seconds, tpot_seconds, untouched_fraction
 from sheetgen.units import FACTOR, PERCENT, SECONDS, SURE, TWO_DECIMALS, WHOLE
 
-BISECTIONS = 8  # of standard deviations up to most_z: what is left is under 0.01 of them, 0.4 % of a chance
+BISECTIONS = 8  # of the range up to most_z: it leaves less than 0.01 standard deviations, 0.4 % of a chance
 
 
 @formula("Standard deviations of the confidence", TWO_DECIMALS)
-def confidence_z(confidence: Quantity) -> Any:
-    """Standard deviations above a prediction below which a time stays with that chance; 0 for an even one.
+def confidence_z(confidence: Quantity) -> Quantity:
+    """Standard deviations above a prediction within which a time stays with that chance; 0 for an even chance.
 
     Source: INTERFACE (certainty). Check: 0.524 for 0.7.
     """
@@ -42,8 +41,8 @@ SURE_Z = float(confidence_z(SURE))
 
 
 @formula("Time at the confidence over the predicted one", FACTOR)
-def level_factor(level_z: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity) -> Any:
-    """A time that is not exceeded with the chance in force, as a factor of the predicted one: exp(z x s), s from the
+def level_factor(level_z: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity) -> Quantity:
+    """Factor from a predicted time to the time that is not exceeded with the chance in force: exp(z x s), s from the
     end of the 80 % band on that side.
 
     Source: INTERFACE (certainty). Check: with a band up to 1.6, 1.21 at 0.7 and 1.6 at 0.9; 1 at 0.5.
@@ -52,8 +51,8 @@ def level_factor(level_z: Quantity, band_low: Quantity, band_high: Quantity, ban
 
 
 @formula("Predicted time that meets the target", SECONDS)
-def allowed_seconds(limit_seconds: Quantity, level_factor: Quantity) -> Any:
-    """The longest predicted time that is still within its target with the chance in force.
+def allowed_seconds(limit_seconds: Quantity, level_factor: Quantity) -> Quantity:
+    """The longest predicted time that still meets its target with the chance in force.
 
     Source: level_factor.
     """
@@ -63,9 +62,9 @@ def allowed_seconds(limit_seconds: Quantity, level_factor: Quantity) -> Any:
 @formula("Pool at the confidence less the predicted one")
 def pool_level_bytes(
     level_z: Quantity, kv_pool_error_bytes_low: Quantity, kv_pool_error_bytes_high: Quantity, band_end_z: Quantity
-) -> Any:
-    """Bytes that the KV pool of a GPU has with the chance in force more than predicted, mostly fewer: z standard
-    deviations, as the end of its 80 % band on that side has them.
+) -> Quantity:
+    """Bytes by which the KV pool of a GPU at the chance in force exceeds the predicted pool, mostly below 0: z standard
+    deviations, from the end of its 80 % band on that side.
 
     Source: INTERFACE (certainty).
     """
@@ -79,9 +78,9 @@ def counted_kv_budget_bytes(
     measured_pool_error_bytes: Quantity,
     level_z: Quantity,
     band_end_z: Quantity,
-) -> Any:
-    """What one GPU has for the cache with the chance in force, in bytes; where start-up logs of this deployment were
-    given, by their error.
+) -> Quantity:
+    """Memory of one GPU for the KV cache at the chance in force, in bytes; where start-up logs of this deployment were
+    given, within their error.
 
     Source: pool_level_bytes; --measured.
     """
@@ -90,8 +89,8 @@ def counted_kv_budget_bytes(
 
 
 @formula("Left for layers that may be counted on")
-def counted_layer_budget_bytes(layer_budget_bytes: Quantity, pool_level_bytes: Quantity) -> Any:
-    """What one GPU of a pipeline stage has for layers and their cache with the chance in force, in bytes.
+def counted_layer_budget_bytes(layer_budget_bytes: Quantity, pool_level_bytes: Quantity) -> Quantity:
+    """Memory of one GPU of a pipeline stage for layers and their cache at the chance in force, in bytes.
 
     Source: pool_level_bytes.
     """
@@ -109,9 +108,9 @@ def rank_requests(
     survive: Quantity,
     zones: Quantity,
     data_parallel_size: Quantity,
-) -> Any:
-    """Requests at once on the fullest data-parallel rank, where all replicas that the rented instances hold serve the
-    load, after the loss that is to be survived.
+) -> Quantity:
+    """Requests at once on the fullest data-parallel rank where the load is spread over all rented replicas that are
+    left after the loss to be survived.
 
     Source: an even share.
     """
@@ -120,7 +119,7 @@ def rank_requests(
 
 
 @formula("Requests of the fullest batch of all that is rented")
-def fullest_batch_requests(rank_requests: Quantity, pipeline_stages: Quantity) -> Any:
+def fullest_batch_requests(rank_requests: Quantity, pipeline_stages: Quantity) -> Quantity:
     """Requests that take their steps together on the fullest rank of all that is rented.
 
     Source: batch_limit, whose batches are whole.
@@ -137,8 +136,8 @@ def fullest_batch_requests(rank_requests: Quantity, pipeline_stages: Quantity) -
     ],
 )
 def fullest_tpot_seconds(
-    tpot_seconds: Callable[..., Any], untouched_fraction: Callable[..., Any], fullest_batch_requests: Quantity
-) -> Any:
+    tpot_seconds: Callable[..., Quantity], untouched_fraction: Callable[..., Quantity], fullest_batch_requests: Quantity
+) -> Quantity:
     """Predicted seconds between two tokens in the fullest batch of all that is rented.
 
     Source: tpot_seconds.
@@ -156,8 +155,10 @@ def fullest_tpot_seconds(
     ],
 )
 def fullest_ttft_seconds(
-    service_ttft_seconds: Callable[..., Any], untouched_fraction: Callable[..., Any], fullest_batch_requests: Quantity
-) -> Any:
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
+    fullest_batch_requests: Quantity,
+) -> Quantity:
     """Predicted seconds to the first token in the fullest batch of all that is rented.
 
     Source: service_ttft_seconds.
@@ -169,8 +170,8 @@ def fullest_ttft_seconds(
 @formula("Standard deviations to a target", TWO_DECIMALS)
 def time_z(
     limit_seconds: Quantity, predicted_seconds: Quantity, band_low: Quantity, band_high: Quantity, band_end_z: Quantity
-) -> Any:
-    """By how many standard deviations of its error a predicted time is within its target; below 0 where it is not.
+) -> Quantity:
+    """Standard deviations of its error by which a predicted time is within its target; below 0 where it is not.
 
     Source: level_factor, solved for z.
     """
@@ -181,8 +182,8 @@ def time_z(
 
 @formula("Room in the pool of the fullest rank", WHOLE, within=[*SHARES_OF_A_STAGE, windows_of_stages])
 def pool_room_bytes(
-    stage_weights_fraction: Callable[..., Any],
-    stage_fraction: Callable[..., Any],
+    stage_weights_fraction: Callable[..., Quantity],
+    stage_fraction: Callable[..., Quantity],
     windows_of_stages: Quantity,
     held_requests: Quantity,
     pipeline_stages: Quantity,
@@ -194,7 +195,7 @@ def pool_room_bytes(
     n_layers: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
+) -> Quantity:
     """Bytes by which the pool of the fullest rank is larger than what its requests take; below 0 where it is smaller.
 
     Source: sequences.
@@ -222,10 +223,10 @@ def memory_z(
     measured_pool_error_bytes: Quantity,
     pipeline_stages: Quantity,
     band_end_z: Quantity,
-) -> Any:
-    """By how many standard deviations of its error the pool of the fullest rank is larger than what its requests take;
-    below 0 where it is smaller. Without an error as many as it has bytes too many, and one. Start-up logs that were
-    given are of deployments without pipeline stages.
+) -> Quantity:
+    """Standard deviations of its error by which the pool of the fullest rank exceeds what its requests take; below 0
+    where it is smaller. Where no error is known, the bytes of room plus one instead. Start-up logs that were given are
+    of deployments without pipeline stages.
 
     Source: pool_level_bytes, counted_kv_budget_bytes, solved for z.
     """
@@ -236,7 +237,7 @@ def memory_z(
 
 
 @formula("Chance", PERCENT)
-def chance_at_z(z: Quantity) -> Any:
+def chance_at_z(z: Quantity) -> Quantity:
     """The chance that a time or a pool is no worse than so many standard deviations of its error.
 
     Source: the normal distribution of the errors' logarithms, or of bytes.
@@ -245,20 +246,20 @@ def chance_at_z(z: Quantity) -> Any:
 
 
 @formula("Standard deviations that all hold", TWO_DECIMALS)
-def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Any:
-    """Standard deviations at which memory and both times still serve the load: the smallest.
+def least_z(memory_z: Quantity, tpot_z: Quantity, ttft_z: Quantity) -> Quantity:
+    """Standard deviations at which memory and both times all still serve the load: the smallest of the three.
 
     Source: INTERFACE (certainty); on runs held out it agrees with what happened, the product is too low.
     """
     return smallest(memory_z, tpot_z, ttft_z)
 
 
-# At a rate the level is searched: places, prompts and times all hang on it ---------------------------------
+# For a rate the level is searched: places, prompts and times all depend on it -------------------------------
 
 
 @formula("Highest level that is tried", TWO_DECIMALS)
-def highest_z(level_z: Quantity, most_z: Quantity) -> Any:
-    """Standard deviations up to which a level is searched at which the load is still served.
+def highest_z(level_z: Quantity, most_z: Quantity) -> Quantity:
+    """Standard deviations up to which the search looks for a level at which the load is still served.
 
     Source: chances above 99 % are said to be over 95 %.
     """
@@ -266,8 +267,8 @@ def highest_z(level_z: Quantity, most_z: Quantity) -> Any:
 
 
 @formula("Level that is tried", TWO_DECIMALS)
-def tried_z(low_z: Quantity, high_z: Quantity) -> Any:
-    """Standard deviations in the middle of those at which the load is served and those at which it is not.
+def tried_z(low_z: Quantity, high_z: Quantity) -> Quantity:
+    """Standard deviations midway between a level at which the load is served and one at which it is not.
 
     Source: bisection.
     """
@@ -282,8 +283,8 @@ def is_served(
     zones: Quantity,
     paced_requests: Quantity,
     rate_places: Quantity,
-) -> Any:
-    """1 where all replicas that the rented instances hold have the places that the rate takes at a level, else 0.
+) -> Quantity:
+    """1 where all rented replicas have the places that the rate takes at a level, else 0.
 
     Source: n_replicas.
     """
@@ -292,7 +293,7 @@ def is_served(
 
 
 @formula("Level that is served", TWO_DECIMALS)
-def served_z(is_served: Quantity, tried_z: Quantity, low_z: Quantity) -> Any:
+def served_z(is_served: Quantity, tried_z: Quantity, low_z: Quantity) -> Quantity:
     """The largest standard deviations so far at which the load is served.
 
     Source: bisection.
@@ -301,7 +302,7 @@ def served_z(is_served: Quantity, tried_z: Quantity, low_z: Quantity) -> Any:
 
 
 @formula("Level that is not served", TWO_DECIMALS)
-def missed_z(is_served: Quantity, tried_z: Quantity, high_z: Quantity) -> Any:
+def missed_z(is_served: Quantity, tried_z: Quantity, high_z: Quantity) -> Quantity:
     """The least standard deviations so far at which the load is not served.
 
     Source: bisection.
@@ -310,7 +311,7 @@ def missed_z(is_served: Quantity, tried_z: Quantity, high_z: Quantity) -> Any:
 
 
 @formula("Places of a replica at the level that is served")
-def served_places(is_served: Quantity, tried_paced_requests: Quantity, paced_at_level: Quantity) -> Any:
+def served_places(is_served: Quantity, tried_paced_requests: Quantity, paced_at_level: Quantity) -> Quantity:
     """Requests that one replica may serve at the largest level so far at which the load is served.
 
     Source: paced_requests.
@@ -321,8 +322,9 @@ def served_places(is_served: Quantity, tried_paced_requests: Quantity, paced_at_
 @formula("Requests of the fullest rank at a rate")
 def rank_requests_with_rates(
     requests_per_second: Quantity, rank_requests: Quantity, paced_at_level: Quantity, data_parallel_size: Quantity
-) -> Any:
-    """Requests at once on the fullest rank: of a rate all places of it, at the level at which it is still served.
+) -> Quantity:
+    """Requests at once on the fullest rank; for a rate, all places of the rank at the level at which it is still
+    served.
 
     Source: served_places, rank_requests.
     """
@@ -340,9 +342,9 @@ def held_requests_with_rates(
     survive: Quantity,
     zones: Quantity,
     data_parallel_size: Quantity,
-) -> Any:
-    """Requests at once for which the fullest rank needs memory: of a rate those that there are on average with the
-    allowance for chance, as few of very many places are ever taken; at most all places.
+) -> Quantity:
+    """Requests at once for which the fullest rank needs memory; for a rate, the average number with the allowance for
+    chance, as few of very many places are ever taken, and at most all places.
 
     Source: places, of the requests at once at the predicted times; an even share.
     """
@@ -353,8 +355,9 @@ def held_requests_with_rates(
 
 
 @formula("Standard deviations that all hold, at a rate", TWO_DECIMALS)
-def least_z_with_rates(requests_per_second: Quantity, least_z: Quantity, low_z: Quantity) -> Any:
-    """Standard deviations at which the load is still served: of a rate by bisection, as its places hang on it.
+def least_z_with_rates(requests_per_second: Quantity, least_z: Quantity, low_z: Quantity) -> Quantity:
+    """Standard deviations at which the load is still served; for a rate found by bisection, as its places depend on the
+    level.
 
     Source: served_z, least_z.
     """

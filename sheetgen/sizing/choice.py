@@ -4,8 +4,6 @@ same steps. A row holds none where a candidate cannot hold the load, and 0 where
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import (
     Formula,
     Quantity,
@@ -27,22 +25,22 @@ from sheetgen.formula import (
 from sheetgen.sizing.parallelism import instances_less_replica
 from sheetgen.units import PLAIN, TWO_DECIMALS, USD
 
-# What the steps read of the candidates, whole rows of it. among: which of them take part.
+# Columns of the candidates that the steps read as whole rows. among: which candidates take part.
 OF_CANDIDATES = (
     "monthly_usd", "instance_month_usd", "gpu_month_usd", "suitability", "ranked_requests", "tensor_parallel_size",
     "data_parallel_size", "gpu_count", "among",
 )  # fmt: skip
 
 
-def _where_held(usd: Any, found: Any) -> Any:
-    """What was found where something holds the load, which has a price then; else none."""
-    return number_where(is_number(usd), found)
+def _where_held(usd: Quantity, result: Quantity) -> Quantity:
+    """`result` where a candidate holds the load, which has a price then; else none."""
+    return number_where(is_number(usd), result)
 
 
 @formula("Suits the model and the load (2 in full)", TWO_DECIMALS)
-def suitability(runs_weights: Quantity, load_requests: Quantity, data_parallel_size: Quantity) -> Any:
-    """2 where a candidate computes in the weights' precision, 1 where it only keeps weights in it; less the share of
-    the data-parallel ranks of a replica for which the load has no request, which is never all of them.
+def suitability(runs_weights: Quantity, load_requests: Quantity, data_parallel_size: Quantity) -> Quantity:
+    """2 where a candidate computes in the weights' precision, 1 where it only stores weights in it; less the share of a
+    replica's data-parallel ranks that have no request of the load, which is never all of them.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
     Check: one request on 2 ranks is 1.5, on 8 ranks 1.125.
@@ -51,8 +49,8 @@ def suitability(runs_weights: Quantity, load_requests: Quantity, data_parallel_s
 
 
 @formula("Lowest $ per month", USD, rows=OF_CANDIDATES)
-def cheapest_usd(monthly_usd: Any, among: Any) -> Any:
-    """The least $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
+def cheapest_usd(monthly_usd: Quantity, among: Quantity) -> Quantity:
+    """The lowest $ per month of the candidates; none where nothing holds the load, or it is too slow on all.
 
     Source: INTERFACE (the very cheapest).
     """
@@ -60,8 +58,8 @@ def cheapest_usd(monthly_usd: Any, among: Any) -> Any:
 
 
 @formula("GPUs rented at the lowest price", PLAIN, rows=OF_CANDIDATES)
-def cheapest_gpus(cheapest_usd: Any, monthly_usd: Any, gpu_month_usd: Any, among: Any) -> Any:
-    """GPUs of all instances of the very cheapest; the fewest where several cost the same.
+def cheapest_gpus(cheapest_usd: Quantity, monthly_usd: Quantity, gpu_month_usd: Quantity, among: Quantity) -> Quantity:
+    """GPUs of all instances of the cheapest candidate; the fewest where several cost the same.
 
     Source: its month over what one of its GPUs costs a month: within a millionth of a whole number.
     """
@@ -69,23 +67,24 @@ def cheapest_gpus(cheapest_usd: Any, monthly_usd: Any, gpu_month_usd: Any, among
     return _where_held(cheapest_usd, round_nearest(count))
 
 
-def _no_more(monthly_usd: Any, count: Any, months: Any) -> Any:
-    """Candidates that rent no more GPUs or machines, by what one costs a month; half a one more settles what rounding
-    leaves open."""
-    return monthly_usd < (2 * count + 1) * months / 2  # a text is not below it, and no number of it
+def _no_more(monthly_usd: Quantity, count: Quantity, months: Quantity) -> Quantity:
+    """Candidates that rent no more than `count` GPUs or machines, judged by the month's cost of one (`months`); half a
+    unit more absorbs rounding."""
+    return monthly_usd < (2 * count + 1) * months / 2  # false for a text, and for a count that is a text
 
 
 @formula("Instances", rows=OF_CANDIDATES)
 def fewest_instances(
-    cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-) -> Any:
-    """The fewest machines among candidates that cost at most so much more than the cheapest, and rent no more GPUs.
+    cheapest_usd: Quantity,
+    cheapest_gpus: Quantity,
+    near_tie_fraction: Quantity,
+    monthly_usd: Quantity,
+    gpu_month_usd: Quantity,
+    instance_month_usd: Quantity,
+    among: Quantity,
+) -> Quantity:
+    """The fewest machines among candidates that rent no more GPUs than the cheapest and cost at most the share of a
+    near tie more.
 
     Source: INTERFACE (the choice); instances are the month over what one of them costs a month.
     """
@@ -96,16 +95,16 @@ def fewest_instances(
 
 
 def left(
-    cheapest_usd: Any,
-    cheapest_gpus: Any,
-    near_tie_fraction: Any,
-    fewest_instances: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-) -> tuple[Any, ...]:
-    """The candidates that the steps up to the fewest machines leave, as conditions."""
+    cheapest_usd: Quantity,
+    cheapest_gpus: Quantity,
+    near_tie_fraction: Quantity,
+    fewest_instances: Quantity,
+    monthly_usd: Quantity,
+    gpu_month_usd: Quantity,
+    instance_month_usd: Quantity,
+    among: Quantity,
+) -> tuple[Quantity, ...]:
+    """Conditions for the candidates that the steps up to the fewest machines leave."""
     near = at_most(monthly_usd, cheapest_usd * (1 + near_tie_fraction))
     few = (
         _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
@@ -115,9 +114,9 @@ def left(
 
 
 @formula("Suits the model and the load", PLAIN, within=[left], rows=OF_CANDIDATES)
-def best_suitability(left: tuple[Any, ...], cheapest_usd: Any, suitability: Any) -> Any:
-    """The greatest suitability among those left: 2 where one of them computes in the weights' precision with a request
-    on each of its ranks.
+def best_suitability(left: tuple[Quantity, ...], cheapest_usd: Quantity, suitability: Quantity) -> Quantity:
+    """The greatest suitability among those left: 2 where one of them computes in the weights' precision and has a
+    request on each of its ranks.
 
     Source: INTERFACE (the choice: hardware that runs the precision natively, then no idle ranks).
     """
@@ -125,15 +124,16 @@ def best_suitability(left: tuple[Any, ...], cheapest_usd: Any, suitability: Any)
 
 
 def _served(
-    ranked_requests: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-    fewest_instances: Any,
-    survive: Any,
-) -> Any:
-    """What candidates with as many instances serve within the targets, as far as it orders them: after the loss of a
-    machine or a zone what is left goes with what one instance serves, after that of a replica one is less."""
+    ranked_requests: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    gpu_count: Quantity,
+    fewest_instances: Quantity,
+    survive: Quantity,
+) -> Quantity:
+    """Requests that this many instances of each candidate serve within the targets, as far as needed to order the
+    candidates: after the loss of a machine or a zone the rest is in proportion to what one instance serves; after the
+    loss of a replica there is one replica less."""
     return ranked_requests * instances_less_replica(
         fewest_instances, survive, tensor_parallel_size, data_parallel_size, gpu_count
     )
@@ -141,18 +141,18 @@ def _served(
 
 @formula("Requests within the targets", within=[left], rows=OF_CANDIDATES)
 def most_served(
-    left: tuple[Any, ...],
-    cheapest_usd: Any,
-    fewest_instances: Any,
-    best_suitability: Any,
-    suitability: Any,
-    ranked_requests: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-    survive: Any,
-) -> Any:
-    """The most requests that as many instances of those left serve within the targets.
+    left: tuple[Quantity, ...],
+    cheapest_usd: Quantity,
+    fewest_instances: Quantity,
+    best_suitability: Quantity,
+    suitability: Quantity,
+    ranked_requests: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    gpu_count: Quantity,
+    survive: Quantity,
+) -> Quantity:
+    """The most requests that this many instances of one of those left serve within the targets.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
@@ -162,20 +162,21 @@ def most_served(
 
 @formula("$ per month", USD, within=[left], rows=OF_CANDIDATES)
 def chosen_usd(
-    left: tuple[Any, ...],
-    cheapest_usd: Any,
-    fewest_instances: Any,
-    monthly_usd: Any,
-    best_suitability: Any,
-    most_served: Any,
-    suitability: Any,
-    ranked_requests: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-    survive: Any,
-) -> Any:
-    """What the chosen candidate costs a month: the lowest price of those left; none where nothing holds the load.
+    left: tuple[Quantity, ...],
+    cheapest_usd: Quantity,
+    fewest_instances: Quantity,
+    monthly_usd: Quantity,
+    best_suitability: Quantity,
+    most_served: Quantity,
+    suitability: Quantity,
+    ranked_requests: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    gpu_count: Quantity,
+    survive: Quantity,
+) -> Quantity:
+    """Cost of the chosen candidate in a month, in US dollars: the lowest price among those left; none where nothing
+    holds the load.
 
     Source: INTERFACE (the choice).
     """
@@ -187,23 +188,23 @@ def chosen_usd(
 
 
 def alike(
-    chosen_usd: Any,
-    cheapest_gpus: Any,
-    fewest_instances: Any,
-    best_suitability: Any,
-    most_served: Any,
-    monthly_usd: Any,
-    gpu_month_usd: Any,
-    instance_month_usd: Any,
-    among: Any,
-    suitability: Any,
-    ranked_requests: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    gpu_count: Any,
-    survive: Any,
-) -> tuple[Any, ...]:
-    """The candidates that are alike in all but their layout and place, as conditions."""
+    chosen_usd: Quantity,
+    cheapest_gpus: Quantity,
+    fewest_instances: Quantity,
+    best_suitability: Quantity,
+    most_served: Quantity,
+    monthly_usd: Quantity,
+    gpu_month_usd: Quantity,
+    instance_month_usd: Quantity,
+    among: Quantity,
+    suitability: Quantity,
+    ranked_requests: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    gpu_count: Quantity,
+    survive: Quantity,
+) -> tuple[Quantity, ...]:
+    """Conditions for the candidates that equal the chosen one in all but layout and place."""
     few = (
         _no_more(monthly_usd, cheapest_gpus, gpu_month_usd),
         _no_more(monthly_usd, fewest_instances, instance_month_usd),
@@ -216,7 +217,7 @@ def alike(
 
 
 @formula("TP", PLAIN, within=[alike], rows=OF_CANDIDATES)
-def chosen_tp(alike: tuple[Any, ...], chosen_usd: Any, tensor_parallel_size: Any) -> Any:
+def chosen_tp(alike: tuple[Quantity, ...], chosen_usd: Quantity, tensor_parallel_size: Quantity) -> Quantity:
     """Tensor-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller TP).
@@ -226,8 +227,12 @@ def chosen_tp(alike: tuple[Any, ...], chosen_usd: Any, tensor_parallel_size: Any
 
 @formula("DP", PLAIN, within=[alike], rows=OF_CANDIDATES)
 def chosen_dp(
-    alike: tuple[Any, ...], chosen_usd: Any, tensor_parallel_size: Any, data_parallel_size: Any, chosen_tp: Any
-) -> Any:
+    alike: tuple[Quantity, ...],
+    chosen_usd: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    chosen_tp: Quantity,
+) -> Quantity:
     """Data-parallel size of the chosen candidate; the smallest where the rest ties.
 
     Source: INTERFACE (ties: then smaller DP).
@@ -237,13 +242,13 @@ def chosen_dp(
 
 @formula("Candidate", PLAIN, within=[alike], rows=OF_CANDIDATES)
 def chosen_position(
-    alike: tuple[Any, ...],
-    chosen_usd: Any,
-    tensor_parallel_size: Any,
-    data_parallel_size: Any,
-    chosen_tp: Any,
-    chosen_dp: Any,
-) -> Any:
+    alike: tuple[Quantity, ...],
+    chosen_usd: Quantity,
+    tensor_parallel_size: Quantity,
+    data_parallel_size: Quantity,
+    chosen_tp: Quantity,
+    chosen_dp: Quantity,
+) -> Quantity:
     """Column of the chosen candidate; the first in catalog order where all else ties.
 
     Source: INTERFACE (ties: then catalog order).
@@ -254,8 +259,10 @@ def chosen_position(
 
 
 @formula("Candidate at the lowest price", PLAIN, rows=OF_CANDIDATES)
-def cheapest_position(cheapest_usd: Any, cheapest_gpus: Any, monthly_usd: Any, gpu_month_usd: Any, among: Any) -> Any:
-    """Column of the very cheapest: of those with the fewest GPUs the first in catalog order.
+def cheapest_position(
+    cheapest_usd: Quantity, cheapest_gpus: Quantity, monthly_usd: Quantity, gpu_month_usd: Quantity, among: Quantity
+) -> Quantity:
+    """Column of the cheapest candidate: among those with the fewest GPUs the first in catalog order.
 
     Source: INTERFACE (the very cheapest).
     """
@@ -271,9 +278,9 @@ def is_alternative(
     n_instances: Quantity,
     next_cheapest_most_factor: Quantity,
     reservation_above_instances: Quantity,
-) -> Any:
-    """1 where the best with another GPU or provider is one that somebody would rent instead: at a like price, and not
-    far more machines than the answer where these would need a reservation; else 0.
+) -> Quantity:
+    """1 where the best candidate with another GPU or provider is one that somebody would rent instead: at a similar
+    price, and without many more machines than the answer where these would need a reservation; else 0.
 
     Source: assumptions.yaml, next_cheapest_most_factor.
     """

@@ -6,8 +6,6 @@ is shown. Contingency is a line of its own, then comes the currency: neither is 
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import (
     Quantity,
     both,
@@ -24,7 +22,7 @@ from sheetgen.formula import (
 from sheetgen.units import ONE_DECIMAL, PERCENT, TWO_DECIMALS, USD, USD_CENTS, WHOLE
 
 HOURS_IN_A_MONTH = 730  # 8,760 hours of a year / 12: what a commitment pays for
-CONSTANTS = {  # what the formulas count in, by the name under which they read it
+CONSTANTS = {  # units of the formulas, by the name under which they read them
     "hours_in_a_month": HOURS_IN_A_MONTH,
     "months_in_a_year": 12,
     "months_in_three_years": 36,
@@ -38,8 +36,8 @@ CONSTANTS = {  # what the formulas count in, by the name under which they read i
 
 
 @formula("$ per hour, paid", USD_CENTS)
-def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Quantity) -> Any:
-    """What an instance costs an hour under one's own contract, in US dollars: its price less the discount in force.
+def discounted_usd_per_hour(listed_usd_per_hour: Quantity, discount_fraction: Quantity) -> Quantity:
+    """Price of an instance in an hour under one's own contract, in US dollars: its price less the discount in force.
 
     Source: the price that is listed, or typed, of any purchase class x (1 - discount).
     Check: p5.48xlarge at $55.04 less 20 % is $44.03.
@@ -54,19 +52,19 @@ def n_instances(
     replicas_per_instance: Quantity,
     load_requests: Quantity,
     price_usd_per_hour: Quantity,
-) -> Any:
+) -> Quantity:
     """Whole instances for all replicas; none where the instance cannot hold the load or has no price, 0 where it
     holds it but no count meets the targets of speed.
 
     Source: INTERFACE: ceil(n_replicas / replicas of one instance).
     """
-    known = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour))
+    can_serve = both(replicas_per_instance > 0, load_requests >= 1, is_number(price_usd_per_hour))
     count = round_up(ratio(n_replicas, replicas_per_instance))
-    return number_where(known, where(paced_requests >= 1, count, 0))
+    return number_where(can_serve, where(paced_requests >= 1, count, 0))
 
 
 @formula("Hours paid for in a month")
-def paid_hours_per_month(hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity) -> Any:
+def paid_hours_per_month(hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity) -> Quantity:
     """Hours that a month's cost counts: those run, or all of the month under a commitment (a reserved price).
 
     Source: reserved instances and committed-use discounts are billed whether they run or not.
@@ -76,8 +74,8 @@ def paid_hours_per_month(hours_per_month: Quantity, hours_in_a_month: Quantity, 
 
 
 @formula("$ per instance and month", USD)
-def instance_month_usd(price_usd_per_hour: Quantity, paid_hours_per_month: Quantity) -> Any:
-    """What one instance costs in a month, in US dollars; 0 where no price is known.
+def instance_month_usd(price_usd_per_hour: Quantity, paid_hours_per_month: Quantity) -> Quantity:
+    """Cost of one instance in a month, in US dollars; 0 where no price is known.
 
     Source: price x hours paid.
     """
@@ -85,8 +83,8 @@ def instance_month_usd(price_usd_per_hour: Quantity, paid_hours_per_month: Quant
 
 
 @formula("$ per rented GPU and month", USD)
-def gpu_month_usd(instance_month_usd: Quantity, gpu_count: Quantity) -> Any:
-    """What one GPU of the instance costs in a month, in US dollars, used or not; 0 where no price is known.
+def gpu_month_usd(instance_month_usd: Quantity, gpu_count: Quantity) -> Quantity:
+    """Cost of one GPU of the instance in a month, in US dollars, used or not; 0 where no price is known.
 
     Source: definition.
     """
@@ -94,18 +92,18 @@ def gpu_month_usd(instance_month_usd: Quantity, gpu_count: Quantity) -> Any:
 
 
 @formula("$ per hour", USD_CENTS)
-def hourly_usd(n_instances: Quantity, price_usd_per_hour: Quantity) -> Any:
-    """What all instances cost in an hour, in US dollars; none where there are none, or no price is known.
+def hourly_usd(n_instances: Quantity, price_usd_per_hour: Quantity) -> Quantity:
+    """Cost of all instances in an hour, in US dollars; none where there are none, or no price is known.
 
     Source: the provider's price of one instance.
     """
-    known = both(is_number(n_instances), n_instances >= 1, is_number(price_usd_per_hour))
-    return number_where(known, n_instances * price_usd_per_hour)
+    is_priced = both(is_number(n_instances), n_instances >= 1, is_number(price_usd_per_hour))
+    return number_where(is_priced, n_instances * price_usd_per_hour)
 
 
 @formula("$ per month", USD)
-def monthly_usd(hourly_usd: Quantity, paid_hours_per_month: Quantity) -> Any:
-    """What all instances cost in a month, in US dollars, for the hours paid; none where there are none.
+def monthly_usd(hourly_usd: Quantity, paid_hours_per_month: Quantity) -> Quantity:
+    """Cost of all instances in a month, in US dollars, for the hours paid; none where there are none.
 
     Source: 730 hours a month (8,760 / 12), as cloud price lists count.
     Check: p5.48xlarge at $55.04 an hour is $40,179.20.
@@ -114,8 +112,8 @@ def monthly_usd(hourly_usd: Quantity, paid_hours_per_month: Quantity) -> Any:
 
 
 @formula("$ per year", USD)
-def annual_usd(monthly_usd: Quantity, months_in_a_year: Quantity) -> Any:
-    """What a year costs at today's price: twelve months, in US dollars.
+def annual_usd(monthly_usd: Quantity, months_in_a_year: Quantity) -> Quantity:
+    """Cost of a year at today's price: twelve months, in US dollars.
 
     Source: definition.
     """
@@ -123,8 +121,8 @@ def annual_usd(monthly_usd: Quantity, months_in_a_year: Quantity) -> Any:
 
 
 @formula("$ in 3 years", USD)
-def three_year_usd(monthly_usd: Quantity, months_in_three_years: Quantity) -> Any:
-    """What three years cost at today's price: 36 months, in US dollars, for a three-year commitment as for others.
+def three_year_usd(monthly_usd: Quantity, months_in_three_years: Quantity) -> Quantity:
+    """Cost of three years at today's price: 36 months, in US dollars, for a three-year commitment as for others.
 
     Source: definition; nothing is discounted, and no price is foreseen.
     """
@@ -134,7 +132,7 @@ def three_year_usd(monthly_usd: Quantity, months_in_three_years: Quantity) -> An
 @formula("Unused commitment, $ per month", USD)
 def commitment_waste_usd(
     hourly_usd: Quantity, hours_per_month: Quantity, hours_in_a_month: Quantity, is_committed: Quantity
-) -> Any:
+) -> Quantity:
     """The part of a month's cost that pays for hours not run, in US dollars: 0 without a commitment.
 
     Source: hours of the month not run x the committed rate.
@@ -144,7 +142,7 @@ def commitment_waste_usd(
 
 
 @formula("$ per user and month", USD_CENTS)
-def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Any:
+def usd_per_user_per_month(monthly_usd: Quantity, users: Quantity) -> Quantity:
     """A month's cost over the people served, in US dollars.
 
     Source: users, as stated or by the targets; without targets there are none to state.
@@ -159,7 +157,7 @@ def million_output_tokens_per_month(
     hours_per_month: Quantity,
     seconds_in_an_hour: Quantity,
     tokens_in_a_million: Quantity,
-) -> Any:
+) -> Quantity:
     """Tokens of answers that all replicas write in a month, in millions.
 
     They do this load in `utilization` of the hours that they run, and nothing in the rest.
@@ -173,55 +171,55 @@ def million_output_tokens_per_month(
 @formula("Million prompt tokens a month", ONE_DECIMAL)
 def million_input_tokens_per_month(
     million_output_tokens_per_month: Quantity, input_tokens: Quantity, output_tokens: Quantity
-) -> Any:
+) -> Quantity:
     """Tokens of prompts that all replicas take in beside those answers, in millions; cached ones too.
 
     Source: each request brings its prompt once and its answer once.
     """
-    known = both(is_number(million_output_tokens_per_month), output_tokens > 0)
-    return number_where(known, million_output_tokens_per_month * ratio(input_tokens, output_tokens))
+    is_counted = both(is_number(million_output_tokens_per_month), output_tokens > 0)
+    return number_where(is_counted, million_output_tokens_per_month * ratio(input_tokens, output_tokens))
 
 
-def _per_million(usd: Quantity, millions: Quantity, *known: Quantity) -> Any:
-    return number_where(both(*known, is_number(millions), millions > 0), ratio(usd, millions))
+def _per_million(usd: Quantity, millions: Quantity, *conditions: Quantity) -> Quantity:
+    return number_where(both(*conditions, is_number(millions), millions > 0), ratio(usd, millions))
 
 
 @formula("$ per million prompt tokens", USD_CENTS)
 def usd_per_million_input_tokens(
     monthly_usd: Quantity, prefill_fraction: Quantity, million_input_tokens_per_month: Quantity
-) -> Any:
+) -> Quantity:
     """The part of the month's cost that pays for reading prompts, over the prompts' tokens of a month, in US dollars.
 
     Source: the cost is split by GPU time: the share of it that prefill takes.
     """
-    known = is_number(monthly_usd), is_number(prefill_fraction)
-    return _per_million(monthly_usd * prefill_fraction, million_input_tokens_per_month, *known)
+    conditions = is_number(monthly_usd), is_number(prefill_fraction)
+    return _per_million(monthly_usd * prefill_fraction, million_input_tokens_per_month, *conditions)
 
 
 @formula("$ per million answer tokens", USD_CENTS)
 def usd_per_million_output_tokens(
     monthly_usd: Quantity, prefill_fraction: Quantity, million_output_tokens_per_month: Quantity
-) -> Any:
+) -> Quantity:
     """The rest of the month's cost, over the answers' tokens of a month, in US dollars.
 
     Source: the cost is split by GPU time: what prefill does not take, writing the answers takes.
     """
-    known = is_number(monthly_usd), is_number(prefill_fraction)
-    return _per_million(monthly_usd * (1 - prefill_fraction), million_output_tokens_per_month, *known)
+    conditions = is_number(monthly_usd), is_number(prefill_fraction)
+    return _per_million(monthly_usd * (1 - prefill_fraction), million_output_tokens_per_month, *conditions)
 
 
 @formula("$ per million tokens", USD_CENTS)
 def usd_per_million_tokens(
     monthly_usd: Quantity, million_input_tokens_per_month: Quantity, million_output_tokens_per_month: Quantity
-) -> Any:
+) -> Quantity:
     """The month's cost over all tokens of a month, prompts and answers together, in US dollars.
 
     Source: definition. Check: prompts and answers at their own rates add up to the cost.
     """
     millions = million_input_tokens_per_month + million_output_tokens_per_month
     per_month = monthly_usd, million_input_tokens_per_month, million_output_tokens_per_month
-    known = both(*map(is_number, per_month), million_output_tokens_per_month > 0)
-    return number_where(known, ratio(monthly_usd, millions))
+    is_priced = both(*map(is_number, per_month), million_output_tokens_per_month > 0)
+    return number_where(is_priced, ratio(monthly_usd, millions))
 
 
 @formula("Million answer tokens a month, of the people", ONE_DECIMAL)
@@ -237,7 +235,7 @@ def hosted_million_output_tokens(
     hours_in_a_day: Quantity,
     seconds_in_an_hour: Quantity,
     tokens_in_a_million: Quantity,
-) -> Any:
+) -> Quantity:
     """Tokens of answers that a host would write in a month, in millions: those of the day's requests, at a rate or of
     the people that the load is enough for; those of the utilization where neither is known.
 
@@ -255,7 +253,7 @@ def hosted_million_output_tokens(
 @formula("Million prompt tokens a month, of the people", ONE_DECIMAL)
 def hosted_million_input_tokens(
     hosted_million_output_tokens: Quantity, input_tokens: Quantity, output_tokens: Quantity
-) -> Any:
+) -> Quantity:
     """Tokens of prompts that a host would read in a month beside those answers, in millions; cached ones too.
 
     Source: million_input_tokens_per_month.
@@ -273,8 +271,8 @@ def hosted_monthly_usd(
     cached_usd_per_million: Quantity,
     output_usd_per_million: Quantity,
     max_input_tokens: Quantity,
-) -> Any:
-    """What a host of the model would take for the load's tokens of a month, in US dollars; none where the prompt is
+) -> Quantity:
+    """Price that a host of the model charges for the load's tokens of a month, in US dollars; none where the prompt is
     longer than the host accepts.
 
     Prompt tokens found in the cache cost the host's price of those, where it has one.
@@ -285,12 +283,12 @@ def hosted_monthly_usd(
     per_million = input_usd_per_million * (1 - cached_fraction) + cached * cached_fraction
     answers = hosted_million_output_tokens * output_usd_per_million
     takes = where(is_number(max_input_tokens), max_input_tokens >= input_tokens, is_number(input_tokens))
-    known = both(is_number(hosted_million_input_tokens), is_number(output_usd_per_million), takes)
-    return number_where(known, hosted_million_input_tokens * per_million + answers)
+    is_priced = both(is_number(hosted_million_input_tokens), is_number(output_usd_per_million), takes)
+    return number_where(is_priced, hosted_million_input_tokens * per_million + answers)
 
 
 @formula("Hosted, cents per month", WHOLE)
-def hosted_monthly_cents(hosted_monthly_usd: Quantity, cents_in_a_dollar: Quantity) -> Any:
+def hosted_monthly_cents(hosted_monthly_usd: Quantity, cents_in_a_dollar: Quantity) -> Quantity:
     """The host's cost in whole cents, by which hosts are ranked: two that take the same tie, whatever program sums up
     their tokens and rounds the last digit.
 
@@ -306,7 +304,7 @@ def hosted_break_even_utilization(
     utilization: Quantity,
     hosted_million_output_tokens: Quantity,
     million_output_tokens_per_month: Quantity,
-) -> Any:
+) -> Quantity:
     """The share of the hours run in which the hardware must do its load for its rent to be below what a host takes for
     the same tokens; over 100 %: the host is cheaper at any use.
 
@@ -315,13 +313,13 @@ def hosted_break_even_utilization(
     break-even, both cost the same.
     """
     used = utilization * ratio(hosted_million_output_tokens, million_output_tokens_per_month)
-    known = both(is_number(monthly_usd), is_number(hosted_monthly_usd))
-    return number_where(known, ratio(monthly_usd * used, hosted_monthly_usd))
+    is_priced = both(is_number(monthly_usd), is_number(hosted_monthly_usd))
+    return number_where(is_priced, ratio(monthly_usd * used, hosted_monthly_usd))
 
 
 @formula("Contingency, $", USD)
-def contingency_usd(usd: Quantity, contingency_fraction: Quantity) -> Any:
-    """What is added for what nobody foresaw, in US dollars: a share of the sum, in a line of its own.
+def contingency_usd(usd: Quantity, contingency_fraction: Quantity) -> Quantity:
+    """Reserve for unforeseen cost, in US dollars: a share of the sum, in a line of its own.
 
     Source: finance's convention; the share is an input.
     """
@@ -329,7 +327,7 @@ def contingency_usd(usd: Quantity, contingency_fraction: Quantity) -> Any:
 
 
 @formula("Total, $", USD)
-def total_usd(usd: Quantity, contingency_usd: Quantity) -> Any:
+def total_usd(usd: Quantity, contingency_usd: Quantity) -> Quantity:
     """The sum and its contingency, in US dollars.
 
     Source: definition.
@@ -338,7 +336,7 @@ def total_usd(usd: Quantity, contingency_usd: Quantity) -> Any:
 
 
 @formula("Total in the budget's currency", WHOLE)
-def in_currency(usd: Quantity, fx_rate: Quantity) -> Any:
+def in_currency(usd: Quantity, fx_rate: Quantity) -> Quantity:
     """US dollars in the budget's currency, at the rate on Inputs: units of that currency for one dollar.
 
     Source: definition; prices are in dollars, and only totals are converted.
@@ -352,8 +350,8 @@ def in_currency(usd: Quantity, fx_rate: Quantity) -> Any:
 @formula("Installed, $ per GPU", USD)
 def installed_usd_per_gpu(
     capex_usd_per_gpu: Quantity, is_module_price: Quantity, installed_multiplier: Quantity
-) -> Any:
-    """What one GPU costs with its share of the server, in US dollars; none where no price is known.
+) -> Quantity:
+    """Price of one GPU with its share of the server, in US dollars; none where no price is known.
 
     Source: a module's price x the multiplier on Inputs; the price of a whole system, or your own quote, as it is.
     """
@@ -364,7 +362,7 @@ def installed_usd_per_gpu(
 @formula("kW per GPU", TWO_DECIMALS)
 def kw_per_gpu(
     stated_kw_per_gpu: Quantity, rated_watts: Quantity, system_power_multiplier: Quantity, watts_in_a_kilowatt: Quantity
-) -> Any:
+) -> Quantity:
     """Power of one GPU with its share of the server, in kW: as stated, else from the rated power of the GPU.
 
     Source: SemiAnalysis where stated. Check: DGX B200 draws 14.3 kW with eight GPUs of 1,000 W.
@@ -374,7 +372,7 @@ def kw_per_gpu(
 
 
 @formula("kW per GPU at the meter", TWO_DECIMALS)
-def metered_kw_per_gpu(kw_per_gpu: Quantity, is_it_power: Quantity, pue: Quantity) -> Any:
+def metered_kw_per_gpu(kw_per_gpu: Quantity, is_it_power: Quantity, pue: Quantity) -> Quantity:
     """Power that one GPU draws at the site's meter, with its share of the server, in kW.
 
     Source: what the machine draws x PUE; a figure that has the cooling in it already is taken as it is.
@@ -383,7 +381,7 @@ def metered_kw_per_gpu(kw_per_gpu: Quantity, is_it_power: Quantity, pue: Quantit
 
 
 @formula("GPUs to own", WHOLE)
-def n_owned_gpus(n_gpus: Quantity, sold_together: Quantity) -> Any:
+def n_owned_gpus(n_gpus: Quantity, sold_together: Quantity) -> Quantity:
     """GPUs to buy for those of all replicas: whole boards or racks, as they are sold; cards one by one.
 
     Source: the fewest that are sold together (NVIDIA HGX, OCP OAM, NVL72). Check: 12 on boards of 8 are 16.
@@ -392,8 +390,8 @@ def n_owned_gpus(n_gpus: Quantity, sold_together: Quantity) -> Any:
 
 
 @formula("Purchase, $", USD)
-def owned_capex_usd(n_owned_gpus: Quantity, installed_usd_per_gpu: Quantity) -> Any:
-    """What the GPUs to own cost to buy, installed, in US dollars.
+def owned_capex_usd(n_owned_gpus: Quantity, installed_usd_per_gpu: Quantity) -> Quantity:
+    """Price of the GPUs to own, installed, in US dollars.
 
     Source: definition.
     """
@@ -404,7 +402,7 @@ def owned_capex_usd(n_owned_gpus: Quantity, installed_usd_per_gpu: Quantity) -> 
 @formula("Yearly depreciation", PERCENT)
 def purchase_share_per_year(
     owned_years: Quantity, residual_fraction: Quantity, cost_of_capital_fraction: Quantity
-) -> Any:
+) -> Quantity:
     """The share of the purchase that each year of use bears, less what is left of it at the end.
 
     A straight line where capital costs nothing; else equal yearly payments at the cost of capital.
@@ -418,7 +416,9 @@ def purchase_share_per_year(
 
 
 @formula("Hardware, $ per month", USD)
-def owned_hardware_usd(owned_capex_usd: Quantity, purchase_share_per_year: Quantity, months_in_a_year: Quantity) -> Any:
+def owned_hardware_usd(
+    owned_capex_usd: Quantity, purchase_share_per_year: Quantity, months_in_a_year: Quantity
+) -> Quantity:
     """The purchase spread over its years, in US dollars a month.
 
     Source: definition. Check: 8 GPUs for $315,000 over 5 years are $0.90 per GPU and hour.
@@ -427,7 +427,7 @@ def owned_hardware_usd(owned_capex_usd: Quantity, purchase_share_per_year: Quant
 
 
 @formula("Support, $ per month", USD)
-def owned_support_usd(owned_capex_usd: Quantity, support_fraction: Quantity, months_in_a_year: Quantity) -> Any:
+def owned_support_usd(owned_capex_usd: Quantity, support_fraction: Quantity, months_in_a_year: Quantity) -> Quantity:
     """Support and maintenance: a share of the purchase each year, in US dollars a month.
 
     Source: the share on Inputs; 0 until somebody knows it.
@@ -438,17 +438,17 @@ def owned_support_usd(owned_capex_usd: Quantity, support_fraction: Quantity, mon
 @formula("Power, $ per month", USD)
 def owned_energy_usd(
     n_owned_gpus: Quantity, metered_kw_per_gpu: Quantity, usd_per_kwh: Quantity, hours_in_a_month: Quantity
-) -> Any:
+) -> Quantity:
     """Electricity of every hour of the month, at full draw, in US dollars.
 
     Source: kW x hours x $ per kWh.
     """
-    known = both(is_number(n_owned_gpus), is_number(metered_kw_per_gpu))
-    return number_where(known, n_owned_gpus * metered_kw_per_gpu * hours_in_a_month * usd_per_kwh)
+    is_metered = both(is_number(n_owned_gpus), is_number(metered_kw_per_gpu))
+    return number_where(is_metered, n_owned_gpus * metered_kw_per_gpu * hours_in_a_month * usd_per_kwh)
 
 
 @formula("Site, $ per month", USD)
-def owned_site_usd(n_owned_gpus: Quantity, kw_per_gpu: Quantity, colo_usd_per_kw_month: Quantity) -> Any:
+def owned_site_usd(n_owned_gpus: Quantity, kw_per_gpu: Quantity, colo_usd_per_kw_month: Quantity) -> Quantity:
     """Rent of space and cooling by the kW, power not included, in US dollars a month.
 
     Source: CBRE. Check: 1.73 kW at $194.95 is $0.46 per GPU and hour.
@@ -461,31 +461,31 @@ def owned_site_usd(n_owned_gpus: Quantity, kw_per_gpu: Quantity, colo_usd_per_kw
 @formula("Owned, $ per month", USD)
 def monthly_owned_usd(
     owned_hardware_usd: Quantity, owned_support_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity
-) -> Any:
-    """What owning costs in a month, in US dollars; none where the purchase price or the power is not known.
+) -> Quantity:
+    """Cost of owning in a month, in US dollars; none where the purchase price or the power is not known.
 
     Source: hardware + support + power + site. Staff, network and licences are not in it.
     """
-    known = both(is_number(owned_hardware_usd), is_number(owned_energy_usd))
-    return number_where(known, owned_hardware_usd + owned_support_usd + owned_energy_usd + owned_site_usd)
+    is_priced = both(is_number(owned_hardware_usd), is_number(owned_energy_usd))
+    return number_where(is_priced, owned_hardware_usd + owned_support_usd + owned_energy_usd + owned_site_usd)
 
 
 @formula("Cash in 3 years, $", USD)
 def owned_three_year_cash_usd(
     owned_capex_usd: Quantity, owned_energy_usd: Quantity, owned_site_usd: Quantity, months_in_three_years: Quantity
-) -> Any:
-    """What is paid out in the first three years of owning, in US dollars: the purchase, power and site.
+) -> Quantity:
+    """Cash paid in the first three years of owning, in US dollars: the purchase, power and site.
 
     Source: definition; nothing is spread or discounted. Staff, network, support and the cost of capital are not in it.
     """
-    known = both(is_number(owned_capex_usd), is_number(owned_energy_usd), is_number(owned_site_usd))
+    is_priced = both(is_number(owned_capex_usd), is_number(owned_energy_usd), is_number(owned_site_usd))
     monthly = owned_energy_usd + owned_site_usd
-    return number_where(known, owned_capex_usd + monthly * months_in_three_years)
+    return number_where(is_priced, owned_capex_usd + monthly * months_in_three_years)
 
 
 @formula("Power and site, $ per month", USD)
-def owned_running_usd(owned_energy_usd: Quantity, owned_site_usd: Quantity) -> Any:
-    """What owning pays out each month once the GPUs are bought, in US dollars.
+def owned_running_usd(owned_energy_usd: Quantity, owned_site_usd: Quantity) -> Quantity:
+    """Cash that owning takes each month once the GPUs are bought, in US dollars.
 
     Source: power + site, as in the cash of three years.
     """
@@ -493,31 +493,31 @@ def owned_running_usd(owned_energy_usd: Quantity, owned_site_usd: Quantity) -> A
 
 
 @formula("Paid to date, $", USD)
-def cash_to_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Quantity) -> Any:
-    """What is paid out up to a month, in US dollars; months count from 1.
+def cash_to_month_usd(month: Quantity, up_front_usd: Quantity, each_month_usd: Quantity) -> Quantity:
+    """Cash paid up to and including a month, in US dollars; months count from 1.
 
     Source: definition; today's prices, nothing is discounted. Check: of 36 months owning has paid its cash of three
     years.
     """
-    known = both(is_number(up_front_usd), is_number(each_month_usd))
-    return number_where(known, up_front_usd + month * each_month_usd)
+    is_priced = both(is_number(up_front_usd), is_number(each_month_usd))
+    return number_where(is_priced, up_front_usd + month * each_month_usd)
 
 
 @formula("Owning has paid off in month", WHOLE)
-def owning_pays_off_month(up_front_usd: Quantity, owned_each_month_usd: Quantity, each_month_usd: Quantity) -> Any:
+def owning_pays_off_month(up_front_usd: Quantity, owned_each_month_usd: Quantity, each_month_usd: Quantity) -> Quantity:
     """The first month in which owning has paid out no more to date than this way to rent, counted from 1; none where
     its power and site alone cost as much.
 
     Source: cash_to_month_usd of both. Check: $360,000 and $2,000 a month against $12,000 are even in month 36.
     """
     saved = each_month_usd - owned_each_month_usd
-    known = both(is_number(up_front_usd), is_number(owned_each_month_usd), is_number(each_month_usd))
-    return where(known, number_where(saved > 0, round_up(ratio(up_front_usd, saved))), "-")
+    is_priced = both(is_number(up_front_usd), is_number(owned_each_month_usd), is_number(each_month_usd))
+    return where(is_priced, number_where(saved > 0, round_up(ratio(up_front_usd, saved))), "-")
 
 
 @formula("Owned, $ per GPU and hour", USD_CENTS)
-def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_owned_gpus: Quantity, hours_in_a_month: Quantity) -> Any:
-    """What owning costs per GPU and hour of the month, used or not, in US dollars.
+def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_owned_gpus: Quantity, hours_in_a_month: Quantity) -> Quantity:
+    """Cost of owning per GPU and hour of the month, used or not, in US dollars.
 
     Source: definition.
     """
@@ -527,10 +527,10 @@ def owned_usd_per_gpu_hour(monthly_owned_usd: Quantity, n_owned_gpus: Quantity, 
 @formula("Break-even utilization", PERCENT)
 def break_even_utilization(
     monthly_owned_usd: Quantity, on_demand_hourly_usd: Quantity, hours_in_a_month: Quantity
-) -> Any:
+) -> Quantity:
     """The share of a month's hours above which owning is cheaper than renting on demand; over 100 %: never.
 
     Source: owned $ per month / what the same load costs on demand in all hours of the month.
     """
-    known = both(is_number(monthly_owned_usd), is_number(on_demand_hourly_usd))
-    return number_where(known, ratio(monthly_owned_usd, on_demand_hourly_usd * hours_in_a_month))
+    is_priced = both(is_number(monthly_owned_usd), is_number(on_demand_hourly_usd))
+    return number_where(is_priced, ratio(monthly_owned_usd, on_demand_hourly_usd * hours_in_a_month))

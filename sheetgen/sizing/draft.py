@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.formula import Formula, Quantity, formula, round_up
 from sheetgen.sizing.kv_cache import heads_of_a_rank
@@ -25,9 +24,9 @@ def draft_bytes_per_token(
     kv_dtype_bytes: Quantity,
     kv_scale_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
-    """What a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
-    cache of its own, at the KV precision of the target, and follows the target's tensor parallelism.
+) -> Quantity:
+    """KV cache that a speculative-decoding draft adds to each token of context, in bytes per rank: it keeps a full
+    cache of its own, at the target's KV precision, and follows the target's tensor parallelism.
 
     Source: reference models.md section 7. Check: the EAGLE-3 head of Llama 3.1 8B in bf16 is 4,096.
     """
@@ -36,8 +35,8 @@ def draft_bytes_per_token(
 
 
 @formula("Draft's weights per GPU")
-def draft_weights_bytes_per_gpu(draft_weights_bytes: Quantity, tensor_parallel_size: Quantity) -> Any:
-    """The draft's weights on one GPU, in bytes: they are divided over the target's tensor-parallel ranks.
+def draft_weights_bytes_per_gpu(draft_weights_bytes: Quantity, tensor_parallel_size: Quantity) -> Quantity:
+    """The draft's weights on one GPU, in bytes: divided over the target's tensor-parallel ranks.
 
     Source: vLLM draft_tensor_parallel_size: the target's unless stated.
     """
@@ -45,8 +44,9 @@ def draft_weights_bytes_per_gpu(draft_weights_bytes: Quantity, tensor_parallel_s
 
 
 @formula("Other KV per token, the draft's with it", within=[draft_bytes_per_token])
-def other_bytes_beside_draft(other_bytes_per_token: Quantity, draft_bytes_per_token: Quantity) -> Any:
-    """Bytes of each token whatever the model's own KV precision, and what the draft keeps of it, per rank.
+def other_bytes_beside_draft(other_bytes_per_token: Quantity, draft_bytes_per_token: Quantity) -> Quantity:
+    """Bytes of each token that do not depend on the model's own KV precision, plus what the draft keeps of the token,
+    per rank.
 
     Source: vLLM keeps the draft's layers in the target's KV groups.
     """
@@ -54,8 +54,8 @@ def other_bytes_beside_draft(other_bytes_per_token: Quantity, draft_bytes_per_to
 
 
 @formula("Other layers that keep every token, the draft's with them")
-def layers_beside_draft(n_other_layers: Quantity, draft_layers: Quantity) -> Any:
-    """The model's layers with compressed entries, and those of the draft: both keep something of every token.
+def layers_beside_draft(n_other_layers: Quantity, draft_layers: Quantity) -> Quantity:
+    """The model's layers with compressed entries plus those of the draft: both keep something of every token.
 
     Source: vLLM keeps the draft's layers in the target's KV groups.
     """
@@ -63,8 +63,9 @@ def layers_beside_draft(n_other_layers: Quantity, draft_layers: Quantity) -> Any
 
 
 @formula("Overhead on a stage, the draft with it", within=[draft_weights_bytes_per_gpu])
-def overhead_beside_draft(stage_overhead_bytes: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Any:
-    """What a pipeline stage keeps beside the model, in bytes, with the draft's weights: no stage holds a part of it.
+def overhead_beside_draft(stage_overhead_bytes: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Quantity:
+    """Memory that a pipeline stage keeps beside the model, in bytes, with the draft's weights, which the stages do not
+    divide.
 
     Source: loaded_weights_bytes_per_gpu.
     """
@@ -74,24 +75,24 @@ def overhead_beside_draft(stage_overhead_bytes: Quantity, draft_weights_bytes_pe
 ONE_RANK = Formula("tensor_parallel_size", "", PLAIN, (), lambda: 1)
 
 
-def _as(name: str, one: Formula) -> Formula:
-    return replace(one, name=name)
+def _named(name: str, quantity: Formula) -> Formula:
+    return replace(quantity, name=name)
 
 
-# By what formulas read, the same with the draft's share: on a rank of any layout, and of an undivided model.
+# Quantities with the draft's share, by the names that formulas read: on a rank of any layout, and for a whole model.
 OF_A_RANK = (
-    _as("other_bytes_per_token", other_bytes_beside_draft),
-    _as("n_other_layers", layers_beside_draft),
-    _as("stage_overhead_bytes", overhead_beside_draft),
-    _as("weights_bytes_per_gpu", rank_weights_bytes),
+    _named("other_bytes_per_token", other_bytes_beside_draft),
+    _named("n_other_layers", layers_beside_draft),
+    _named("stage_overhead_bytes", overhead_beside_draft),
+    _named("weights_bytes_per_gpu", rank_weights_bytes),
     draft_weights_bytes_per_gpu,
 )
 OF_A_MODEL = (
-    _as("other_bytes_per_token", other_bytes_beside_draft.with_parts([ONE_RANK])),
-    _as("n_other_layers", layers_beside_draft),
+    _named("other_bytes_per_token", other_bytes_beside_draft.with_parts([ONE_RANK])),
+    _named("n_other_layers", layers_beside_draft),
 )
 
 
 def beside(formulas: Iterable[Formula]) -> tuple[Formula, ...]:
     """The same formulas of a rank that serves with a draft."""
-    return tuple(one.with_parts(OF_A_RANK) for one in formulas)
+    return tuple(quantity.with_parts(OF_A_RANK) for quantity in formulas)

@@ -10,11 +10,11 @@ request keeps the windows alone, for blocks that slid out of them are freed befo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sheetgen.formula import (
     Formula,
     Quantity,
+    Value,
     both,
     formula,
     join_text,
@@ -29,14 +29,15 @@ from sheetgen.formula import (
 from sheetgen.units import PLAIN, TEXT
 
 
-def heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
-    """KV heads split over the ranks until each has one; then they are copied."""
+def heads_of_a_rank(kv_heads: Quantity, tensor_parallel_size: Quantity) -> Quantity:
+    """KV heads of one rank: they are split over the ranks until each has one, then copied."""
     return where(kv_heads > 0, largest(1, round_up(kv_heads / tensor_parallel_size)), 0)
 
 
 @formula("Full-attention KV heads per GPU")
-def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
-    """KV heads of full-attention layers that one rank keeps: they split, then they are copied.
+def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Quantity:
+    """KV heads of full-attention layers that one rank keeps: they are split over the ranks until each has one, then
+    copied.
 
     Source: vLLM get_num_kv_heads: max(1, heads / TP). Check: 8 heads at TP 16 is 1, not one half.
     """
@@ -44,8 +45,8 @@ def full_kv_heads_per_gpu(full_kv_heads: Quantity, tensor_parallel_size: Quantit
 
 
 @formula("Windowed KV heads per GPU")
-def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Any:
-    """KV heads of windowed layers that one rank keeps: they split, then they are copied.
+def windowed_kv_heads_per_gpu(windowed_kv_heads: Quantity, tensor_parallel_size: Quantity) -> Quantity:
+    """KV heads of windowed layers that one rank keeps: they are split over the ranks until each has one, then copied.
 
     Source: vLLM get_num_kv_heads, applied per group of layers.
     """
@@ -65,8 +66,8 @@ def shard_kv_bytes_per_token(
     other_bytes_per_token: Quantity,
     kv_dtype_bytes: Quantity,
     kv_scale_bytes: Quantity,
-) -> Any:
-    """What one more token of context costs one rank, in bytes, in all layers whose cache keeps growing.
+) -> Quantity:
+    """KV cache that one more token of context takes on one rank, in bytes, in all layers whose cache keeps growing.
 
     Full attention: layers x heads x (key + value width) x bytes, and a scale for keys and one for values
     where the precision stores them. MLA: one latent per token, copied on every rank; in FP8 an entry of
@@ -90,8 +91,8 @@ def shard_windowed_bytes_per_token(
     windowed_kv_width: Quantity,
     kv_dtype_bytes: Quantity,
     kv_scale_bytes: Quantity,
-) -> Any:
-    """What one token inside the window costs one rank, in bytes, in all windowed layers.
+) -> Quantity:
+    """KV cache that one token inside the window takes on one rank, in bytes, in all windowed layers.
 
     Source: reference models.md section 3. Check: gpt-oss-120b in bf16 at TP 1 is 36,864.
     """
@@ -105,7 +106,7 @@ def shard_state_bytes_per_layer(
     state_elements_per_layer: Quantity,
     state_element_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
+) -> Quantity:
     """Convolution and recurrent state that one sequence keeps in one recurrent layer, in bytes per rank.
 
     Source: vLLM mamba_utils. Check: Qwen3.6-27B (fp32 state) at TP 1 is 3,207,168.
@@ -127,7 +128,7 @@ def kv_bytes_per_token(
     other_bytes_per_token: Quantity,
     kv_dtype_bytes: Quantity,
     kv_scale_bytes: Quantity,
-) -> Any:
+) -> Quantity:
     """Keys and values that one token of context keeps in GPU memory, all growing layers together, in bytes.
 
     Out:    bytes per token beyond every window, before division by tensor_parallel_size.
@@ -150,8 +151,8 @@ def kv_bytes_per_token(
 
 
 @formula("KV per token and GPU")
-def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Quantity, stage_fraction: Quantity) -> Any:
-    """What one more token of context costs the fullest GPU, in bytes, beyond every window.
+def kv_bytes_per_token_per_gpu(shard_kv_bytes_per_token: Quantity, stage_fraction: Quantity) -> Quantity:
+    """KV cache that one more token of context takes on the fullest GPU, in bytes, beyond every window.
 
     Source: KV heads split over TP and then replicate; MLA is replicated; layers divide over PP.
     """
@@ -164,7 +165,7 @@ def state_bytes_per_sequence(
     conv_bytes_per_state_layer: Quantity,
     state_elements_per_layer: Quantity,
     state_element_bytes: Quantity,
-) -> Any:
+) -> Quantity:
     """Fixed state of one sequence in all recurrent layers, in bytes, before division over ranks.
 
     Source: reference models.md section 3. Check: Qwen3.6-27B is 153,944,064 with its fp32 state.
@@ -175,23 +176,23 @@ def state_bytes_per_sequence(
 # How an engine lays the cache out: layers in groups of equal size, and blocks of equal bytes for all kinds.
 
 
-def packs_pages(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Any:
-    """Whether a block of the model has pages of several sizes: some of its layers keep index keys beside their entries,
-    and the engine packs such pages."""
+def packs_pages(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Quantity:
+    """True where the engine packs pages of several sizes into the model's blocks: some of its layers keep index keys
+    beside their entries."""
     return n_indexed_layers * packed_block_tokens > 0
 
 
-def padding(group_layers: Quantity, *counts: Quantity) -> Any:
-    """Layers by which groups of that size exceed these counts."""
-    padded: Any = 0
+def padding(group_layers: Quantity, *counts: Quantity) -> Quantity:
+    """Padding layers that groups of that size add to these counts of layers."""
+    padded: Quantity = 0
     for count in counts:
         padded = padded + round_up(ratio(count, group_layers)) * group_layers - count
     return padded
 
 
-def packed_group_layers(n_windowed_layers: Quantity, n_indexed_layers: Quantity, n_pooled_layers: Quantity) -> Any:
-    """Layers of a group of packed pages: no fewer than have index keys, and of more the number that pads the fewest
-    layers; of all windows, half of them and the least."""
+def packed_group_layers(n_windowed_layers: Quantity, n_indexed_layers: Quantity, n_pooled_layers: Quantity) -> Quantity:
+    """Layers in a group where pages are packed: as many as have index keys, half of the windowed layers (no fewer than
+    have index keys) or all of them, whichever pads the fewest layers."""
     counts = (n_windowed_layers, n_indexed_layers, n_pooled_layers)
     half = largest(n_indexed_layers, round_up(n_windowed_layers / 2))
     of_least, of_half, of_all = (padding(n, *counts) for n in (n_indexed_layers, half, n_windowed_layers))
@@ -210,8 +211,8 @@ def group_layers(
     n_indexed_layers: Quantity,
     n_pooled_layers: Quantity,
     packed_block_tokens: Quantity,
-) -> Any:
-    """How many layers share one KV block: the smallest kind's count, so that all groups are equal.
+) -> Quantity:
+    """Layers that share one KV block: the smallest kind's count, so that all groups are equal.
 
     Where the kinds differ by less than `group_stretch` (1.25) the larger count is taken: less padding. Where pages of
     several sizes are packed, it is the count that pads the fewest layers of windows and compressors.
@@ -239,7 +240,7 @@ def n_growing_groups(
     n_other_layers: Quantity,
     n_indexed_layers: Quantity,
     packed_block_tokens: Quantity,
-) -> Any:
+) -> Quantity:
     """KV groups of layers whose cache grows, rounded up to whole groups (the engine adds padding layers); one where
     their pages are packed.
 
@@ -250,7 +251,7 @@ def n_growing_groups(
 
 
 @formula("Groups of windowed layers")
-def n_windowed_groups(group_layers: Quantity, n_windowed_layers: Quantity) -> Any:
+def n_windowed_groups(group_layers: Quantity, n_windowed_layers: Quantity) -> Quantity:
     """KV groups of windowed layers, rounded up to whole groups (the engine adds padding layers).
 
     Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 6 (52 layers stored as 60).
@@ -259,7 +260,7 @@ def n_windowed_groups(group_layers: Quantity, n_windowed_layers: Quantity) -> An
 
 
 @formula("Groups of recurrent layers")
-def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Any:
+def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Quantity:
     """KV groups of recurrent layers, rounded up to whole groups.
 
     Source: vLLM hybrid KV cache manager. Check: Qwen3.6-27B is 3 (48 layers in groups of 16).
@@ -268,8 +269,8 @@ def n_state_groups(group_layers: Quantity, n_state_layers: Quantity) -> Any:
 
 
 @formula("Groups of compressors that overlap")
-def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Any:
-    """KV groups of what layers with index keys have not compressed yet: one where pages are packed.
+def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) -> Quantity:
+    """KV groups of tokens that layers with index keys have not compressed yet: one where pages are packed, else none.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups: its pages have two sizes).
     """
@@ -277,8 +278,9 @@ def n_indexed_groups(n_indexed_layers: Quantity, packed_block_tokens: Quantity) 
 
 
 @formula("Groups of other compressors")
-def n_pooled_groups(group_layers: Quantity, n_pooled_layers: Quantity, n_indexed_groups: Quantity) -> Any:
-    """KV groups of what compressed layers without index keys have not compressed yet, rounded up to whole groups.
+def n_pooled_groups(group_layers: Quantity, n_pooled_layers: Quantity, n_indexed_groups: Quantity) -> Quantity:
+    """KV groups of tokens that compressed layers without index keys have not compressed yet, rounded up to whole
+    groups.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups).
     """
@@ -291,8 +293,8 @@ def window_like_groups(
     n_indexed_groups: Quantity,
     n_pooled_groups: Quantity,
     compressor_element_bytes: Quantity,
-) -> Any:
-    """Blocks that as many tokens take as fill one block of windows, in windows and in what waits to be compressed.
+) -> Quantity:
+    """Blocks that the tokens of one block of windows take, in windows and in tokens that wait to be compressed.
 
     Source: compressor_blocks. Check: DeepSeek-V4 is 2 + 16 + 8.
     """
@@ -307,7 +309,7 @@ def n_kv_groups(
     n_state_groups: Quantity,
     n_indexed_groups: Quantity,
     n_pooled_groups: Quantity,
-) -> Any:
+) -> Quantity:
     """All KV groups of the model.
 
     Source: vLLM hybrid KV cache manager. Check: Gemma 3 27B is 7; DeepSeek-V4-Flash is 5.
@@ -318,7 +320,7 @@ def n_kv_groups(
 @formula("Growing KV of one layer, token and rank")
 def growing_layer_bytes(
     shard_kv_bytes_per_token: Quantity, n_full_layers: Quantity, n_mla_layers: Quantity, n_other_layers: Quantity
-) -> Any:
+) -> Quantity:
     """Growing cache of one layer, in bytes per token and rank, on average over those layers.
 
     Source: definition.
@@ -327,7 +329,7 @@ def growing_layer_bytes(
 
 
 @formula("Windowed KV of one layer, token and rank")
-def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_layers: Quantity) -> Any:
+def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_layers: Quantity) -> Quantity:
     """Windowed cache of one layer, in bytes per token and rank.
 
     Source: definition.
@@ -335,9 +337,9 @@ def windowed_layer_bytes(shard_windowed_bytes_per_token: Quantity, n_windowed_la
     return ratio(shard_windowed_bytes_per_token, n_windowed_layers)
 
 
-def blocks_in_a_page(page_bytes: Quantity, layer_bytes: Quantity, n_full_layers: Quantity) -> Any:
-    """Blocks of a layer that fill a larger layer's page: where keys and values of heads leave a rest, one with padding
-    behind it."""
+def blocks_in_a_page(page_bytes: Quantity, layer_bytes: Quantity, n_full_layers: Quantity) -> Quantity:
+    """Blocks of a layer that fill the page of a larger layer; one with padding behind it where whole blocks of keys and
+    values leave a remainder."""
     blocks = ratio(page_bytes, layer_bytes, 1)
     is_padded = both(n_full_layers > 0, blocks > round_down(blocks))
     return where(is_padded, 1, largest(1, round_down(blocks)))
@@ -357,9 +359,9 @@ def growing_block_tokens(
     checkpoint_blocks: Quantity,
     n_indexed_groups: Quantity,
     packed_block_tokens: Quantity,
-) -> Any:
-    """Tokens that one block of a growing layer holds, after all kinds were given one page size, or with pages of
-    several sizes packed into it.
+) -> Quantity:
+    """Tokens that one block of a growing layer holds, once all kinds have one page size, or pages of several sizes are
+    packed into it.
 
     The block grows until it is as large as a windowed layer's, where that is a whole number of blocks, or until its
     keys and values alone, without index keys and a draft's, are as large as one layer's state. Where a prompt leaves
@@ -385,9 +387,9 @@ def windowed_block_tokens(
     n_full_layers: Quantity,
     n_indexed_groups: Quantity,
     packed_window_tokens: Quantity,
-) -> Any:
-    """Tokens that one block of a windowed layer holds, after all kinds were given one page size, or with pages of
-    several sizes packed into it.
+) -> Quantity:
+    """Tokens that one block of a windowed layer holds, once all kinds have one page size, or pages of several sizes are
+    packed into it.
 
     Source: vLLM unify_kv_cache_spec_page_size.
     """
@@ -412,16 +414,16 @@ def packed_block_bytes(
     packed_alignment_bytes: Quantity,
     packs_tuples: Quantity,
     other_bytes_per_token: Quantity,
-) -> Any:
-    """One block whose layers have pages of several sizes, in bytes per rank, whatever the tensor-parallel size: the
-    pages of the largest group's layers, or as many of every size as a group has layers.
+) -> Quantity:
+    """Size of one block whose layers have pages of several sizes, in bytes per rank, at every tensor-parallel size: the
+    pages of the largest group's layers, or as many pages of each size as a group has layers.
 
     Source: vLLM kv_cache_planning.py (_get_packed_kv_cache_groups), releases before 0.30 kv_cache_utils.py
             (_max_memory_usage_bytes_from_groups).
     Check:  DeepSeek-V4-Flash in 0.33 is 21 x (37,440 + 8,640) + 20 x 1,728 = 1,002,240; Pro is 1,435,968.
     """
 
-    def page(content_bytes: Quantity) -> Any:
+    def page(content_bytes: Quantity) -> Quantity:
         return round_up(content_bytes / packed_alignment_bytes) * packed_alignment_bytes
 
     entry = where(kv_dtype_bytes == 1, packed_entry_bytes, windowed_kv_width * kv_dtype_bytes)
@@ -437,13 +439,16 @@ def packed_block_bytes(
 
 def windows_in_own_pool(
     window_pool_ratio: Quantity, hybrid_kv_manager: Quantity, shard_kv_bytes_per_token: Quantity
-) -> Any:
-    """Tokens of windowed layers that have room for each token of the others, where both have pools by ratio; else 0."""
+) -> Quantity:
+    """Tokens of windowed layers that have room for each token of the other layers, where the two pools are cut by
+    ratio; else 0."""
     return where(both(hybrid_kv_manager == 1, shard_kv_bytes_per_token > 0), window_pool_ratio, 0)
 
 
-def states_in_own_pool(state_pool_ratio: Quantity, n_state_layers: Quantity, shard_kv_bytes_per_token: Quantity) -> Any:
-    """Bytes that are kept for states for each byte of keys and values, where both have pools by ratio; else 0."""
+def states_in_own_pool(
+    state_pool_ratio: Quantity, n_state_layers: Quantity, shard_kv_bytes_per_token: Quantity
+) -> Quantity:
+    """Bytes kept for states for each byte of keys and values, where the two pools are cut by ratio; else 0."""
     return where(both(n_state_layers > 0, shard_kv_bytes_per_token > 0), state_pool_ratio, 0)
 
 
@@ -465,8 +470,8 @@ def kv_block_bytes(
     state_pool_ratio: Quantity,
     n_indexed_groups: Quantity,
     packed_block_bytes: Quantity,
-) -> Any:
-    """One block of one KV group, in bytes per rank, all layers of the model on one pipeline stage.
+) -> Quantity:
+    """Size of one block of one KV group, in bytes per rank, with all layers of the model on one pipeline stage.
 
     Where each kind of layer has a pool of its own: block_size tokens of all layers that keep every token; and where
     the pools are cut by ratio, what is kept for windows and states beside them.
@@ -497,7 +502,7 @@ def charged_tokens(
     average_context_fraction: Quantity,
     prefix_cache_hit_fraction: Quantity,
     kv_reserved: Quantity,
-) -> Any:
+) -> Quantity:
     """Tokens of cache that one request is charged.
 
     Paged KV: the context times the average share of it that is filled, less the prompt tokens of a prefix in the
@@ -511,8 +516,8 @@ def charged_tokens(
 
 
 @formula("Tokens charged at admission")
-def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserved: Quantity) -> Any:
-    """Tokens that a request may be charged when it is admitted: all of its context, whatever the average is.
+def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserved: Quantity) -> Quantity:
+    """Tokens that a request may be charged when it is admitted: all of its context, whatever the average.
 
     The first of its prefix finds nothing in the prefix cache, an engine starts only where one request of the whole
     length fits, and one copy of a prefix that others share stays with it.
@@ -522,9 +527,11 @@ def admitted_tokens(context_tokens: Quantity, max_model_len: Quantity, kv_reserv
     return where(kv_reserved == 1, max_model_len, context_tokens)
 
 
-def batches_under_way(in_flight_batches: Quantity, on_second_runner: Quantity, pipeline_parallel_size: Quantity) -> Any:
-    """Batches that an engine which overlaps them has under way at once: with pipeline stages as many as fill these,
-    and on the second runner one more."""
+def batches_under_way(
+    in_flight_batches: Quantity, on_second_runner: Quantity, pipeline_parallel_size: Quantity
+) -> Quantity:
+    """Batches that an engine which overlaps batches has under way at once: enough to fill the pipeline stages, and one
+    more on the second runner."""
     return where(
         in_flight_batches > 1, largest(in_flight_batches, pipeline_parallel_size + on_second_runner), in_flight_batches
     )
@@ -540,8 +547,8 @@ def windowed_tokens(
     on_second_runner: Quantity,
     pipeline_parallel_size: Quantity,
     hybrid_kv_manager: Quantity,
-) -> Any:
-    """Tokens that admission charges a windowed layer: the window and the tokens of the batches under way.
+) -> Quantity:
+    """Tokens that admission charges for a windowed layer: the window and the tokens of the batches under way.
 
     A window saves nothing while these reach the context, and nothing at all where the hybrid KV manager is off.
 
@@ -563,11 +570,11 @@ def blocks_of_compressors(
     pooled_entry_tokens: Quantity,
     packed_window_tokens: Quantity,
     compressor_element_bytes: Quantity,
-) -> Any:
-    """Blocks of what waits to be compressed: the tokens of an entry, of two where they overlap, but for the last of
-    them, and those beside it, in blocks whose pages are as large as those of windows; a spare block each, as those
-    have, and where that is 1 none beyond those of the context."""
-    blocks: Any = 0
+) -> Quantity:
+    """Blocks of tokens that wait to be compressed: all but the last token of an entry (of two where entries overlap)
+    and `tokens_beside` more, in blocks with pages as large as those of windows. Each kind has a spare block, as windows
+    have; where `within_context` is 1 never more than the blocks of the context."""
+    blocks: Quantity = 0
     for n_groups, tokens, share in (
         (n_indexed_groups, 2 * indexed_entry_tokens, 2 * compressor_element_bytes),
         (n_pooled_groups, pooled_entry_tokens, compressor_element_bytes),
@@ -592,9 +599,9 @@ def compressor_blocks(
     pooled_entry_tokens: Quantity,
     packed_window_tokens: Quantity,
     compressor_element_bytes: Quantity,
-) -> Any:
-    """Blocks that admission charges a sequence for what waits to be compressed, with the tokens of the batches under
-    way. It does not grow with the context beyond these.
+) -> Quantity:
+    """Blocks that admission charges a sequence for tokens that wait to be compressed, including the tokens of the
+    batches under way. They do not grow with the context beyond these.
 
     Source: vLLM models/deepseek_v4/compressor.py (CompressorStateCache.get_kv_cache_spec), SlidingWindowSpec.
     Check:  DeepSeek-V4 with two batches of 8,192: 4,099 + 2,065 blocks, of 256 tokens of context each.
@@ -612,7 +619,7 @@ def compressor_blocks(
     )
 
 
-# Where stages are not known yet: how many there are follows from what is charged.
+# For use before the stages are known: their number follows from what is charged.
 UNSTAGED_WINDOWS, UNSTAGED_COMPRESSORS = (
     charged.with_parts([Formula("pipeline_parallel_size", "", PLAIN, (), lambda: 1)])
     for charged in (windowed_tokens, compressor_blocks)
@@ -629,9 +636,9 @@ def steady_compressor_blocks(
     pooled_entry_tokens: Quantity,
     packed_window_tokens: Quantity,
     compressor_element_bytes: Quantity,
-) -> Any:
-    """Blocks of what waits to be compressed that a sequence keeps while it decodes, with one token for each further
-    step under way.
+) -> Quantity:
+    """Blocks of tokens that wait to be compressed which a sequence keeps while it decodes, with one token for each
+    further step under way.
 
     Source: steady_windowed_tokens. Check: DeepSeek-V4 keeps 3 and 17.
     """
@@ -657,7 +664,7 @@ def steady_windowed_tokens(
     hybrid_kv_manager: Quantity,
     windowed_block_tokens: Quantity,
     shares_pages: Quantity,
-) -> Any:
+) -> Quantity:
     """Tokens of a windowed layer that a request keeps while it decodes: the window that a step reads and one token for
     each further step under way, never more than the context.
 
@@ -698,7 +705,7 @@ def kv_blocks_per_sequence(
     kv_block_bytes: Quantity,
     window_pool_ratio: Quantity,
     state_pool_ratio: Quantity,
-) -> Any:
+) -> Quantity:
     """Blocks that admission charges one sequence, over all KV groups.
 
     Growing groups take whole blocks of the context; sliding windows one block more than their tokens; a state takes one
@@ -740,12 +747,13 @@ def kv_blocks_per_sequence(
     ],
 )
 def kv_blocks_per_sequence_steady(
-    kv_blocks_per_sequence: Callable[..., Any],
+    kv_blocks_per_sequence: Callable[..., Quantity],
     charged_tokens: Quantity,
     steady_windowed_tokens: Quantity,
     steady_compressor_blocks: Quantity,
-) -> Any:
-    """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but of windows what stays.
+) -> Quantity:
+    """Blocks that a sequence holds while it decodes, over all KV groups: those of admission, but only the part of the
+    windows that stays.
 
     States stay as admission charges them. Where states are kept for the prefix cache, each prefill step, and each
     decoded token that opens a new block, writes a second state before the first is freed, and all requests may do so
@@ -763,8 +771,8 @@ def kv_blocks_per_sequence_steady(
 
 
 @formula("Charge per sequence and rank", within=[kv_blocks_per_sequence])
-def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> Any:
-    """What admission charges one sequence on one rank, in bytes, without pipeline stages.
+def charge_bytes(kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity) -> Quantity:
+    """KV cache that admission charges one sequence on one rank, in bytes, without pipeline stages.
 
     Source: kv_blocks_per_sequence x kv_block_bytes.
     """
@@ -782,9 +790,9 @@ def windows_of_stages(
     in_flight_batches: Quantity,
     on_second_runner: Quantity,
     pipeline_stages: Quantity,
-) -> Any:
-    """What admission charges more on so many stages for the windows of all layers, before the stages divide it: for
-    the batches that are under way there beside those of one stage, in bytes.
+) -> Quantity:
+    """KV cache that admission charges in addition for the windows of all layers on this many stages, in bytes, before
+    the stages divide it: for the batches under way beyond those of one stage.
 
     Source: windowed_tokens.
     """
@@ -802,16 +810,16 @@ def most_windows(
     kv_block_bytes: Quantity,
     in_flight_batches: Quantity,
     hybrid_kv_manager: Quantity,
-) -> Any:
-    """At least that for so many batches beside those of one stage, by what the context has beyond the batches alone,
-    and not beyond the window, too: short enough to stand in the count of stages, as Excel limits a formula."""
+) -> Quantity:
+    """An upper bound of `windows_of_stages` for so many batches beyond those of one stage, from the context beyond the
+    batches alone: short enough for the formula of the stages, as Excel limits a formula's length."""
     beyond = admitted_tokens - in_flight_batches * max_num_batched_tokens
     tokens = hybrid_kv_manager * largest(0, smallest(batches * max_num_batched_tokens, beyond))
     return window_like_groups * kv_block_bytes * round_up(tokens / windowed_block_tokens)
 
 
-def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_second_runner: Quantity) -> Any:
-    """Batches under way on so many stages, less those of one stage."""
+def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_second_runner: Quantity) -> Quantity:
+    """Batches under way on so many stages beyond those of one stage."""
     return batches_under_way(in_flight_batches, on_second_runner, pipeline_stages) - in_flight_batches
 
 
@@ -819,16 +827,17 @@ def batches_beside(pipeline_stages: Quantity, in_flight_batches: Quantity, on_se
     "Steady KV per sequence and rank",
     within=[kv_blocks_per_sequence_steady.with_parts([steady_windowed_tokens, steady_compressor_blocks])],
 )
-def steady_bytes(kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity) -> Any:
-    """What one sequence holds on one rank while it decodes, in bytes, before pipeline stages divide it.
+def steady_bytes(kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity) -> Quantity:
+    """KV cache that one sequence holds on one rank while it decodes, in bytes, before pipeline stages divide it.
 
     Source: kv_blocks_per_sequence_steady x kv_block_bytes.
     """
     return kv_blocks_per_sequence_steady * kv_block_bytes
 
 
-def held_sequences(pool_bytes: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Any:
-    """Sequences that a pool holds at once: 1 + floor((pool - charge) / steady charge), 0 where it holds no charge.
+def held_sequences(pool_bytes: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Quantity:
+    """Sequences that a pool holds at once: 1 + floor((pool - charge) / steady charge); 0 where it does not hold one
+    charge.
 
     The last one comes in while all others hold their full context. It needs its charge free for that moment, and is
     given it back but for the steady charge when its prompt is read.
@@ -836,16 +845,16 @@ def held_sequences(pool_bytes: Quantity, charge_bytes: Quantity, steady_bytes: Q
     return round_down(ratio(largest(0, pool_bytes - (charge_bytes - steady_bytes)), steady_bytes))
 
 
-def pool_for(n_sequences: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Any:
-    """The least pool that holds so many sequences (1 or more) at once, by the same rule."""
+def pool_for(n_sequences: Quantity, charge_bytes: Quantity, steady_bytes: Quantity) -> Value:
+    """The smallest pool that holds so many sequences (1 or more) at once, by the same rule."""
     return n_sequences * steady_bytes + (charge_bytes - steady_bytes)
 
 
 @formula("KV per sequence and GPU")
 def kv_bytes_per_sequence_per_gpu(
     kv_blocks_per_sequence: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity
-) -> Any:
-    """What admission charges one sequence on the fullest GPU, in bytes.
+) -> Quantity:
+    """KV cache that admission charges one sequence on the fullest GPU, in bytes.
 
     Source: blocks x bytes per block x the share of layers on a pipeline stage.
     """
@@ -855,8 +864,8 @@ def kv_bytes_per_sequence_per_gpu(
 @formula("Steady KV per sequence and GPU")
 def kv_bytes_per_sequence_steady_per_gpu(
     kv_blocks_per_sequence_steady: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity
-) -> Any:
-    """What one sequence holds on the fullest GPU while it decodes, in bytes.
+) -> Quantity:
+    """KV cache that one sequence holds on the fullest GPU while it decodes, in bytes.
 
     Source: blocks x bytes per block x the share of layers on a pipeline stage.
     """
@@ -864,7 +873,7 @@ def kv_bytes_per_sequence_steady_per_gpu(
 
 
 @formula("KV per sequence")
-def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Quantity, unsharded_kv_block_bytes: Quantity) -> Any:
+def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Quantity, unsharded_kv_block_bytes: Quantity) -> Quantity:
     """The engine's admission charge for one sequence, in bytes, before any division over GPUs.
 
     It holds whole blocks, windows with the tokens of steps under way, padding layers and state blocks.
@@ -877,8 +886,8 @@ def kv_bytes_per_sequence(unsharded_kv_blocks_per_sequence: Quantity, unsharded_
 @formula("Steady KV per sequence")
 def kv_bytes_per_sequence_steady(
     unsharded_kv_blocks_per_sequence_steady: Quantity, unsharded_kv_block_bytes: Quantity
-) -> Any:
-    """What one sequence holds while it decodes, in bytes, before any division over GPUs.
+) -> Quantity:
+    """KV cache that one sequence holds while it decodes, in bytes, before any division over GPUs.
 
     It has whole blocks, the window and the block at its edge, padding layers and state blocks.
 
@@ -888,8 +897,8 @@ def kv_bytes_per_sequence_steady(
 
 
 @formula("Short form of a token count", TEXT)
-def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Any:
-    """131,072 as 128k; a number that is no multiple of 1,024 as it is.
+def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Value:
+    """A token count as text: 131,072 as 128k; a number that is no multiple of 1,024 as it is.
 
     Source: 1k is 1,024 tokens.
     """
@@ -897,8 +906,8 @@ def short_tokens(tokens: Quantity, tokens_per_k: Quantity) -> Any:
 
 
 @formula("State blocks kept")
-def kept_state_blocks(state_blocks: Quantity, enable_prefix_caching: Quantity) -> Any:
-    """Blocks that a recurrent group holds for one sequence: one, whatever the release, without prefixes to keep.
+def kept_state_blocks(state_blocks: Quantity, enable_prefix_caching: Quantity) -> Quantity:
+    """Blocks that a recurrent group holds for one sequence: one in every release where no prefixes are cached.
 
     Source: vLLM MambaManager.
     """
@@ -906,8 +915,8 @@ def kept_state_blocks(state_blocks: Quantity, enable_prefix_caching: Quantity) -
 
 
 @formula("Checkpoint blocks kept")
-def kept_checkpoint_blocks(checkpoint_blocks: Quantity, enable_prefix_caching: Quantity) -> Any:
-    """Blocks more that admission charges a recurrent group; none without prefixes to keep.
+def kept_checkpoint_blocks(checkpoint_blocks: Quantity, enable_prefix_caching: Quantity) -> Quantity:
+    """Additional blocks that admission charges for a recurrent group; none where no prefixes are cached.
 
     Source: vLLM MambaManager.
     """

@@ -8,17 +8,15 @@ outputs of an image encoder stay allocated through both.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import Quantity, both, formula, largest, ratio, round_down, round_up, smallest, where
 from sheetgen.sizing.kv_cache import held_sequences, pool_for
 from sheetgen.units import FACTOR, PLAIN, TENSOR_PARALLEL_SIZES, TWO_DECIMALS
 
 
 @formula("On the second runner (1 or 0)", PLAIN)
-def on_second_runner(second_runner: Quantity, n_experts: Quantity, n_state_layers: Quantity) -> Any:
-    """1 where the engine's second model runner serves the model, as it does by default. It keeps other memory back than
-    the first one.
+def on_second_runner(second_runner: Quantity, n_experts: Quantity, n_state_layers: Quantity) -> Quantity:
+    """1 where the engine's second model runner serves the model, as it does by default; else 0. It reserves other
+    amounts of memory than the first one.
 
     second_runner: 0 there is none, 1 it serves dense models whose layers all attend, 2 all.
 
@@ -31,8 +29,8 @@ def on_second_runner(second_runner: Quantity, n_experts: Quantity, n_state_layer
 @formula("CUDA graphs reserved (1 or 0)", PLAIN)
 def graphs_reserved(
     on_second_runner: Quantity, second_runner_graphs_in_budget: Quantity, graphs_in_budget: Quantity
-) -> Any:
-    """1 where the model's runner takes an estimate of the CUDA graphs from the budget before the pool.
+) -> Quantity:
+    """1 where the model's runner takes an estimate of the CUDA graphs from the budget before the pool, else 0.
 
     Source: vLLM v1/worker: profile_cudagraph_memory of each runner.
     """
@@ -42,8 +40,8 @@ def graphs_reserved(
 @formula("Sampler, beside the 16-bit logits", TWO_DECIMALS)
 def runner_bytes_per_logit(
     on_second_runner: Quantity, second_runner_sampler_bytes_per_logit: Quantity, sampler_bytes_per_logit: Quantity
-) -> Any:
-    """What the sampler of the model's runner holds beside each 16-bit logit while the engine profiles, in bytes.
+) -> Quantity:
+    """Bytes that the sampler of the model's runner holds beside each 16-bit logit while the engine profiles.
 
     Source: vLLM v1/worker: _dummy_sampler_run of each runner.
     """
@@ -59,8 +57,9 @@ def sampler_bytes(
     other_bytes: Quantity,
     runner_bytes_per_logit: Quantity,
     sampler_bytes_per_vocabulary_entry: Quantity,
-) -> Any:
-    """The sampler on the logits of max_num_seqs requests, in bytes, the batch's hidden states still held.
+) -> Quantity:
+    """Memory of the sampler on the logits of max_num_seqs requests, in bytes, with the batch's hidden states still
+    held.
 
     A logit is kept in the model's 16 bits and, in vLLM 0.17 to 0.21, three times in 32 (the logits, their
     probabilities, the random numbers): 12 bytes more. The top-k kernel has a row of the vocabulary per
@@ -84,9 +83,9 @@ def forward_bytes(
     activation_copy_bytes: Quantity,
     forward_hidden_copies: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
-    """The batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy of
-    that product where the precision makes one, and some copies of the hidden states.
+) -> Quantity:
+    """Memory of the batch inside the widest feed-forward layer, in bytes: gate, up and their product, a quantized copy
+    of that product where the precision makes one, and some copies of the hidden states.
 
     Source: vLLM's compiled forward pass; forward_hidden_copies is fitted, the rest are shapes.
     Check:  Mistral Small 24B in w8a8, 8,192 tokens at TP 1: 2.04 GiB.
@@ -104,9 +103,9 @@ def expert_workspace_bytes(
     other_bytes: Quantity,
     expert_workspace_share: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
-    """Two buffers that the fused experts keep: a row per token and chosen expert, each as wide as the hidden
-    size or the experts' own width, in bytes. 0 for dense models.
+) -> Quantity:
+    """Two buffers that the fused experts keep, in bytes: a row for each token and chosen expert, as wide as the hidden
+    size or the experts' own width. 0 for dense models.
 
     Source: vLLM fused_moe workspace shapes. Check: Qwen3-30B-A3B, 8,192 tokens at TP 1: 0.50 GiB.
     """
@@ -123,15 +122,15 @@ def encoder_bytes(
     encoder_item_tokens: Quantity,
     encoder_item_elements: Quantity,
     other_bytes: Quantity,
-) -> Any:
-    """Images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay in
-    memory while the language model is profiled. 0 for models that read text alone.
+) -> Quantity:
+    """Memory of the images of the largest size that fill one batch, as input and as encoded tokens, in bytes. They stay
+    in memory while the language model is profiled. 0 for models that read only text.
 
     Source: vLLM gpu_model_runner.profile_run. Check: Gemma 3 27B, 8,192 tokens: 32 images, 0.23 GiB.
     """
     images = largest(1, round_down(ratio(max_num_batched_tokens, encoder_item_tokens)))
-    each = (encoder_item_tokens * hidden_size + encoder_item_elements) * other_bytes
-    return where(encoder_item_tokens > 0, images * each, 0)
+    image_bytes = (encoder_item_tokens * hidden_size + encoder_item_elements) * other_bytes
+    return where(encoder_item_tokens > 0, images * image_bytes, 0)
 
 
 @formula("Encoder's peak")
@@ -145,9 +144,10 @@ def encoder_peak_bytes(
     encoder_hidden_copies: Quantity,
     other_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
-    """Images of the largest size inside the encoder's feed-forward layer, in bytes: their patches in the residual
-    stream and its copies, and in the layer, which tensor parallelism divides. The language model runs after it.
+) -> Quantity:
+    """Memory of images of the largest size inside the encoder's feed-forward layer, in bytes: their patches in the
+    residual stream and its copies, and in the layer itself, which tensor parallelism divides. The language model runs
+    after it.
 
     Source: vLLM qwen3_vl.py, Qwen3_VisionTransformer: at the activation a block holds its input, the sum after
         attention, the normalized one and the position embeddings, and two widths of the feed-forward layer.
@@ -167,9 +167,9 @@ def cold_start_bytes(
     hidden_size: Quantity,
     other_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
-    """What compiling the model on a cold start takes at its peak on the second runner, in bytes: as much as the
-    embedding. A warm start, which finds the compiled model on disk, has it for its pool.
+) -> Quantity:
+    """Peak memory of compiling the model on a cold start on the second runner, in bytes: as much as the embedding. A
+    warm start finds the compiled model on disk and has this memory for its pool.
 
     Source: start-up logs of vLLM 0.28 and 0.31, of which two are of one engine, cold and warm; its code says nothing.
     Check:  Qwen2.5-7B on an L4 with 0.28: 1.02 GiB of the 1.04 logged.
@@ -184,9 +184,10 @@ def sampler_table_bytes(
     second_runner_table_bytes_per_logit: Quantity,
     max_num_seqs: Quantity,
     vocab_size: Quantity,
-) -> Any:
-    """What the second runner keeps for penalties, whoever asks for them: for each of max_num_seqs requests how often it
-    has seen each entry of the vocabulary, in bytes. Logs count it among what is consumed, not among the peak.
+) -> Quantity:
+    """Table that the second runner keeps for penalties, in bytes, whether or not a request asks for them: for each of
+    max_num_seqs requests, how often it has seen each entry of the vocabulary. Logs count it as consumed, not in the
+    peak.
 
     Source: vLLM v1/worker/gpu/sample/penalties.py: a count of 4 bytes, and a bit of the prompt.
     Check:  Qwen3-14B with 256 requests: 0.15 GiB.
@@ -204,7 +205,7 @@ def profile_peak_bytes(
     matmul_workspace_bytes: Quantity,
     cold_start_bytes: Quantity,
     sampler_table_bytes: Quantity,
-) -> Any:
+) -> Quantity:
     """The peak of the engine's profile run on one GPU, in bytes, without pipeline stages.
 
     It does not depend on the context. Where the sampler is the peak it does not depend on TP either.
@@ -216,8 +217,8 @@ def profile_peak_bytes(
 
 
 @formula("Hand-over between stages")
-def hand_over_bytes(max_num_batched_tokens: Quantity, hidden_size: Quantity, other_bytes: Quantity) -> Any:
-    """Buffers for the hidden states and the residual that a pipeline stage is handed, in bytes.
+def hand_over_bytes(max_num_batched_tokens: Quantity, hidden_size: Quantity, other_bytes: Quantity) -> Quantity:
+    """Buffers for the hidden states and the residual that a pipeline stage receives, in bytes.
 
     Source: vLLM make_empty_intermediate_tensors. Check: Llama 3.1 8B, 8,192 tokens: 0.13 GiB.
     """
@@ -227,9 +228,9 @@ def hand_over_bytes(max_num_batched_tokens: Quantity, hidden_size: Quantity, oth
 @formula("Activations per GPU")
 def activation_bytes_per_gpu(
     profile_peak_bytes: Quantity, hand_over_bytes: Quantity, pipeline_parallel_size: Quantity
-) -> Any:
-    """The peak of the profile run on the GPU with the least left, in bytes: the pipeline stage with the output
-    head samples too, and is handed the batch by the stage before.
+) -> Quantity:
+    """The peak of the profile run on the GPU with the least memory left, in bytes: the pipeline stage with the output
+    head also samples, and receives the batch from the stage before.
 
     Source: profile_peak_bytes; the tokens of two PP runs of Llama 3.1 8B follow from 2.02 GiB.
     Check:  stages without the head log 1.10 and 1.05 GiB.
@@ -244,10 +245,10 @@ def memory_budget_bytes(
     gpu_memory_utilization: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
-    """What the engine may take of one GPU, in bytes: a share of the memory it sees, not of the marketed one,
-    less what was gone before where the engine counts from the free memory (SGLang). All of it where the pool is set
-    outright, whatever the share, and not as a limit.
+) -> Quantity:
+    """Memory of one GPU that the engine may take, in bytes: a share of the memory it sees (not the marketed size), less
+    what was used before where the engine counts from the free memory (SGLang). All of it where the pool is set outright
+    rather than as a limit, whatever the share.
 
     Source: vLLM; H100 SXM shows 79.19 GiB. Check: 0.90 of that is 71.27 GiB.
     """
@@ -255,20 +256,21 @@ def memory_budget_bytes(
     return round_down((gpu_memory_bytes - context_bytes) * share)
 
 
-def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
-    """The pool that the engine takes of what is left: all, or as much as is set outright. Where less is left than that,
-    what is left if the engine takes what is set as a limit; else negative: it runs out of memory as it starts."""
+def pool_as_set(left_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
+    """The pool that the engine takes of what is left: all of it, or as much as is set outright. Where less than that is
+    left: all that is left if the setting is a limit, otherwise a negative number, as the engine runs out of memory at
+    its start."""
     taken = both(kv_cache_memory_bytes > 0, left_bytes >= kv_cache_memory_bytes)
     return where(taken, kv_cache_memory_bytes, left_bytes - kv_cache_memory_bytes * (1 - set_pool_is_limit))
 
 
-def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
-    """By how much the pool may be off its prediction: by nothing where it is set outright, and not as a limit."""
+def pool_error_as_set(error_bytes: Quantity, kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
+    """Bytes by which the pool may be off its prediction: 0 where it is set outright rather than as a limit."""
     return where(kv_cache_memory_bytes * (1 - set_pool_is_limit) > 0, 0, error_bytes)
 
 
-def narrowed(error_bytes: Quantity, measured_pool_error_bytes: Quantity, most_bytes: Quantity) -> Any:
-    """A pool's error that is no larger, either way, than that of a start-up log's; as it is where none was given."""
+def narrowed(error_bytes: Quantity, measured_pool_error_bytes: Quantity, most_bytes: Quantity) -> Quantity:
+    """A pool's error limited, in both directions, to that of a start-up log; unchanged where no log was given."""
     within = largest(-most_bytes, smallest(most_bytes, error_bytes))
     return where(measured_pool_error_bytes > 0, within, error_bytes)
 
@@ -279,8 +281,8 @@ def set_pool_error_bytes(
     measured_pool_error_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
-    """By how many bytes the KV pool may be off its prediction; by none where it is set outright.
+) -> Quantity:
+    """Bytes by which the KV pool may be off its prediction; 0 where it is set outright.
 
     Source: docs/fidelity.md; --measured.
     """
@@ -289,8 +291,8 @@ def set_pool_error_bytes(
 
 
 @formula("Weights' error")
-def weights_error_bytes(weights_bytes_per_gpu: Quantity, weights_error_share: Quantity) -> Any:
-    """By how many bytes the weights of one GPU may be off their prediction.
+def weights_error_bytes(weights_bytes_per_gpu: Quantity, weights_error_share: Quantity) -> Quantity:
+    """Bytes by which the weights of one GPU may be off their prediction.
 
     Source: docs/fidelity.md.
     """
@@ -298,8 +300,8 @@ def weights_error_bytes(weights_bytes_per_gpu: Quantity, weights_error_share: Qu
 
 
 @formula("Error in scope")
-def error_in_scope(is_calibrated: Quantity, error_here: Quantity, error_elsewhere: Quantity) -> Any:
-    """How far measurements lie from a prediction: on this GPU and version where its constants were set on runs of this
+def error_in_scope(is_calibrated: Quantity, error_here: Quantity, error_elsewhere: Quantity) -> Quantity:
+    """The error of a prediction in measurements: on this GPU and version where its constants were set on runs of this
     tensor-parallel size, else in all other logs.
 
     Source: catalogs/engines, bands.
@@ -308,7 +310,7 @@ def error_in_scope(is_calibrated: Quantity, error_here: Quantity, error_elsewher
 
 
 @formula("Requests of one rank")
-def requests_per_rank(concurrent_requests: Quantity, data_parallel_size: Quantity) -> Any:
+def requests_per_rank(concurrent_requests: Quantity, data_parallel_size: Quantity) -> Quantity:
     """Requests at once on the fullest data-parallel rank.
 
     Source: an even share.
@@ -322,8 +324,8 @@ def charge_of_rank(
     kv_blocks_per_sequence: Quantity,
     kv_blocks_per_sequence_steady: Quantity,
     kv_block_bytes: Quantity,
-) -> Any:
-    """The least pool of an undivided rank that holds its requests, in bytes.
+) -> Quantity:
+    """The smallest pool of an undivided rank that holds its requests, in bytes.
 
     Source: INTERFACE (1 + floor((pool - admission charge) / steady charge)), solved for the pool.
     """
@@ -344,10 +346,10 @@ def non_torch_bytes_per_tp(
     older_non_torch_bytes_tp2: Quantity,
     older_non_torch_bytes_tp4: Quantity,
     older_non_torch_bytes_tp8: Quantity,
-) -> Any:
-    """What lies outside torch on a rank without pipeline stages, in bytes: the engine's figure at the next smaller
-    tensor-parallel size that was measured, on older GPUs that for them. Ranks in machines of their own, as GPUs are
-    whose memory is the host's, reduce over the network without buffers of theirs: each has that of one rank.
+) -> Quantity:
+    """Memory outside torch on a rank without pipeline stages, in bytes: the engine's figure at the next smaller
+    tensor-parallel size that was measured; older GPUs have figures of their own. GPUs that share the host's memory are
+    one to a machine: their ranks reduce over the network without such buffers, so each has the figure of one rank.
 
     Source: catalogs/engines, whose constants are the difference of used memory and torch's own count; vLLM
             custom_all_reduce.py (disabled where a group spans nodes).
@@ -363,9 +365,9 @@ def non_torch_bytes_per_tp(
 
 
 @formula("Share of a part in the budget", FACTOR)
-def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> Any:
-    """How much of a part the budget pays: all of it, or where the budget is a share of what is free after the
-    part (TensorRT-LLM) that share.
+def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> Quantity:
+    """Share of a part that the budget pays: all of it, or the budget's own share where the budget is a share of what is
+    free after the part (TensorRT-LLM).
 
     Source: catalogs/engines (fraction_of_free).
     """
@@ -374,9 +376,9 @@ def paid_share(gpu_memory_utilization: Quantity, fraction_of_free: Quantity) -> 
 
 def captured_sizes(
     most_requests: Quantity, largest_graph: Quantity, largest_dense_graph: Quantity, graph_step: Quantity
-) -> Any:
-    """Batch sizes up to a limit that CUDA graphs are captured at: 1, 2, 4, then every step, and above the largest of
-    these every other one."""
+) -> Quantity:
+    """The number of batch sizes up to a limit at which CUDA graphs are captured: 1, 2, 4, then every step, and above
+    the largest dense size every other step."""
     batch = smallest(most_requests, largest_graph)
     small = 1 + where(batch > 1, 1, 0) + where(batch + batch >= graph_step, 1, 0)
     wide = round_down(largest(0, batch - largest_dense_graph) / (graph_step + graph_step))
@@ -397,10 +399,10 @@ def cuda_graph_bytes_per_gpu(
     largest_graph: Quantity,
     largest_dense_graph: Quantity,
     graph_step: Quantity,
-) -> Any:
-    """The CUDA graphs of one GPU, in bytes, as the engine estimates them: a base, and of each layer as much for each
-    size of a batch that it captures. Ranks in machines of their own talk over the network within each graph; GPUs whose
-    memory is the host's are one a machine.
+) -> Quantity:
+    """The CUDA graphs of one GPU, in bytes, as the engine estimates them: a base, and for each layer the same amount
+    for each batch size that it captures. Ranks on machines of their own communicate over the network within each graph;
+    GPUs that share the host's memory are one to a machine.
 
     Source: vLLM profile_cudagraph_memory: graphs of decoding up to max_num_seqs and mixed ones up to twice that, at the
         cost of the second of each kind; config/vllm.py has the sizes, 51 and 35 of them with 256 requests.
@@ -410,13 +412,13 @@ def cuda_graph_bytes_per_gpu(
     sizes = sizes + captured_sizes(max_num_seqs + max_num_seqs, largest_graph, largest_dense_graph, graph_step)
     in_one = where(has_heavier_graphs == 1, heavier_cuda_graph_layer_bytes, cuda_graph_layer_bytes)
     apart = both(shares_host_memory == 1, tensor_parallel_size > 1)
-    each = where(apart, apart_cuda_graph_layer_bytes, in_one)
-    return round_up(cuda_graph_base_bytes + n_layers * sizes * each)
+    layer_graph_bytes = where(apart, apart_cuda_graph_layer_bytes, in_one)
+    return round_up(cuda_graph_base_bytes + n_layers * sizes * layer_graph_bytes)
 
 
 @formula("Left out where it is switched off")
-def unless_off(amount: Quantity, is_off: Quantity) -> Any:
-    """An amount, or 0 where a setting of the engine leaves its cause out.
+def unless_off(amount: Quantity, is_off: Quantity) -> Quantity:
+    """An amount, or 0 where a setting of the engine switches its cause off.
 
     Source: vLLM --enforce-eager (no graphs, nothing compiled), --skip-mm-profiling (no image is profiled).
     """
@@ -430,7 +432,7 @@ def overhead_bytes_per_gpu(
     cuda_graph_bytes_per_gpu: Quantity,
     activations_in_budget: Quantity,
     graphs_reserved: Quantity,
-) -> Any:
+) -> Quantity:
     """Memory outside torch, and activations and CUDA graphs where the engine counts them in its budget, in bytes.
 
     Source: vLLM: graphs lie outside the budget up to 0.19; SGLang leaves both to what its share does not take.
@@ -442,7 +444,7 @@ def overhead_bytes_per_gpu(
 @formula("Non-torch on a stage")
 def staged_non_torch_bytes_per_gpu(
     non_torch_bytes_per_tp: Quantity, staged_non_torch_bytes_tp1: Quantity, tensor_parallel_size: Quantity
-) -> Any:
+) -> Quantity:
     """Memory outside torch of a pipeline stage, in bytes: less than without stages at TP 1, the same beyond.
 
     Source: two PP runs of vLLM 0.19 on H100, logged 0.07 GiB; stages of several ranks were not measured.
@@ -453,7 +455,7 @@ def staged_non_torch_bytes_per_gpu(
 @formula("Non-torch per GPU")
 def non_torch_bytes_per_gpu(
     non_torch_bytes_per_tp: Quantity, staged_non_torch_bytes_per_gpu: Quantity, pipeline_parallel_size: Quantity
-) -> Any:
+) -> Quantity:
     """Memory outside torch, in bytes per GPU: NCCL's and the custom all-reduce's buffers, CUDA's own.
 
     Source: the engine's figure at this tensor-parallel size (catalogs/engines).
@@ -468,8 +470,9 @@ def stage_overhead_bytes(
     staged_non_torch_bytes_per_gpu: Quantity,
     hand_over_bytes: Quantity,
     activations_in_budget: Quantity,
-) -> Any:
-    """The same on a pipeline stage, which is handed the batch by the one before, in bytes.
+) -> Quantity:
+    """Activations and overhead of one GPU of a pipeline stage, in bytes: it also receives the batch from the stage
+    before.
 
     Source: hand_over_bytes; non-torch memory of two PP runs, logged 0.07 GiB.
     """
@@ -487,9 +490,9 @@ def kv_budget_bytes_per_gpu(
     measured_pool_less_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
-    """What weights, activations and overhead leave on one GPU, as start-up logs of this deployment have it, or what of
-    it the pool is set to, in bytes; negative where they do not fit.
+) -> Quantity:
+    """Memory of one GPU that weights, activations and overhead leave for the KV cache, as start-up logs of this
+    deployment have it, or the part of it that the pool is set to, in bytes; negative where they do not fit.
 
     Source: vLLM's accounting, checked on 90 start-up logs (median difference 0.000 GiB); --measured.
     """
@@ -499,7 +502,7 @@ def kv_budget_bytes_per_gpu(
 
 
 @formula("KV pool per GPU")
-def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity) -> Any:
+def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity) -> Quantity:
     """The KV cache pool of one GPU, in bytes; 0 where the weights leave nothing.
 
     Source: "Available KV cache memory" of the engine's log.
@@ -508,9 +511,8 @@ def kv_pool_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity) -> Any:
 
 
 @formula("At one end of the band")
-def at_band_end(predicted_bytes: Quantity, error_bytes: Quantity) -> Any:
-    """A part or the pool of one GPU, in bytes, where its prediction errs as such predictions did at one end of
-    their 80 % band.
+def at_band_end(predicted_bytes: Quantity, error_bytes: Quantity) -> Quantity:
+    """A part of the memory or the pool of one GPU, in bytes, at one end of the 80 % band of its prediction.
 
     Source: cross-validated runs (docs/fidelity.md); catalogs/engines, bands.
     """
@@ -518,7 +520,7 @@ def at_band_end(predicted_bytes: Quantity, error_bytes: Quantity) -> Any:
 
 
 @formula("KV blocks in the pool")
-def n_kv_blocks(kv_pool_bytes_per_gpu: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity) -> Any:
+def n_kv_blocks(kv_pool_bytes_per_gpu: Quantity, kv_block_bytes: Quantity, stage_fraction: Quantity) -> Quantity:
     """Whole KV blocks in the pool of one GPU, all groups together.
 
     Source: vLLM: pool / bytes of a block.
@@ -527,7 +529,7 @@ def n_kv_blocks(kv_pool_bytes_per_gpu: Quantity, kv_block_bytes: Quantity, stage
 
 
 @formula("Max concurrency", TWO_DECIMALS)
-def max_concurrency(n_kv_blocks: Quantity, full_kv_blocks_per_sequence: Quantity) -> Any:
+def max_concurrency(n_kv_blocks: Quantity, full_kv_blocks_per_sequence: Quantity) -> Quantity:
     """Requests of max_model_len tokens that the pool of one engine holds, as its log prints it.
 
     Source: "Maximum concurrency for N tokens per request". Check: Gemma 3 27B on H100 at 0.95, 8k: 4.46.
@@ -545,7 +547,7 @@ def kv_tokens(
     tokens_by_concurrency: Quantity,
     shares_pages: Quantity,
     block_size: Quantity,
-) -> Any:
+) -> Quantity:
     """ "GPU KV cache size" as the engine prints it: whole blocks, shared by the KV groups.
 
     Later releases of vLLM print max_concurrency x max_model_len for models with several groups; engines that keep
@@ -564,8 +566,8 @@ def sequences_in_pool(
     kv_budget_bytes_per_gpu: Quantity,
     kv_bytes_per_sequence_per_gpu: Quantity,
     kv_bytes_per_sequence_steady_per_gpu: Quantity,
-) -> Any:
-    """Sequences that the pool of one GPU holds at once, one at its admission charge, the others at what they keep.
+) -> Quantity:
+    """Sequences that the pool of one GPU holds at once: one at its admission charge, the others at what they keep.
 
     Out:    0 where the pool does not hold one admission charge.
     Source: INTERFACE: 1 + floor((pool - admission charge) / steady charge).
@@ -574,7 +576,9 @@ def sequences_in_pool(
 
 
 @formula("Sequences per replica")
-def sequences_per_replica(sequences_in_pool: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity) -> Any:
+def sequences_per_replica(
+    sequences_in_pool: Quantity, max_num_seqs: Quantity, data_parallel_size: Quantity
+) -> Quantity:
     """Requests that one replica holds at once: what the pool holds, at most max_num_seqs, per rank.
 
     Source: INTERFACE: DP x min(sequences_in_pool, max_num_seqs).
@@ -591,7 +595,7 @@ def running_capacity(
     stage_fraction: Quantity,
     max_num_seqs: Quantity,
     data_parallel_size: Quantity,
-) -> Any:
+) -> Quantity:
     """Requests that one replica runs at once: what the pool holds at their average length, at most max_num_seqs.
 
     Source: sequences_in_pool, per rank, with the cache of a running request.
@@ -603,7 +607,7 @@ def running_capacity(
 
 
 @formula("KV for all requests")
-def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quantity) -> Any:
+def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quantity) -> Quantity:
     """The KV cache of all requests at once, in bytes, as it stays in memory, before any replication.
 
     Source: requests x steady charge. Check: Llama 3.1 70B in bf16, 32 x 4,000 tokens: 41.9 GB.
@@ -612,8 +616,8 @@ def kv_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence_steady: Quanti
 
 
 @formula("KV for all requests, as admitted")
-def kv_admission_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Any:
-    """What the engine asks for when it admits them, all requests at once together, in bytes, before any replication.
+def kv_admission_bytes(concurrent_requests: Quantity, kv_bytes_per_sequence: Quantity) -> Quantity:
+    """KV cache that the engine charges for admitting the requests, all together, in bytes, before any replication.
 
     Source: requests x admission charge. They are not admitted at once, so it is never needed at once.
     """
@@ -625,8 +629,8 @@ def kv_needed_bytes_per_gpu(
     requests_per_rank: Quantity,
     kv_bytes_per_sequence_per_gpu: Quantity,
     kv_bytes_per_sequence_steady_per_gpu: Quantity,
-) -> Any:
-    """The least pool of the fullest GPU that holds these requests at once, in bytes.
+) -> Quantity:
+    """The smallest pool of the fullest GPU that holds these requests at once, in bytes.
 
     Source: sequences_in_pool: what all of them keep, and what the last is charged above that when it is admitted.
     """
@@ -634,7 +638,7 @@ def kv_needed_bytes_per_gpu(
 
 
 @formula("Short by, per GPU")
-def shortage_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity, kv_needed_bytes_per_gpu: Quantity) -> Any:
+def shortage_bytes_per_gpu(kv_budget_bytes_per_gpu: Quantity, kv_needed_bytes_per_gpu: Quantity) -> Quantity:
     """Bytes that the fullest GPU lacks for these requests; 0 where they fit.
 
     Source: kv_needed_bytes_per_gpu less what is left.

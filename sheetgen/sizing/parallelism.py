@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sheetgen.formula import (
     Quantity,
+    Value,
     both,
     count_steps,
     either,
@@ -31,8 +31,8 @@ from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT
 @formula("Target in force", SECONDS)
 def limit_seconds(
     target_ms: Quantity, speed_targets: Quantity, milliseconds_per_second: Quantity, no_limit_seconds: Quantity
-) -> Any:
-    """The time that a token may take, in seconds; very long where no target is set or targets are off.
+) -> Quantity:
+    """The longest time allowed for a token, in seconds; very long where no target is set or targets are off.
 
     Source: INTERFACE: both drive the count by default.
     """
@@ -46,9 +46,9 @@ def token_limit_seconds(
     speed_targets: Quantity,
     milliseconds_per_second: Quantity,
     no_limit_seconds: Quantity,
-) -> Any:
-    """The time that a further token may take, in seconds; very long where there is none: of embeddings, of a prompt
-    that is only judged.
+) -> Quantity:
+    """The longest time allowed for each further token, in seconds; very long where there are no further tokens: for
+    embeddings, and for a prompt that is only judged.
 
     Source: INTERFACE: no time per token where the answer has one token or none.
     """
@@ -62,8 +62,9 @@ def meets_targets(
     service_ttft_seconds: Quantity,
     tpot_allowed_seconds: Quantity,
     ttft_allowed_seconds: Quantity,
-) -> Any:
-    """1 where a batch of this many requests, which leaves this share of the experts alone, meets both targets, else 0.
+) -> Quantity:
+    """1 where a batch of this many requests, which leaves this share of the experts untouched, meets both targets, else
+    0.
 
     Source: tpot_seconds, service_ttft_seconds.
     """
@@ -75,15 +76,18 @@ _OF_BATCH = meets_targets.as_function_of("batch_requests", "untouched_fraction")
 
 @formula("Strides within the targets", within=[_OF_BATCH], rows=["steps", "untouched_by_stride"])
 def strides_within_targets(
-    meets_targets: Callable[..., Any], steps: Quantity, untouched_by_stride: Quantity, requests_per_stride: Quantity
-) -> Any:
-    """Of batches of 64, 128, ... 4,096 requests, how many meet both targets: both times only grow with the batch.
+    meets_targets: Callable[..., Quantity],
+    steps: Quantity,
+    untouched_by_stride: Quantity,
+    requests_per_stride: Quantity,
+) -> Quantity:
+    """The number of batches of 64, 128, ... 4,096 requests that meet both targets: both times only grow with the batch.
 
     In:     steps, the numbers from 1 to 64; untouched_by_stride, the share of experts that each stride leaves alone.
     Source: tpot_seconds, service_ttft_seconds.
     """
 
-    def meets(stride: Quantity, untouched: Quantity) -> Any:
+    def meets(stride: Quantity, untouched: Quantity) -> Quantity:
         return meets_targets(batch_requests=stride * requests_per_stride, untouched_fraction=untouched)
 
     return count_steps(meets, steps, untouched_by_stride)
@@ -95,14 +99,14 @@ def strides_within_targets(
     rows=["steps", "untouched_by_request"],
 )
 def batch_limit(
-    meets_targets: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
+    meets_targets: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
     strides_within_targets: Quantity,
     steps: Quantity,
     untouched_by_request: Quantity,
     requests_per_stride: Quantity,
-) -> Any:
-    """The largest batch that meets both targets: the strides that do, and of the next one every single request.
+) -> Quantity:
+    """The largest batch that meets both targets: the strides that do, then single requests of the next stride.
 
     In:     untouched_by_request, the share of experts that 1 to 64 requests leave alone.
     Out:    0 where a lone request already misses a target. 4,160 where no batch that an engine runs does.
@@ -111,7 +115,7 @@ def batch_limit(
     begun = strides_within_targets * requests_per_stride
     left = untouched_fraction(batch_requests=begun)
 
-    def meets(more: Quantity, untouched: Quantity) -> Any:
+    def meets(more: Quantity, untouched: Quantity) -> Quantity:
         return meets_targets(batch_requests=begun + more, untouched_fraction=left * untouched)
 
     return begun + count_steps(meets, steps, untouched_by_request)
@@ -120,9 +124,9 @@ def batch_limit(
 @formula("Requests of one replica within the targets")
 def paced_requests(
     sequences: Quantity, batch_limit: Quantity, pipeline_stages: Quantity, data_parallel_size: Quantity
-) -> Any:
-    """Requests that one replica may serve: of each data-parallel rank what memory holds, at most one batch within the
-    targets a stage.
+) -> Quantity:
+    """Requests that one replica may serve: on each data-parallel rank what memory holds, at most one batch within the
+    targets for each stage.
 
     Out:    0 where it holds none, or a lone request misses a target of speed.
     Source: sequences, batch_limit.
@@ -131,9 +135,9 @@ def paced_requests(
 
 
 @formula("Requests of one replica")
-def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Any:
-    """Requests at once on the fullest replica where no more of them serve than the load needs: after the loss that
-    is to be survived, if any.
+def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> Quantity:
+    """Requests at once on the fullest replica where only as many replicas serve as the load needs: after the loss to be
+    survived, if any.
 
     Source: ceil(load / serving replicas).
     """
@@ -149,9 +153,9 @@ def requests_per_replica(load_requests: Quantity, paced_requests: Quantity) -> A
     ],
 )
 def next_tpot_seconds(
-    tpot_seconds: Callable[..., Any], untouched_fraction: Callable[..., Any], batch_limit: Quantity
-) -> Any:
-    """Seconds between two tokens in the smallest batch that misses a target: which of the two it misses first.
+    tpot_seconds: Callable[..., Quantity], untouched_fraction: Callable[..., Quantity], batch_limit: Quantity
+) -> Quantity:
+    """Seconds between two tokens in the smallest batch that misses a target; it tells which of the two is missed first.
 
     Source: tpot_seconds, batch_limit.
     """
@@ -167,9 +171,9 @@ def sized_by(
     data_parallel_size: Quantity,
     next_tpot_seconds: Quantity,
     tpot_allowed_seconds: Quantity,
-) -> Any:
-    """What set the number of replicas: the target of a token (tpot) or of the first one (ttft), where it needs more of
-    them than memory does; else memory.
+) -> Value:
+    """The limit that set the number of replicas: the target of a token (tpot) or of the first token (ttft), where it
+    needs more replicas than memory does; else memory.
 
     Source: n_replicas.
     """
@@ -186,8 +190,8 @@ def layer_budget_bytes(
     rope_table_bytes: Quantity,
     tensor_parallel_size: Quantity,
     paid_share: Quantity,
-) -> Any:
-    """What one GPU of a pipeline stage has left for layers and their cache, in bytes.
+) -> Quantity:
+    """Memory of one GPU of a pipeline stage that is left for layers and their cache, in bytes.
 
     Source: the KV pool's accounting, the layers' weights not yet paid.
     """
@@ -196,8 +200,8 @@ def layer_budget_bytes(
 
 
 @formula("Layers' share of the budget", within=[paid_share])
-def paid_layer_bytes(layer_bytes_per_gpu: Quantity, paid_share: Quantity) -> Any:
-    """What the weights of all layers take from one rank's budget, in bytes.
+def paid_layer_bytes(layer_bytes_per_gpu: Quantity, paid_share: Quantity) -> Quantity:
+    """Part of one rank's budget that the weights of all layers take, in bytes.
 
     Source: the KV pool's accounting.
     """
@@ -205,7 +209,7 @@ def paid_layer_bytes(layer_bytes_per_gpu: Quantity, paid_share: Quantity) -> Any
 
 
 @formula("Held inside a machine (1 or 0)", PLAIN, rows=["pipeline_stages", "instance_month_usd"])
-def held_inside(pipeline_stages: Quantity, instance_month_usd: Quantity) -> Any:
+def held_inside(pipeline_stages: Quantity, instance_month_usd: Quantity) -> Quantity:
     """1 where some instance with a price holds weights and one request without pipeline stages.
 
     In:     rows of both along what is offered.
@@ -216,7 +220,7 @@ def held_inside(pipeline_stages: Quantity, instance_month_usd: Quantity) -> Any:
 
 
 @formula("Within the model's limit")
-def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Any:
+def within_limit(context_tokens: Quantity, max_context_tokens: Quantity) -> Quantity:
     """1 where the model accepts this context, else 0.
 
     Source: the model's config (max_position_embeddings).
@@ -239,8 +243,8 @@ def layers_that_fit(
     charge_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
-    """Whole layers, their weights and the cache of one sequence, that one GPU of a stage holds.
+) -> Quantity:
+    """Whole layers, with their weights and the cache of one sequence, that one GPU of a stage holds.
 
     A pool that is set outright is taken first, whatever of it the cache fills; one that is a limit as far as it goes.
     Each further stage brings a batch, and a stage keeps the windows of its own layers: of one batch of all at most.
@@ -297,7 +301,7 @@ def pipeline_stages(
     paid_layer_bytes: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
+) -> Quantity:
     """Pipeline stages that a replica needs to hold the weights and one sequence: 1 where it needs none.
 
     Out:    0 where the GPU cannot run the precision, the context is over the limit, or more stages than
@@ -306,8 +310,8 @@ def pipeline_stages(
     Source: INTERFACE (PP above 1 only where a whole instance is too small); vLLM pipeline parallelism.
     """
 
-    def holds(stages: Quantity, weights_share: Quantity, cache_share: Quantity) -> Any:
-        """Whether the heaviest of so many stages holds its part of the weights and of one sequence's cache."""
+    def holds(stages: Quantity, weights_share: Quantity, cache_share: Quantity) -> Quantity:
+        """True where the heaviest of so many stages holds its part of the weights and of one sequence's cache."""
         left = layer_budget_bytes - paid_layer_bytes * weights_share
         pool = pool_as_set(left, kv_cache_memory_bytes, set_pool_is_limit)
         windows = most_windows(
@@ -325,7 +329,7 @@ def pipeline_stages(
     # Too many stages count as one more than are allowed, and these as none; nothing long stands twice in the text.
     most = max_pipeline_parallel_size + 1
     even = remainder(largest(2, round_up(n_layers / largest(layers_that_fit, n_layers / most))), most)
-    in_order: Any = 0  # the fewest that hold it by the order of layers
+    in_order: Quantity = 0  # the fewest stages that hold it, by the order of the layers
     for stages, weights_share, cache_share in (
         (eight_stages, weights_share_of_8, cache_share_of_8),
         (four_stages, weights_share_of_4, cache_share_of_4),
@@ -345,8 +349,8 @@ SHARES_OF_A_STAGE = (
 
 @formula("Sequences per replica", within=[*SHARES_OF_A_STAGE, windows_of_stages])
 def sequences(
-    stage_weights_fraction: Callable[..., Any],
-    stage_fraction: Callable[..., Any],
+    stage_weights_fraction: Callable[..., Quantity],
+    stage_fraction: Callable[..., Quantity],
     windows_of_stages: Quantity,
     pipeline_stages: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
@@ -358,8 +362,8 @@ def sequences(
     max_num_seqs: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
-    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot.
+) -> Quantity:
+    """Sequences that one replica holds on its pipeline stages, at most max_num_seqs; 0 where it cannot hold the model.
 
     One more never fits where all others are at their last token when its prompt is read: it waits, or one is sent back
     to the queue. So many never send one back, whenever they arrive, for prompts share the tokens of a step; of two
@@ -385,8 +389,8 @@ def sequences(
 
 
 def fullest_stage(
-    stage_weights_fraction: Callable[..., Any],
-    stage_fraction: Callable[..., Any],
+    stage_weights_fraction: Callable[..., Quantity],
+    stage_fraction: Callable[..., Quantity],
     pipeline_stages: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
     layer_budget_bytes: Quantity,
@@ -394,7 +398,7 @@ def fullest_stage(
     n_layers: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> tuple[Any, Any]:
+) -> tuple[Quantity, Quantity]:
     """The pool of the fullest stage, in bytes, and its share of the layers that keep a cache."""
     weights, share = (
         fraction(n_layers=n_layers, pipeline_parallel_size=pipeline_stages)
@@ -413,9 +417,9 @@ def pool_error_bytes(
     calibrated_tensor_parallel_size: Quantity,
     kv_cache_memory_bytes: Quantity,
     set_pool_is_limit: Quantity,
-) -> Any:
-    """Bytes by which the KV pool may be larger, or smaller where below 0: by the runs on this GPU up to the largest
-    tensor-parallel size that was measured, by all other logs beyond; none where it is set outright.
+) -> Quantity:
+    """Bytes by which the KV pool may be larger (smaller where below 0) than predicted: from the runs on this GPU up to
+    the largest tensor-parallel size that was measured, from all other logs beyond; 0 where the pool is set outright.
 
     Source: docs/fidelity.md; catalogs/engines, bands.
     """
@@ -425,8 +429,8 @@ def pool_error_bytes(
 
 
 @formula("Constants set on runs of this TP", PLAIN)
-def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Any:
-    """True where runs of this tensor-parallel size are among those that the constants were set on.
+def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_size: Quantity) -> Quantity:
+    """True where the constants were set on runs of this tensor-parallel size.
 
     Source: catalogs/engines (calibrated).
     """
@@ -434,8 +438,10 @@ def is_calibrated(tensor_parallel_size: Quantity, calibrated_tensor_parallel_siz
 
 
 @formula("GPUs of a replica", PLAIN)
-def gpus_of_replica(pipeline_stages: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
-    """GPUs of one replica on the stages that it needs; none where no number of them would do.
+def gpus_of_replica(
+    pipeline_stages: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity
+) -> Quantity:
+    """GPUs of one replica on the stages that it needs; none where no number of stages would do.
 
     Source: INTERFACE (TP x PP x DP).
     """
@@ -443,8 +449,8 @@ def gpus_of_replica(pipeline_stages: Quantity, tensor_parallel_size: Quantity, d
 
 
 @formula("Load")
-def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quantity) -> Any:
-    """Requests at once to plan for: those at peak, and the extra headroom requested.
+def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quantity) -> Quantity:
+    """Requests at once to plan for: those at peak plus the extra headroom requested.
 
     Source: definition; the default headroom is 0.
     """
@@ -454,8 +460,9 @@ def load_requests(concurrent_requests: Quantity, extra_headroom_fraction: Quanti
 @formula("Heads divide over the ranks")
 def heads_divide(
     n_heads: Quantity, full_kv_heads: Quantity, windowed_kv_heads: Quantity, tensor_parallel_size: Quantity
-) -> Any:
-    """1 where a rank gets whole query heads, and whole KV heads or whole ranks one of them; else 0.
+) -> Quantity:
+    """1 where each rank gets whole query heads, and whole KV heads or a copy of one that a whole number of ranks share;
+    else 0.
 
     Source: vLLM get_num_kv_heads.
     """
@@ -474,8 +481,8 @@ def shares_experts(
     n_experts: Quantity,
     interconnect_bytes_per_second: Quantity,
     least_link_bytes_per_second: Quantity,
-) -> Any:
-    """1 where the layout has one data-parallel rank, or several that share experts over links made for it; else 0.
+) -> Quantity:
+    """1 where the layout has one data-parallel rank, or several that share experts over links made for that; else 0.
 
     A checkpoint is a mixture of experts or is none: experts typed over a dense model's make no layouts for it.
 
@@ -486,9 +493,9 @@ def shares_experts(
 
 
 @formula("Attention runs")
-def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_attention: Quantity) -> Any:
-    """1 where the engine has kernels for the model's attention on the GPU, else 0: sparse attention (the last kind of
-    model) has none on some architectures.
+def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_attention: Quantity) -> Quantity:
+    """1 where the engine has kernels for the model's attention on the GPU, else 0: on some architectures there are none
+    for sparse attention (the last kind of model).
 
     Source: sparse_attention_source of the engine's file.
     """
@@ -496,8 +503,8 @@ def attention_runs(speed_kind: Quantity, n_model_kinds: Quantity, runs_sparse_at
 
 
 @formula("KV precision runs")
-def cache_runs(runs_kv: Quantity, n_mla_layers: Quantity) -> Any:
-    """1 where the engine keeps the model's KV cache in its precision on the GPU, else 0.
+def cache_runs(runs_kv: Quantity, n_mla_layers: Quantity) -> Quantity:
+    """1 where the engine keeps the model's KV cache in this precision on the GPU, else 0.
 
     runs_kv is 1 where it keeps any cache so, 2 where it keeps keys and values of heads, and no latents.
 
@@ -513,7 +520,7 @@ def runs(
     cache_runs: Quantity,
     shares_experts: Quantity,
     attention_runs: Quantity,
-) -> Any:
+) -> Quantity:
     """1 where the GPU runs both precisions and the model's attention, and the layout suits the model; else 0.
 
     KV heads divide over the ranks, or the ranks over them: engines refuse 10 KV heads at TP 4. runs_weights is 2 where
@@ -528,7 +535,7 @@ def runs(
 REPLICA, MACHINE, ZONE = 1, 2, 3  # what may be lost (survive)
 
 
-def needed_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
+def needed_replicas(load_requests: Quantity, paced_requests: Quantity) -> Value:
     """Replicas that hold the load and serve it within the targets of speed, whichever asks for more."""
     return round_up(ratio(load_requests, paced_requests))
 
@@ -540,21 +547,21 @@ def n_replicas(
     replicas_per_instance: Quantity,
     survive: Quantity,
     zones: Quantity,
-) -> Any:
-    """Replicas that hold the load and serve it within the targets of speed, and those that may be lost: one, or all of
-    a machine, or of the machines of a zone, over which they are spread evenly. Of replicas that span machines a loss
-    takes whole ones.
+) -> Quantity:
+    """Replicas that hold the load and serve it within the targets of speed, plus those that may be lost: one, or all of
+    a machine, or of the machines of a zone, over which they are spread evenly. Where replicas span machines, a loss
+    takes whole replicas.
 
     Source: INTERFACE (survive). With m machines needed, m + ceil(m / (zones - 1)) spread over the zones leave m.
     Check: 10 replicas, 8 to a machine, need 2 machines; 3 over 3 zones leave 2 after the loss of one: 18 replicas.
     """
-    needed, each = needed_replicas(load_requests, paced_requests), largest(1, replicas_per_instance)
-    machines = where(survive - REPLICA > 1, round_up(ratio(round_up(needed / each), zones - 1)), 1)
-    return needed + where(survive > REPLICA, each * machines, survive)
+    needed, per_instance = needed_replicas(load_requests, paced_requests), largest(1, replicas_per_instance)
+    machines = where(survive - REPLICA > 1, round_up(ratio(round_up(needed / per_instance), zones - 1)), 1)
+    return needed + where(survive > REPLICA, per_instance * machines, survive)
 
 
 @formula("GPUs linked", PLAIN)
-def linked_gpus(gpu_count: Quantity, nvlink_domain_gpus: Quantity) -> Any:
+def linked_gpus(gpu_count: Quantity, nvlink_domain_gpus: Quantity) -> Quantity:
     """GPUs that a replica without pipeline stages may have: those of the instance, or of the rack whose machines one
     NVLink switch joins.
 
@@ -574,9 +581,10 @@ def replicas_per_instance(
     least_network_gbps: Quantity,
     span_machines: Quantity,
     linked_gpus: Quantity,
-) -> Any:
-    """Replicas of this layout that one instance carries; a part of one where a replica takes several instances of a
-    rack that NVLink joins, with its stages or without; 1/stages where it spans others, a whole one a stage.
+) -> Quantity:
+    """Replicas of this layout that one instance carries: a fraction where a replica takes several instances of a rack
+    that NVLink joins, with stages or without; 1/stages where it spans other instances, one whole instance for each
+    stage.
 
     Out:    0 where the instance cannot take part. A replica has stages only where no candidate holds it without; then
             it takes a rack's, or whole instances whose network is made for it.
@@ -594,8 +602,9 @@ def replicas_per_instance(
 
 
 @formula("Requests of one instance within the targets", FACTOR)
-def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quantity) -> Any:
-    """Requests that the replicas of one instance serve within the targets; a share of them where a replica spans some.
+def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quantity) -> Quantity:
+    """Requests that the replicas of one instance serve within the targets; a share of a replica's where it spans
+    several instances.
 
     Source: paced_requests, replicas_per_instance.
     """
@@ -604,12 +613,12 @@ def requests_per_instance(paced_requests: Quantity, replicas_per_instance: Quant
 
 def surviving_replicas(
     n_instances: Quantity, replicas_per_instance: Quantity, survive: Quantity, zones: Quantity
-) -> Any:
-    """Of all replicas that the rented instances hold those that are left after the loss that is to be survived."""
+) -> Quantity:
+    """Replicas on the rented instances that are left after the loss to be survived."""
     held = round_nearest(n_instances * replicas_per_instance)
-    each = where(survive > REPLICA, largest(1, replicas_per_instance), 1)
-    lost = where(survive - REPLICA > 1, round_up(held / each / zones), where(survive > 0, 1, 0))
-    return largest(0, held - each * lost)
+    replicas_per_loss = where(survive > REPLICA, largest(1, replicas_per_instance), 1)
+    lost = where(survive - REPLICA > 1, round_up(held / replicas_per_loss / zones), where(survive > 0, 1, 0))
+    return largest(0, held - replicas_per_loss * lost)
 
 
 def instances_less_replica(
@@ -618,8 +627,8 @@ def instances_less_replica(
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
     gpu_count: Quantity,
-) -> Any:
-    """Instances, less one replica's share of one where the loss of a replica is to be survived."""
+) -> Quantity:
+    """Instances, less the share of one that a replica takes where the loss of a replica is to be survived."""
     share = ratio(tensor_parallel_size * data_parallel_size, gpu_count)
     return n_instances - where(survive == REPLICA, share, 0)
 
@@ -632,9 +641,9 @@ def served_at_target(
     survive: Quantity,
     zones: Quantity,
     extra_headroom_fraction: Quantity,
-) -> Any:
-    """The most requests at once that all replicas which the rented instances hold serve within all targets, after the
-    loss that is to be survived, with the extra headroom left.
+) -> Quantity:
+    """The most requests at once that all rented replicas serve within all targets, after the loss to be survived, with
+    the extra headroom left.
 
     A quotient a bit below a whole number, as of 33 places and a headroom of a tenth, is that number: one more is
     counted where its load still has room.
@@ -649,8 +658,8 @@ def served_at_target(
 @formula("Requests that memory holds")
 def memory_holds(
     n_instances: Quantity, replicas_per_instance: Quantity, sequences: Quantity, data_parallel_size: Quantity
-) -> Any:
-    """Requests at once that memory alone would hold on all replicas which the rented instances hold.
+) -> Quantity:
+    """Requests at once that memory alone would hold on all rented replicas.
 
     Source: INTERFACE (memory_holds).
     """
@@ -660,7 +669,7 @@ def memory_holds(
 @formula("Headroom", PERCENT)
 def headroom_fraction(
     load_requests: Quantity, sequences: Quantity, data_parallel_size: Quantity, n_replicas: Quantity
-) -> Any:
+) -> Quantity:
     """The share of the requests that the replicas could hold which the load leaves free.
 
     Source: 1 - load / (replicas x ranks x sequences of a rank).

@@ -7,8 +7,6 @@ chance.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import (
     Quantity,
     formula,
@@ -36,8 +34,8 @@ def day_requests(
     requests_per_user_per_day: Quantity,
     input_tokens: Quantity,
     output_tokens: Quantity,
-) -> Any:
-    """Requests of a day: those of all people, or the tokens stated over those of a request, or as stated; 0 where the
+) -> Quantity:
+    """Requests in a day: those of all people, or the stated tokens over those of a request, or as stated; 0 where the
     load is not stated by the day.
 
     Source: definition. Check: 200 people who ask 20 times a day are 4,000.
@@ -49,9 +47,9 @@ def day_requests(
 @formula("Seconds of a request at its targets", SECONDS)
 def target_turn_seconds(
     ttft_limit_seconds: Quantity, output_tokens: Quantity, tpot_limit_seconds: Quantity, no_limit_seconds: Quantity
-) -> Any:
-    """Seconds from a request to its last token where both times are just within their targets; none where a target
-    that the request has is off.
+) -> Quantity:
+    """Seconds from a request to its last token where both times just meet their targets; none where a target that the
+    request has is off.
 
     Source: INTERFACE: TTFT target + (output - 1) x TPOT target.
     """
@@ -60,8 +58,9 @@ def target_turn_seconds(
 
 
 @formula("Requests per second of so many at once", TWO_DECIMALS)
-def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_turn_seconds: Quantity) -> Any:
-    """The rate whose requests, each as slow as its targets allow, are so many at once with places to spare for chance.
+def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_turn_seconds: Quantity) -> Quantity:
+    """The rate whose requests, each as slow as its targets allow, are this many at once, with places to spare for
+    chance.
 
     Source: Little's law; INTERFACE: the mean a at once satisfies a + z x sqrt(a) = the requests at once.
     """
@@ -70,7 +69,7 @@ def at_once_per_second(concurrent_requests: Quantity, wait_z: Quantity, target_t
 
 
 @formula("Requests per second", TWO_DECIMALS)
-def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity) -> Any:
+def rate_or_at_once(requests_per_second: Quantity, at_once_per_second: Quantity) -> Quantity:
     """The rate of a load: as stated, or that of its requests at once.
 
     Source: at_once_per_second.
@@ -88,8 +87,9 @@ def read_per_second(
     extra_headroom_fraction: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
-) -> Any:
-    """The rate of a load, at most that whose prompts fill the share of the rented replicas' time that they may.
+) -> Quantity:
+    """The rate of a load, limited to the rate whose prompts fill the share of the rented replicas' time that prompts
+    may take.
 
     Source: INTERFACE: where the hardware cannot read that many prompts, people are what it can; prefill_replicas.
     """
@@ -100,8 +100,8 @@ def read_per_second(
 
 
 @formula("Requests per second on what is rented", TWO_DECIMALS)
-def rented_per_second(load_requests_per_second: Quantity, read_per_second: Quantity) -> Any:
-    """The rate of a load as its hardware serves it; as stated, or by the targets, where nothing is rented.
+def rented_per_second(load_requests_per_second: Quantity, read_per_second: Quantity) -> Quantity:
+    """The rate of a load as its hardware serves it; where nothing is rented, as stated or by the targets.
 
     Source: read_per_second.
     """
@@ -117,9 +117,9 @@ def users(
     burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
     decimal_base: Quantity,
-) -> Any:
-    """People of a load: as stated, or those whose requests arrive at its rate at peak, rounded down to two figures: it
-    is enough for at least so many.
+) -> Quantity:
+    """The number of people of a load: as stated, or those whose requests arrive at its rate at peak, rounded down to
+    two figures: it is enough for at least so many.
 
     Source: INTERFACE; peak_requests_per_second, solved for people. Check: 4.5 a second at 20 a day are 5,100.
     """
@@ -134,9 +134,9 @@ def users(
 @formula("Seconds for which a history is kept", SECONDS)
 def history_kept_seconds(
     memory_holds: Quantity, concurrent_requests: Quantity, load_requests_per_second: Quantity
-) -> Any:
-    """Seconds for which GPU memory keeps what a request left there: until those that arrive filled what others at work
-    leave free.
+) -> Quantity:
+    """Seconds for which GPU memory keeps what a request left there: until arriving requests have filled what the
+    requests at work leave free.
 
     Source: Little's law; the prefix cache evicts what was used longest ago. Check: 40 free at 0.5 a second are 80 s.
     """
@@ -144,8 +144,8 @@ def history_kept_seconds(
 
 
 @formula("Seconds until a person asks again", SECONDS)
-def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantity) -> Any:
-    """Seconds from a person's request to the next on average, at peak.
+def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantity) -> Quantity:
+    """Average seconds from one request of a person to the next, at peak.
 
     Source: Little's law. Check: 200 people at 0.5 a second ask every 400 s.
     """
@@ -153,8 +153,8 @@ def asks_again_seconds(stated_users: Quantity, load_requests_per_second: Quantit
 
 
 @formula("Requests per hour", TWO_DECIMALS)
-def requests_per_hour(load_requests_per_second: Quantity, seconds_in_an_hour: Quantity) -> Any:
-    """Requests of an hour in which they arrive as in the busiest minutes.
+def requests_per_hour(load_requests_per_second: Quantity, seconds_in_an_hour: Quantity) -> Quantity:
+    """Requests of an hour that is as busy throughout as the busiest minutes.
 
     Source: definition.
     """

@@ -8,10 +8,10 @@ z x sqrt(a), pools the places of all replicas and decides, in Python and in a wo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sheetgen.formula import (
     Quantity,
+    Value,
     formula,
     largest,
     natural_log,
@@ -34,8 +34,8 @@ from sheetgen.sizing.speed import (
 from sheetgen.units import SECONDS, TEXT, TWO_DECIMALS, WHOLE
 
 PREFILL, RATE = "prefill", "rate"  # what may set the replicas of a rate
-SECANTS = 4  # after which requests at once are at most 0.1 % too high: tests/test_rates.py
-Z_STEPS = 8  # of Newton's method, after which no share from 0.0001 to 1 is off by more than 1e-12
+SECANTS = 4  # secant steps, which leave requests at once at most 0.1 % too high: tests/test_rates.py
+Z_STEPS = 8  # steps of Newton's method, which leave no share from 0.0001 to 1 off by more than 1e-12
 
 
 @formula("Requests per second at peak", TWO_DECIMALS)
@@ -45,8 +45,8 @@ def peak_requests_per_second(
     peak_hour_share: Quantity,
     burst_factor: Quantity,
     seconds_in_an_hour: Quantity,
-) -> Any:
-    """Requests that arrive in a second at peak: as stated, or the busiest hour's of a day, times the burst inside it.
+) -> Quantity:
+    """Requests that arrive in a second at peak: as stated, or those of a day's busiest hour times the burst inside it.
 
     Source: definition. Check: 200,000 a day at 12 % in the busiest hour and a burst of 1.3 are 8.67.
     """
@@ -55,9 +55,9 @@ def peak_requests_per_second(
 
 
 @formula("Allowance for chance, first estimate", TWO_DECIMALS)
-def first_z(max_wait_fraction: Quantity) -> Any:
-    """Square roots of the load to leave free, an estimate that is never too low: the share that may wait is the density
-    of a normal distribution there, over its density in the middle.
+def first_z(max_wait_fraction: Quantity) -> Quantity:
+    """Square roots of the load to leave free, an estimate that is never too low: at it, the density of a normal
+    distribution over its density in the middle is the share that may wait.
 
     Source: the upper bound of its tail.
     """
@@ -65,7 +65,7 @@ def first_z(max_wait_fraction: Quantity) -> Any:
 
 
 @formula("Allowance for chance", TWO_DECIMALS)
-def next_z(z: Quantity, max_wait_fraction: Quantity) -> Any:
+def next_z(z: Quantity, max_wait_fraction: Quantity) -> Quantity:
     """A better estimate of the square roots of the load to leave free: at z, the share of requests that wait is 1 / (1
     + z x P(z) / p(z)), P and p the normal distribution and its density.
 
@@ -94,25 +94,25 @@ _OF_BATCH = (
 
 def _times(
     batch_requests: Quantity,
-    tpot_seconds: Callable[..., Any],
-    service_ttft_seconds: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
-) -> tuple[Any, Any]:
-    """Seconds to the first token and for each further one among batches of so many; fractions of one count."""
+    tpot_seconds: Callable[..., Quantity],
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
+) -> tuple[Quantity, Quantity]:
+    """Seconds to the first token and for each further one in batches of that size; fractions of a request count."""
     batch = {"batch_requests": batch_requests, "untouched_fraction": untouched_fraction(batch_requests=batch_requests)}
     return service_ttft_seconds(**batch), tpot_seconds(**batch)
 
 
-def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
-    """Requests that take their steps together of so many on a replica: an even share of its ranks and stages, at least
-    one."""
+def _batch_of(requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Quantity:
+    """Requests that take their steps together where so many run on a replica: an even share of its ranks and stages, at
+    least one."""
     return largest(1, ratio(requests, data_parallel_size * pipeline_parallel_size))
 
 
 @formula("Requests of one batch of a full replica", TWO_DECIMALS)
 def full_batch_requests(
     paced_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity
-) -> Any:
+) -> Quantity:
     """Requests that take their steps together with every place of the replica taken; at least one.
 
     Source: batch_requests, whose ranks and stages have an even share each.
@@ -121,7 +121,7 @@ def full_batch_requests(
 
 
 @formula("Replicas that take the load", WHOLE)
-def loaded_replicas(load_requests: Quantity, paced_requests: Quantity) -> Any:
+def loaded_replicas(load_requests: Quantity, paced_requests: Quantity) -> Quantity:
     """Replicas that the places of a load fill, without those to spare.
 
     Source: n_replicas.
@@ -136,11 +136,11 @@ def mean_batch_requests(
     data_parallel_size: Quantity,
     pipeline_parallel_size: Quantity,
     full_batch_requests: Quantity,
-) -> Any:
-    """Requests that take their steps together as one of them finds it, where so many run at once on the replica on
-    average: itself and the others. Where requests arrive by chance at a lone replica, the others are as many as run on
-    average; where each goes to the replica with the fewest, what chance adds is smaller, as the root of the replicas.
-    At least one, at most a full batch, beyond which a request waits.
+) -> Quantity:
+    """Requests that take their steps together as one of them sees it: itself and the others, where so many run at once
+    on the replica on average. Where requests arrive by chance at a lone replica, the others are as many as run on
+    average; where each goes to the replica with the fewest, what chance adds shrinks with the square root of the number
+    of replicas. At least one and at most a full batch, beyond which a request waits.
 
     Source: Wolff, Operations Research 30 (1982), 223; the spread of all requests over so many replicas; simulated in
     docs/rates.md.
@@ -152,15 +152,16 @@ def mean_batch_requests(
 
 @formula("Time of a request on a full replica", SECONDS, within=_OF_BATCH)
 def full_turn_seconds(
-    tpot_seconds: Callable[..., Any],
-    service_ttft_seconds: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
+    tpot_seconds: Callable[..., Quantity],
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
     full_batch_requests: Quantity,
     output_tokens: Quantity,
     tpot_level_factor: Quantity,
     ttft_level_factor: Quantity,
-) -> Any:
-    """Seconds from a request's turn to its last token, with every place of its replica taken, with the chance in force.
+) -> Quantity:
+    """Seconds from a request's turn to its last token where every place of its replica is taken, at the chance in
+    force.
 
     Source: service_ttft_seconds, tpot_seconds, level_factor.
     """
@@ -171,9 +172,8 @@ def full_turn_seconds(
 @formula("Offered load", TWO_DECIMALS)
 def offered_requests(
     requests_per_second: Quantity, extra_headroom_fraction: Quantity, full_turn_seconds: Quantity
-) -> Any:
-    """Places that are taken on average where all replicas are as slow as full ones, in erlangs; the extra headroom
-    too.
+) -> Quantity:
+    """Places taken on average if all replicas were as slow as full ones, in erlangs, including the extra headroom.
 
     Source: Little's law.
     """
@@ -181,8 +181,8 @@ def offered_requests(
 
 
 @formula("Places with allowance for chance")
-def places(offered_requests: Quantity, wait_z: Quantity) -> Any:
-    """Places that a rate takes, with allowance for chance over all replicas together.
+def places(offered_requests: Quantity, wait_z: Quantity) -> Quantity:
+    """Places that a rate takes, with the allowance for chance over all replicas together.
 
     Source: INTERFACE (n + z x sqrt(n)); the square-root form of Erlang-C.
     """
@@ -197,8 +197,9 @@ def replica_prefill_seconds(
     speed_factor: Quantity,
     tpot_residual: Quantity,
     tpot_level_factor: Quantity,
-) -> Any:
-    """Seconds that one prompt keeps a replica busy, with the chance in force: its ranks and stages work side by side.
+) -> Quantity:
+    """Seconds for which one prompt keeps a replica busy, at the chance in force: its ranks and stages work side by
+    side.
 
     Source: prefill_seconds, as it stands in tpot_seconds; tokens that a cache holds are not computed.
     """
@@ -212,8 +213,8 @@ def prefill_replicas(
     extra_headroom_fraction: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
-) -> Any:
-    """Replicas whose prompts fill the share of their time that prompts may fill, fractions too.
+) -> Quantity:
+    """Replicas whose prompts fill the share of their time that prompts may take, fractions included.
 
     Source: rate x work of a prompt / share. Check: 866.7 prompts/s of 10 ms each at 0.8 are 10.8 replicas.
     """
@@ -221,8 +222,9 @@ def prefill_replicas(
 
 
 @formula("Places with allowance for chance and for prompts")
-def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Quantity) -> Any:
-    """Places that a rate takes: with allowance for chance, or those of as many replicas as its prompts need.
+def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Quantity) -> Quantity:
+    """Places that a rate takes: with the allowance for chance, or as many as the replicas have that its prompts need,
+    whichever is more.
 
     Source: INTERFACE (max_prefill_utilization).
     """
@@ -230,8 +232,8 @@ def rate_places(places: Quantity, prefill_replicas: Quantity, paced_requests: Qu
 
 
 @formula("Load")
-def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, rate_places: Quantity) -> Any:
-    """Places that a load takes: of a rate with allowance for chance and for prompts, of any other as many as it has
+def load_with_rates(requests_per_second: Quantity, load_requests: Quantity, rate_places: Quantity) -> Quantity:
+    """Places that a load takes: for a rate with the allowance for chance and for prompts, for any other load its
     requests at once.
 
     Source: rate_places.
@@ -247,9 +249,10 @@ def sized_with_rates(
     places: Quantity,
     prefill_replicas: Quantity,
     paced_requests: Quantity,
-) -> Any:
-    """What set the number of replicas: of a rate the prompts (prefill), where they need more than places do; else the
-    allowance for chance (rate), where the mean load would take fewer; else what limits the places of a replica.
+) -> Value:
+    """The limit that set the number of replicas. For a rate: the prompts (prefill) where they need more replicas than
+    the places do; else the allowance for chance (rate) where the mean load would take fewer; else the limit on the
+    places of a replica.
 
     Source: rate_places, sized_by.
     """
@@ -265,9 +268,9 @@ def sized_with_rates(
 @formula("Requests per second of one replica", TWO_DECIMALS)
 def replica_requests_per_second(
     requests_per_second: Quantity, extra_headroom_fraction: Quantity, loaded_replicas: Quantity
-) -> Any:
-    """Requests that each of the replicas that serve takes in a second; with the extra headroom, and after the loss that
-    is to be survived, if any.
+) -> Quantity:
+    """Requests that each serving replica takes in a second, with the extra headroom, and after the loss to be survived,
+    if any.
 
     Source: an even share.
     """
@@ -276,15 +279,15 @@ def replica_requests_per_second(
 
 @formula("At once on a replica, a step nearer", TWO_DECIMALS, within=_OF_BATCH)
 def next_in_flight(
-    tpot_seconds: Callable[..., Any],
-    service_ttft_seconds: Callable[..., Any],
-    untouched_fraction: Callable[..., Any],
+    tpot_seconds: Callable[..., Quantity],
+    service_ttft_seconds: Callable[..., Quantity],
+    untouched_fraction: Callable[..., Quantity],
     mean_batch_requests: Quantity,
     replica_requests_per_second: Quantity,
     output_tokens: Quantity,
-) -> Any:
-    """Requests at once on a replica at the speed that it has with batches of so many: from above, nearer to where both
-    are the same.
+) -> Quantity:
+    """Requests at once on a replica at the speed that it has with batches of this size: a step from above towards the
+    number at which both agree.
 
     Source: Little's law.
     """
@@ -295,8 +298,9 @@ def next_in_flight(
 @formula("At once on a replica", TWO_DECIMALS)
 def secant_in_flight(
     in_flight: Quantity, next_in_flight: Quantity, later_in_flight: Quantity, next_later_in_flight: Quantity
-) -> Any:
-    """Where two numbers at once, the later one nearer, and what follows from each would meet on a straight line.
+) -> Quantity:
+    """Requests at once where the straight line through two guesses, the later one nearer, meets the requests that
+    follow from each guess.
 
     Times grow with the requests at once along a line, or less and less where experts are shared: never too low.
 
@@ -308,8 +312,9 @@ def secant_in_flight(
 
 
 @formula("Requests of the fullest replica")
-def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, requests_per_replica: Quantity) -> Any:
-    """Requests that run on the fullest replica: of a rate those on average at once, of any other load whole ones.
+def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, requests_per_replica: Quantity) -> Quantity:
+    """Requests that run on the fullest replica: for a rate the average number at once, for any other load whole
+    requests.
 
     Source: next_in_flight, requests_per_replica.
     """
@@ -317,8 +322,10 @@ def running_with_rates(requests_per_second: Quantity, in_flight: Quantity, reque
 
 
 @formula("Requests of one batch, of a rate on average", TWO_DECIMALS)
-def batch_with_rates(requests_per_second: Quantity, mean_batch_requests: Quantity, batch_requests: Quantity) -> Any:
-    """Requests that take their steps together: of a rate on average.
+def batch_with_rates(
+    requests_per_second: Quantity, mean_batch_requests: Quantity, batch_requests: Quantity
+) -> Quantity:
+    """Requests that take their steps together; for a rate the average number.
 
     Source: mean_batch_requests, batch_requests.
     """
@@ -331,8 +338,8 @@ def served_load_with_rates(
     in_flight_at_peak: Quantity,
     extra_headroom_fraction: Quantity,
     load_requests: Quantity,
-) -> Any:
-    """Requests at once of all replicas, with the extra headroom: of a rate on average at peak.
+) -> Quantity:
+    """Requests at once of all replicas, with the extra headroom; for a rate the average number at peak.
 
     Source: in_flight_at_peak, load_requests.
     """
@@ -342,16 +349,17 @@ def served_load_with_rates(
 @formula("At once at peak", TWO_DECIMALS)
 def in_flight_at_peak(
     requests_per_second: Quantity, ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
-) -> Any:
-    """Requests at once on average while so many arrive in a second.
+) -> Quantity:
+    """Average number of requests at once while they arrive at this rate.
 
     Source: Little's law: rate x (TTFT + (output tokens - 1) x TPOT).
     """
     return requests_per_second * turn_seconds(ttft_seconds, output_tokens, tpot_seconds)
 
 
-def mean_of_places(places: Quantity, wait_z: Quantity) -> Any:
-    """Requests at once on average that fill so many places with allowance for chance: `places`, solved for the load."""
+def mean_of_places(places: Quantity, wait_z: Quantity) -> Quantity:
+    """Average number of requests at once that takes so many places with the allowance for chance: `places`, solved for
+    the load."""
     root = (power(wait_z * wait_z + 2 * 2 * places, 1 / 2) - wait_z) / 2
     return root * root
 
@@ -368,9 +376,9 @@ def served_requests_per_second(
     wait_z: Quantity,
     replica_prefill_seconds: Quantity,
     max_prefill_utilization: Quantity,
-) -> Any:
-    """The highest rate that all replicas which the rented instances hold serve within all targets, after the loss that
-    is to be survived, with the same allowance for chance and for prompts and the extra headroom left.
+) -> Quantity:
+    """The highest rate that all rented replicas serve within all targets, after the loss to be survived, with the same
+    allowances for chance and for prompts and with the extra headroom left.
 
     Source: INTERFACE (served_at_target): rate_places, solved for the rate.
     """
@@ -390,9 +398,9 @@ def ranked_requests(
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
     gpu_count: Quantity,
-) -> Any:
-    """What one instance serves within the targets: requests at once; of a rate, with whose allowance for chance all
-    replicas go together, its share of the requests per second.
+) -> Quantity:
+    """Load that one instance serves within the targets: requests at once; for a rate, whose allowance for chance all
+    replicas share, its share of the requests per second.
 
     Source: INTERFACE (the choice: the most served_at_target).
     """
@@ -401,8 +409,8 @@ def ranked_requests(
 
 
 def exact_wait_fraction(n_places: int, offered: float) -> float:
-    """The share of requests that find every place taken, by Erlang-C: exact for arrivals by chance and times that are
-    exponential; 1 where more is offered than there are places.
+    """The share of requests that find every place taken, by Erlang-C, which is exact for random arrivals and
+    exponential service times; 1 where more is offered than there are places.
 
     The inverse of Erlang-B is the sum of n/a x (n-1)/a x ... to each length, all above 0: nothing cancels.
     Source: Erlang (1917). Check: 5 places at 3 erlangs: 23.6 %.

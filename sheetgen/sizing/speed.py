@@ -8,10 +8,9 @@ The constants (efficiencies, seconds of overhead) are fitted for each engine and
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import (
     Quantity,
+    Value,
     both,
     either,
     fading,
@@ -28,7 +27,7 @@ from sheetgen.formula import (
 )
 from sheetgen.units import FACTOR, PERCENT, PLAIN, SECONDS, TEXT, TWO_DECIMALS
 
-# What the runs and logs of `of_measurements` are of, and what they set: whole columns of it.
+# Whole columns that `of_measurements` reads: what each run or log is of, and what it sets.
 MEASUREMENTS = (
     "measured_models", "measured_weight_dtypes", "measured_gpus", "measured_tensor_parallel_sizes",
     "measured_data_parallel_sizes", "measured",
@@ -45,10 +44,10 @@ def dense_read_bytes(
     n_params_lm_head: Quantity,
     n_params_per_layer_embedding: Quantity,
     other_bytes: Quantity,
-) -> Any:
+) -> Quantity:
     """Weights that every step reads whatever its tokens are, in bytes: all but the routed experts and the tables of
-    which a step reads a few rows: the embedding, where the output head is a matrix of its own, and embeddings of
-    layers.
+    which a step reads only a few rows (the embedding, where the output head is a matrix of its own, and embeddings of
+    layers).
 
     Source: model architecture. Check: Llama 3.1 8B in bf16 is 15,009,849,344.
     """
@@ -57,7 +56,7 @@ def dense_read_bytes(
 
 
 @formula("Chance that a token leaves an expert alone", TWO_DECIMALS)
-def expert_miss_fraction(n_experts: Quantity, experts_per_token: Quantity) -> Any:
+def expert_miss_fraction(n_experts: Quantity, experts_per_token: Quantity) -> Quantity:
     """The chance that one token is not routed to one expert: 1 - top_k / experts; 1 for a dense model.
 
     Source: uniform routing; fits of skewed routing come out uniform.
@@ -66,7 +65,7 @@ def expert_miss_fraction(n_experts: Quantity, experts_per_token: Quantity) -> An
 
 
 @formula("Active parameters in experts")
-def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quantity) -> Any:
+def active_expert_params(n_params_routed: Quantity, expert_miss_fraction: Quantity) -> Quantity:
     """Parameters of the routed experts that one token uses.
 
     Source: model architecture.
@@ -82,9 +81,9 @@ def speed_kind(
     n_other_layers: Quantity,
     other_bytes_per_token: Quantity,
     n_model_kinds: Quantity,
-) -> Any:
-    """What sets models apart in how well speed is predicted: 1 dense, 2 experts, and whatever it has of these: 3
-    windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
+) -> Quantity:
+    """Kind of model, as the errors of predicted speed distinguish them: 1 dense, 2 experts; in place of these the last
+    that it has of 3 windows, 4 recurrent states, 5 sparse attention (an indexer or compressed entries).
 
     Source: docs/speed.md.
     """
@@ -108,8 +107,8 @@ def context_read_bytes(
     average_answer_share: Quantity,
     average_context_fraction: Quantity,
     state_passes: Quantity,
-) -> Any:
-    """What one step reads of a sequence's cache on one rank, in bytes, half of its answer written and the context
+) -> Quantity:
+    """Cache of a sequence that one step reads on one rank, in bytes, with half of its answer written and the context
     filled as on average: growing layers whole, windows at most their width, states twice (read and written). MLA's
     latent is not divided over ranks.
 
@@ -127,7 +126,7 @@ def dense_seconds(
     tensor_parallel_size: Quantity,
     memory_bandwidth_bytes_per_second: Quantity,
     weight_bandwidth_efficiency: Quantity,
-) -> Any:
+) -> Quantity:
     """Seconds in which one rank reads its share of the dense weights.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -142,7 +141,7 @@ def expert_seconds(
     data_parallel_size: Quantity,
     memory_bandwidth_bytes_per_second: Quantity,
     expert_bandwidth_efficiency: Quantity,
-) -> Any:
+) -> Quantity:
     """Seconds in which one GPU reads its share of all routed experts; they divide over data-parallel ranks too.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -161,9 +160,9 @@ def kernel_layers(
     expert_kernels: Quantity,
     state_kernels: Quantity,
     sparse_kernels: Quantity,
-) -> Any:
-    """Plain layers that would launch as many kernels as the model's do: those with experts route, sort and add up
-    beside, recurrent states are scanned, sparse attention looks up an index.
+) -> Quantity:
+    """The number of plain layers that would launch as many kernels as the model does: layers with experts also route,
+    sort and add up, recurrent states are scanned, sparse attention looks up an index.
 
     Source: fitted, shares of a plain layer that hold for every engine (catalogs/speed.yaml). Check: Llama 3.1 8B is 32.
     """
@@ -174,9 +173,8 @@ def kernel_layers(
 @formula("Overhead of a layer, as it is run", SECONDS)
 def layer_seconds_as_run(
     seconds_per_layer: Quantity, eager_seconds_per_layer: Quantity, enforce_eager: Quantity
-) -> Any:
-    """Seconds of overhead that a plain layer adds to a step: without CUDA graphs the host launches each of its kernels
-    anew.
+) -> Quantity:
+    """Seconds of overhead that a plain layer adds to a step: without CUDA graphs the host launches each kernel anew.
 
     Source: vLLM --enforce-eager; catalogs/speed.yaml, eager_seconds_per_layer.
     """
@@ -184,7 +182,7 @@ def layer_seconds_as_run(
 
 
 @formula("Step: overhead of layers", SECONDS)
-def layer_overhead_seconds(kernel_layers: Quantity, seconds_per_layer: Quantity) -> Any:
+def layer_overhead_seconds(kernel_layers: Quantity, seconds_per_layer: Quantity) -> Quantity:
     """Seconds that launching and finishing the kernels of all layers takes, whatever the batch: no step is shorter.
 
     Source: fitted.
@@ -193,7 +191,7 @@ def layer_overhead_seconds(kernel_layers: Quantity, seconds_per_layer: Quantity)
 
 
 @formula("Data-parallel ranks that step together")
-def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_experts: Quantity) -> Any:
+def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_experts: Quantity) -> Quantity:
     """Ranks of data-parallel attention that have a request and share experts: they wait for each other in each step.
 
     Out:    1 for a dense model, whose ranks have nothing in common.
@@ -202,8 +200,8 @@ def busy_ranks(running_requests: Quantity, data_parallel_size: Quantity, n_exper
     return where(n_experts > 0, largest(1, smallest(running_requests, data_parallel_size)), 1)
 
 
-def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Any:
-    """GPUs that exchange activations: data-parallel ranks do only where they share experts."""
+def _all_gpus(n_experts: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity) -> Quantity:
+    """GPUs that exchange activations: data-parallel ranks take part only where they share experts."""
     return tensor_parallel_size * where(n_experts > 0, data_parallel_size, 1)
 
 
@@ -216,9 +214,9 @@ def all_reduce_seconds(
     seconds_per_all_reduce: Quantity,
     nvlink_gpus: Quantity,
     all_reduce_growth: Quantity,
-) -> Any:
-    """Seconds of latency of two all-reduces a layer, one after attention over its tensor-parallel ranks, one after
-    the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the GPUs that take part.
+) -> Quantity:
+    """Seconds of latency of the two all-reduces of each layer, one after attention over its tensor-parallel ranks, one
+    after the feed-forward part over all GPUs that share it; 0 on one GPU. It grows slowly with the number of GPUs.
 
     Source: fitted, for 8 GPUs of a node; (GPUs / 8) ^ 0.3 between 2 and 8.
     """
@@ -238,9 +236,9 @@ def _ring_seconds(
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
-) -> Any:
-    """Seconds of one all-reduce a layer of one token's 16-bit activations over so many GPUs; 0 on one. A ring is as
-    fast as its slowest link: a bridge serves the two GPUs that it joins, and no more."""
+) -> Quantity:
+    """Seconds of one all-reduce in each layer of one token's 16-bit activations over so many GPUs; 0 on one GPU. A ring
+    is as fast as its slowest link: a bridge serves only the two GPUs that it joins."""
     moved = n_layers * hidden_size * activation_element_bytes * ring_passes * (1 - 1 / gpus)
     bridge = where(gpus <= 2, pair_link_bytes_per_second, 0)
     return moved / (largest(interconnect_bytes_per_second, bridge) * link_efficiency)
@@ -256,8 +254,8 @@ def token_link_seconds(
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
-) -> Any:
-    """Seconds that one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
+) -> Quantity:
+    """Seconds for which one token's all-reduces after attention, over the tensor-parallel ranks, keep the links busy.
 
     Source: ring all-reduce: 2 x (n - 1) / n of the bytes, at the fitted share of the link's rate.
     """
@@ -285,8 +283,9 @@ def token_exchange_seconds(
     link_efficiency: Quantity,
     activation_element_bytes: Quantity,
     ring_passes: Quantity,
-) -> Any:
-    """Seconds that one token's all-reduces after the feed-forward part keep the links of all GPUs busy that share it.
+) -> Quantity:
+    """Seconds for which one token's all-reduces after the feed-forward part keep the links of all GPUs that share it
+    busy.
 
     Source: as token_link_seconds. Where data-parallel ranks share experts, an all-gather before and a reduce-scatter
     after them move as much, of the tokens of all ranks (vLLM allgather_reducescatter).
@@ -303,8 +302,8 @@ def token_exchange_seconds(
     )
 
 
-def _hops(pipeline_parallel_size: Quantity) -> Any:
-    """Ways from one pipeline stage to the next, each on a machine of its own."""
+def _hops(pipeline_parallel_size: Quantity) -> Quantity:
+    """Transfers from one pipeline stage to the next, each stage on a machine of its own."""
     return largest(0, pipeline_parallel_size - 1)
 
 
@@ -315,8 +314,8 @@ def token_hop_seconds(
     data_parallel_size: Quantity,
     activation_element_bytes: Quantity,
     network_bytes_per_second: Quantity,
-) -> Any:
-    """Seconds that the 16-bit activations of one token of each data-parallel rank are on the network between
+) -> Quantity:
+    """Seconds for which the 16-bit activations of one token of each data-parallel rank are on the network between
     machines, all hops together; 0 without pipeline stages.
 
     Source: hidden size x 2 bytes a hop, at the machine's rate. Check: a token of Llama 3.1 405B at 400 Gb/s is
@@ -327,9 +326,9 @@ def token_hop_seconds(
 
 
 @formula("Network of a machine")
-def network_bytes_per_second(least_network_gbps: Quantity, bytes_per_gigabit: Quantity) -> Any:
-    """What a sheet charges between the machines of a replica, in bytes a second: the least that machines must have to
-    hold a stage, on the safe side where they have more.
+def network_bytes_per_second(least_network_gbps: Quantity, bytes_per_gigabit: Quantity) -> Quantity:
+    """Network rate that a sheet assumes between the machines of a replica, in bytes a second: the least that machines
+    must have to hold a stage, on the safe side where they have more.
 
     Source: INTERFACE (spanning machines).
     """
@@ -337,8 +336,8 @@ def network_bytes_per_second(least_network_gbps: Quantity, bytes_per_gigabit: Qu
 
 
 @formula("Step: latency between stages", SECONDS)
-def stage_hop_seconds(pipeline_parallel_size: Quantity, network_hop_seconds: Quantity) -> Any:
-    """Seconds of latency of a step's ways from machine to machine; 0 without pipeline stages.
+def stage_hop_seconds(pipeline_parallel_size: Quantity, network_hop_seconds: Quantity) -> Quantity:
+    """Seconds of latency of a step's hops from machine to machine; 0 without pipeline stages.
 
     A token passes all stages one after the other, each reading its own layers' weights: in a step all of them.
 
@@ -350,7 +349,7 @@ def stage_hop_seconds(pipeline_parallel_size: Quantity, network_hop_seconds: Qua
 @formula("Step: each request's cache", SECONDS)
 def kv_read_seconds(
     context_read_bytes: Quantity, memory_bandwidth_bytes_per_second: Quantity, kv_bandwidth_efficiency: Quantity
-) -> Any:
+) -> Quantity:
     """Seconds that each request of the batch adds to a step by reading its cache.
 
     Source: bytes / (bandwidth x fitted efficiency).
@@ -368,9 +367,9 @@ def decode_compute_seconds(
     expert_decode_factor: Quantity,
     operations_per_parameter: Quantity,
     seconds_per_request: Quantity,
-) -> Any:
-    """Seconds that each request of the batch adds to a step by its arithmetic, two operations a parameter, and by being
-    scheduled and sampled.
+) -> Quantity:
+    """Seconds that each request of the batch adds to a step by its arithmetic (two operations for each parameter) and
+    by being scheduled and sampled.
 
     Source: 2 x active parameters / (GPUs x peak x fitted efficiency); experts at a fitted fraction of it.
     """
@@ -386,9 +385,9 @@ def fixed_step_seconds(
     all_reduce_seconds: Quantity,
     stage_hop_seconds: Quantity,
     least_step_seconds: Quantity,
-) -> Any:
-    """Seconds of a step however few requests it serves, the experts aside; of the smallest models on the fastest GPUs
-    those of the engine's scheduler.
+) -> Quantity:
+    """Seconds that a step takes however few requests it serves, without the experts; for the smallest models on the
+    fastest GPUs, the time of the engine's scheduler.
 
     Source: the sum of its parts, not the largest: that halves the errors of the worst tenth. The least: no measured
     run has a shorter step (catalogs/speed.yaml, least_step_seconds).
@@ -406,9 +405,9 @@ def request_step_seconds(
     busy_ranks: Quantity,
     token_hop_seconds: Quantity,
     measured_request_factor: Quantity,
-) -> Any:
-    """Seconds that each request of the batch adds to a step; where runs of this deployment at several loads were
-    given, as they have it.
+) -> Quantity:
+    """Seconds that each request of the batch adds to a step; measured where runs of this deployment at several loads
+    were given.
 
     Source: the sum of its parts.
     """
@@ -417,7 +416,9 @@ def request_step_seconds(
 
 
 @formula("Experts that a step leaves alone", PERCENT)
-def untouched_fraction(batch_requests: Quantity, expert_miss_fraction: Quantity, data_parallel_size: Quantity) -> Any:
+def untouched_fraction(
+    batch_requests: Quantity, expert_miss_fraction: Quantity, data_parallel_size: Quantity
+) -> Quantity:
     """The share of the experts that no token of a step is routed to; 1 for a dense model, which has none.
 
     Source: expected distinct experts, 1 - (1 - k/E) ^ tokens; data-parallel ranks share the experts.
@@ -425,8 +426,8 @@ def untouched_fraction(batch_requests: Quantity, expert_miss_fraction: Quantity,
     return fading(expert_miss_fraction, batch_requests * data_parallel_size)
 
 
-def experts_read_seconds(expert_seconds: Quantity, untouched_fraction: Quantity) -> Any:
-    """Seconds of a step that go into reading the experts that at least one of its tokens is routed to."""
+def experts_read_seconds(expert_seconds: Quantity, untouched_fraction: Quantity) -> Quantity:
+    """Seconds of a step spent reading the experts that at least one of its tokens is routed to."""
     return expert_seconds * (1 - untouched_fraction)
 
 
@@ -437,7 +438,7 @@ def step_seconds(
     request_step_seconds: Quantity,
     expert_seconds: Quantity,
     untouched_fraction: Quantity,
-) -> Any:
+) -> Quantity:
     """Seconds of one decoding step of a batch: one token for each of its requests.
 
     Source: docs/speed.md.
@@ -446,7 +447,7 @@ def step_seconds(
     return fixed_step_seconds + request_step_seconds * batch_requests + experts
 
 
-def _where_measured(factor: Quantity) -> Any:
+def _where_measured(factor: Quantity) -> Quantity:
     """The factor that runs of a deployment set, 1 where there are none."""
     return where(factor > 0, factor, 1)
 
@@ -464,15 +465,15 @@ def of_measurements(
     measured_tensor_parallel_sizes: Quantity,
     measured_data_parallel_sizes: Quantity,
     measured: Quantity,
-) -> Any:
-    """What the runs or start-up logs of this model, precision, GPU and layout set: a factor on predicted times, or
-    bytes of the pool; 0 where none was given.
+) -> Quantity:
+    """The value that runs or start-up logs of this model, precision, GPU and layout set: a factor on predicted times,
+    or bytes of the pool; 0 where none was given.
 
     In:     measured, by deployment what its runs or logs set.
     Source: --measured.
     """
 
-    def is_of_runs(model: Quantity, dtype: Quantity, gpu: Quantity, tensor: Quantity, data: Quantity) -> Any:
+    def is_of_runs(model: Quantity, dtype: Quantity, gpu: Quantity, tensor: Quantity, data: Quantity) -> Quantity:
         names = (model == model_name) * (gpu == gpu_name) * (dtype == weight_dtype_row)
         return names * (tensor == tensor_parallel_size) * (data == data_parallel_size) == 1
 
@@ -491,8 +492,9 @@ def of_measurements(
 
 
 @formula("Share of the prompt in the cache", PERCENT)
-def cached_fraction(prefix_cache_hit_fraction: Quantity, history_hit_fraction: Quantity) -> Any:
-    """Share of the prompt that is not computed again: what all requests share, and each request's own history.
+def cached_fraction(prefix_cache_hit_fraction: Quantity, history_hit_fraction: Quantity) -> Quantity:
+    """Share of the prompt that is not computed again: the prefix that all requests share, and each request's own
+    history.
 
     Source: INTERFACE; of the two the shared part alone is kept once, see charged_tokens.
     """
@@ -506,8 +508,9 @@ def prompt_attention_flops(
     attention_elements: Quantity,
     windowed_attention_elements: Quantity,
     window_tokens: Quantity,
-) -> Any:
-    """Operations of a prompt's causal attention, all layers: each new token looks at all before it, or at its window.
+) -> Quantity:
+    """Operations of a prompt's causal attention in all layers: each new token looks at all tokens before it, or at its
+    window.
 
     Source: two operations for each pair and element of keys and values, half of the pairs by causality.
     """
@@ -529,8 +532,8 @@ def shared_prefill_seconds(
     expert_prefill_factor: Quantity,
     token_exchange_seconds: Quantity,
     operations_per_parameter: Quantity,
-) -> Any:
-    """Seconds of work that one prompt makes in experts and links, which all data-parallel ranks share.
+) -> Quantity:
+    """Seconds of work of one prompt in experts and links, which all data-parallel ranks share.
 
     Source: arithmetic of the routed experts, and the exchange of every token.
     """
@@ -560,8 +563,8 @@ def prefill_seconds(
     token_hop_seconds: Quantity,
     stage_hop_seconds: Quantity,
     operations_per_parameter: Quantity,
-) -> Any:
-    """Seconds of work that one prompt makes; what the prefix cache holds is not computed again.
+) -> Quantity:
+    """Seconds of work of one prompt; what the prefix cache holds is not computed again.
 
     Source: arithmetic, attention, all-reduces of every token, one (fitted share of a) reading of all weights, and the
     way between machines.
@@ -578,9 +581,10 @@ def prefill_seconds(
 @formula("Prefill of a prompt on every rank", SECONDS)
 def prefill_round_seconds(
     prefill_seconds: Quantity, shared_prefill_seconds: Quantity, busy_ranks: Quantity, gather_steps: Quantity
-) -> Any:
-    """Seconds of one prompt on each busy rank of data-parallel attention: side by side, but for what ranks share,
-    where the engine gathers them; else one after the other, as a step with a prompt on one rank holds up all others.
+) -> Quantity:
+    """Seconds of one prompt on each busy rank of data-parallel attention: side by side, except for what the ranks
+    share, where the engine gathers prompts; else one after the other, as a step with a prompt on one rank holds up all
+    others.
 
     Source: ranks step together. TensorRT-LLM gathers prompts (attention_dp_config), vLLM does not.
     """
@@ -588,8 +592,9 @@ def prefill_round_seconds(
 
 
 @formula("Rounds of others' prompts", TWO_DECIMALS)
-def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Quantity) -> Any:
-    """Prompts of other requests, one of each busy rank counted as one, while a request is answered: each once.
+def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Quantity) -> Quantity:
+    """Prompts of other requests that are read while a request is answered, each once; one on each busy rank counts as
+    one.
 
     Source: those of other ranks come with one's own where the engine gathers them, else at other times.
     """
@@ -599,11 +604,11 @@ def other_rounds(batch_requests: Quantity, busy_ranks: Quantity, gather_steps: Q
 @formula("Rounds of prompts waited for", TWO_DECIMALS, within=[other_rounds])
 def prompts_waited_for(
     other_rounds: Quantity, wait_factor: Quantity, output_tokens: Quantity, closed_loop: Quantity
-) -> Any:
-    """Prompts of other requests that a new one waits for before its first token, on average, one of each busy rank
-    counted as one. Of requests at once at least those that are at their first token, one in an answer's tokens: all
-    where answers have one token, as no gap of an answer takes a prompt then. At a rate the prompts' share of the time
-    bounds their queue (prefill_replicas).
+) -> Quantity:
+    """Prompts of other requests that a new request waits for before its first token, on average; one on each busy rank
+    counts as one. With requests at once, at least those that are at their first token, one for each token of an answer:
+    all of them where answers have one token, as no gap in an answer takes a prompt then. At a rate, the prompts' share
+    of the time bounds their queue (prefill_replicas).
 
     In:     closed_loop: 1 where a request follows each answer at once, 0 where requests arrive at a rate.
     Source: fitted, a share of the others; powers of their number fit no better. For short answers arithmetic: in a
@@ -619,9 +624,9 @@ def steps_before_prompt(
     cached_fraction: Quantity,
     max_num_batched_tokens: Quantity,
     chunks_power: Quantity,
-) -> Any:
-    """Steps of the running requests that come before a prompt's first token, of which each chunk of it has its share:
-    those before a whole chunk, times the prompt's chunks to a power.
+) -> Quantity:
+    """Steps of the running requests that come before a prompt's first token, shared among its chunks: the steps before
+    a whole chunk times a power of the prompt's number of chunks.
 
     Source: chunked prefill, a chunk of at most max_num_batched_tokens a step; fitted (docs/speed.md).
     """
@@ -630,10 +635,10 @@ def steps_before_prompt(
 
 
 @formula("Left of the time per token", TWO_DECIMALS)
-def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot_factor: Quantity) -> Any:
-    """What measurements on this engine and generation of GPUs leave of the time per output token, as a factor: of
-    this kind of model, and of this precision of weights, 1 where none were made; and what runs of this deployment
-    leave, where some were given.
+def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot_factor: Quantity) -> Quantity:
+    """Factor on the time per output token that measurements on this engine and generation of GPUs leave unexplained: of
+    this kind of model and this precision of weights, 1 where none were made; and of runs of this deployment, where some
+    were given.
 
     Source: fitted, drawn to 1 where runs are few (docs/speed.md); --measured.
     """
@@ -641,8 +646,8 @@ def tpot_residual(tpot_of_kind: Quantity, tpot_of_dtype: Quantity, measured_tpot
 
 
 @formula("Left of the time to first token", TWO_DECIMALS)
-def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft_factor: Quantity) -> Any:
-    """The same of the time to first token.
+def ttft_residual(ttft_of_kind: Quantity, ttft_of_dtype: Quantity, measured_ttft_factor: Quantity) -> Quantity:
+    """Factor on the time to first token that measurements leave unexplained, of the same parts as tpot_residual.
 
     Source: as tpot_residual.
     """
@@ -658,8 +663,8 @@ def tpot_seconds(
     wait_factor: Quantity,
     speed_factor: Quantity,
     tpot_residual: Quantity,
-) -> Any:
-    """Seconds between two tokens of one answer (TPOT), the prompts of others among the steps.
+) -> Quantity:
+    """Seconds between two tokens of one answer (TPOT), including the prompts of other requests among the steps.
 
     While a request is answered, each other one of its batch is prefilled once. Those that it waited for before its
     first token do not come again; the others lengthen its answer.
@@ -689,15 +694,15 @@ def service_ttft_seconds(
     gather_steps: Quantity,
     ttft_factor: Quantity,
     ttft_residual: Quantity,
-) -> Any:
-    """Seconds from a request's turn to its first token: overhead, and more of it beside others, the running steps,
-    prompts before it, its own, with which those of other ranks come where the engine gathers them, which takes steps
-    for each other rank. Beside answers of one token no steps run.
+) -> Quantity:
+    """Seconds from a request's turn to its first token: overhead (more of it beside other requests), the running steps,
+    the prompts before it and its own. Where the engine gathers prompts, those of other ranks come with its own, which
+    takes steps for each other rank. Beside answers of one token no steps run.
 
     Source: fitted; indicative under load.
     """
     steps = steps_before_prompt + gather_steps * (busy_ranks - 1)
-    alone = 1 / (batch_requests * busy_ranks)  # nobody's steps are in the way of a lone request
+    alone = 1 / (batch_requests * busy_ranks)  # a lone request waits for no other request's steps
     others = where(output_tokens > 1, 1 - alone, 0)
     prompts = where(gather_steps > 0, prefill_round_seconds, prefill_seconds)
     waited = prompts + prefill_round_seconds * prompts_waited_for
@@ -717,9 +722,9 @@ def filled_tokens(
     average_answer_share: Quantity,
     average_context_fraction: Quantity,
     kv_reserved: Quantity,
-) -> Any:
+) -> Quantity:
     """Tokens of cache that a running request holds on average: its prompt and half of its answer, as far as they are
-    filled, at most what it is charged; all of the charge where the cache is reserved.
+    filled, at most what it is charged; the whole charge where the cache is reserved.
 
     Source: paged engines let a request in by what is filled now, and preempt when that was too much.
     """
@@ -729,9 +734,9 @@ def filled_tokens(
 
 
 @formula("Requests running")
-def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) -> Any:
+def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) -> Quantity:
     """Requests of the replica that are being answered; the others wait. Where memory holds none at all, the speed is
-    that of a GPU with more memory: all run.
+    that of a GPU with more memory, on which all run.
 
     Source: the smaller of the two.
     """
@@ -739,7 +744,9 @@ def running_requests(concurrent_requests: Quantity, running_capacity: Quantity) 
 
 
 @formula("Requests of one batch", TWO_DECIMALS)
-def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity) -> Any:
+def batch_requests(
+    running_requests: Quantity, data_parallel_size: Quantity, pipeline_parallel_size: Quantity
+) -> Quantity:
     """Requests that take their steps together: data-parallel ranks and pipeline stages each have a batch of their own,
     and the fullest rank sets the pace.
 
@@ -748,7 +755,7 @@ def batch_requests(running_requests: Quantity, data_parallel_size: Quantity, pip
     return largest(1, round_up(running_requests / data_parallel_size) / pipeline_parallel_size)
 
 
-def turn_seconds(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Any:
+def turn_seconds(service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity) -> Quantity:
     """Seconds from a request's turn to its last token."""
     return service_ttft_seconds + largest(0, output_tokens - 1) * tpot_seconds
 
@@ -760,7 +767,7 @@ def queue_seconds(
     service_ttft_seconds: Quantity,
     output_tokens: Quantity,
     tpot_seconds: Quantity,
-) -> Any:
+) -> Quantity:
     """Seconds that a request waits until the pool has room; 0 where all run at once.
 
     Source: Little's law: those that wait, over the rate at which the running ones finish.
@@ -770,7 +777,7 @@ def queue_seconds(
 
 
 @formula("Time to first token", SECONDS)
-def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Any:
+def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Quantity:
     """Seconds from sending a request to its first token (TTFT), waiting for a turn included. Under load indicative.
 
     Source: the sum of its parts.
@@ -781,8 +788,8 @@ def ttft_seconds(service_ttft_seconds: Quantity, queue_seconds: Quantity) -> Any
 @formula("Output tokens per second", TWO_DECIMALS)
 def output_tokens_per_second(
     concurrent_requests: Quantity, output_tokens: Quantity, ttft_seconds: Quantity, tpot_seconds: Quantity
-) -> Any:
-    """Tokens that all requests of the replica together get in a second; prompts are not counted.
+) -> Quantity:
+    """Output tokens that all requests of the replica together get in a second; prompts are not counted.
 
     Source: requests x output tokens / (TTFT + (output tokens - 1) x TPOT).
     """
@@ -793,8 +800,8 @@ def output_tokens_per_second(
 @formula("Most requests per second", TWO_DECIMALS)
 def max_requests_per_second(
     running_requests: Quantity, service_ttft_seconds: Quantity, output_tokens: Quantity, tpot_seconds: Quantity
-) -> Any:
-    """Requests that these running ones finish in a second: where more arrive, the queue grows without bound.
+) -> Quantity:
+    """Requests that the running ones finish in a second: where more arrive, the queue grows without bound.
 
     Source: Little's law.
     """
@@ -802,8 +809,8 @@ def max_requests_per_second(
 
 
 @formula("Requests running when the pool is full")
-def full_house(running_requests: Quantity, running_capacity: Quantity) -> Any:
-    """Requests that run where more are always waiting: as many as the pool holds.
+def full_house(running_requests: Quantity, running_capacity: Quantity) -> Quantity:
+    """Requests that run while others are always waiting: as many as the pool holds.
 
     Source: running_capacity; where not one fits, as many as requested.
     """
@@ -811,7 +818,7 @@ def full_house(running_requests: Quantity, running_capacity: Quantity) -> Any:
 
 
 @formula("Queue grows")
-def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> Any:
+def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> Quantity:
     """1 where requests arrive at least as fast as a full pool finishes them: their queue grows without bound.
 
     Source: queueing theory; a stable queue needs arrivals below what is served.
@@ -820,7 +827,7 @@ def grows(requests_per_second: Quantity, max_requests_per_second: Quantity) -> A
 
 
 @formula("Has runs of its own (1 or 0)", PLAIN)
-def has_own_runs(speed_kind: Quantity, measured_kinds: Quantity, kinds_base: Quantity) -> Any:
+def has_own_runs(speed_kind: Quantity, measured_kinds: Quantity, kinds_base: Quantity) -> Quantity:
     """1 where runs of this engine on this GPU with models of this kind took part in the fit, else 0.
 
     In:     measured_kinds: kinds of models measured on this engine and GPU; the kinds' powers of 2 added up.
@@ -838,8 +845,8 @@ def measured_scope(
     data_parallel_size: Quantity,
     pipeline_parallel_size: Quantity,
     nvlink_gpus: Quantity,
-) -> Any:
-    """Which runs the bands of speed are from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
+) -> Quantity:
+    """Which runs the bands of speed come from: 0 this engine, GPU and kind of model, 1 others, 2 ranks of data-parallel
     attention that share experts, 3 pipeline stages or more GPUs than a node has.
 
     Source: docs/speed.md.
@@ -850,7 +857,7 @@ def measured_scope(
 
 
 @formula("At one end of the band")
-def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
+def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Quantity:
     """A time or a rate at one end of its 80 % band, in its own unit.
 
     Source: catalogs/speed.yaml, bands; docs/speed.md.
@@ -861,7 +868,7 @@ def at_speed_band(predicted: Quantity, band_factor: Quantity) -> Any:
 @formula("Share of time in prompts", PERCENT, within=[step_seconds, prefill_round_seconds])
 def prefill_fraction(
     batch_requests: Quantity, prefill_round_seconds: Quantity, output_tokens: Quantity, step_seconds: Quantity
-) -> Any:
+) -> Quantity:
     """The share of a busy GPU's time that goes into prompts; the rest goes into answers.
 
     Source: prompts / (prompts + steps), for one answer of every request of the batch.
@@ -889,9 +896,9 @@ def bound_by(
     busy_ranks: Quantity,
     stage_hop_seconds: Quantity,
     token_hop_seconds: Quantity,
-) -> Any:
-    """What takes the most of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic
-    and the prompts of others) or communication; queue where requests wait for memory.
+) -> Value:
+    """The largest part of the time between two tokens: bandwidth (reading weights), KV reads, compute (arithmetic and
+    the prompts of other requests) or communication; queue where requests wait for memory.
 
     Source: the largest part of tpot_seconds.
     """
@@ -911,9 +918,9 @@ def bound_by(
 @formula("Runs that a band is from", PLAIN)
 def scope_of_factor(
     factor: Quantity, measured_factor: Quantity, measured_scope: Quantity, anchored_scope: Quantity
-) -> Any:
-    """Which runs the band of a figure is from: with a factor of its own, or runs of this deployment, those that a
-    measured point set right.
+) -> Quantity:
+    """Which runs the band of a figure comes from: for a figure with a factor of its own, or with runs of this
+    deployment, those corrected by one measured point.
 
     Source: docs/speed.md.
     """
@@ -929,9 +936,9 @@ def band_of_scope(
     ranks: Quantity,
     stages: Quantity,
     anchored: Quantity,
-) -> Any:
-    """The factor of a prediction at an end of its 80 % band: of the scope that `measured_scope` counts from 0. Ranks on
-    a GPU or of a kind of model without runs of its own are known no better than one rank there.
+) -> Quantity:
+    """The factor of a prediction at one end of its 80 % band, for the scope as numbered by `measured_scope`. Ranks on a
+    GPU, or of a kind of model, without runs of its own are known no better than one rank there.
 
     Source: catalogs/speed.yaml, bands.
     """
@@ -948,8 +955,8 @@ def output_tokens_per_second_per_gpu(
     tensor_parallel_size: Quantity,
     pipeline_parallel_size: Quantity,
     data_parallel_size: Quantity,
-) -> Any:
-    """Output tokens a second over the GPUs of the replica.
+) -> Quantity:
+    """Output tokens a second for each GPU of the replica.
 
     Source: definition.
     """
@@ -957,7 +964,7 @@ def output_tokens_per_second_per_gpu(
 
 
 @formula("Waiting requests")
-def waiting_requests(concurrent_requests: Quantity, running_requests: Quantity) -> Any:
+def waiting_requests(concurrent_requests: Quantity, running_requests: Quantity) -> Quantity:
     """Requests at once that wait for their turn.
 
     Source: running_requests.

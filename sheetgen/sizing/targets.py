@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.formula import Quantity, formula, largest, power
 from sheetgen.units import WHOLE
 
@@ -23,7 +21,7 @@ def default_tpot_target_ms(
     default_tpot_ms: Quantity,
     default_tpot_tokens: Quantity,
     default_tpot_growth: Quantity,
-) -> Any:
+) -> Quantity:
     """Milliseconds that a token may take where no target is stated: constant up to a context, beyond it growing with a
     power of the context.
 

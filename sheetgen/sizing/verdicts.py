@@ -1,8 +1,6 @@
-"""Whether a deployment fits, by how much it falls short, and what would do."""
+"""The verdict on a deployment: fits or not, by how much it falls short, and the fewest GPUs that would do."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from sheetgen.formula import (
     Quantity,
@@ -23,8 +21,8 @@ from sheetgen.units import PERCENT, PLAIN
 @formula("GPUs of the replica", PLAIN)
 def gpus_per_replica(
     tensor_parallel_size: Quantity, pipeline_parallel_size: Quantity, data_parallel_size: Quantity
-) -> Any:
-    """GPUs of one replica, at the sizes that were stated.
+) -> Quantity:
+    """GPUs of one replica at the sizes that were stated.
 
     Source: INTERFACE (TP x PP x DP).
     """
@@ -34,7 +32,7 @@ def gpus_per_replica(
 @formula("Fits", PLAIN)
 def fits(
     runs_here: Quantity, max_concurrency: Quantity, concurrent_requests: Quantity, sequences_per_replica: Quantity
-) -> Any:
+) -> Quantity:
     """True where the GPU runs the precisions, the engine would start (one request of max_model_len fits in the pool)
     and the replica holds all requests, in memory and under max_num_seqs.
 
@@ -50,9 +48,9 @@ def chance(
     set_pool_error_bytes_low: Quantity,
     set_pool_error_bytes_high: Quantity,
     band_end_z: Quantity,
-) -> Any:
-    """The chance that the pool of the fullest GPU holds the replica's requests, by the errors of predicted pools; none
-    where no band is known.
+) -> Quantity:
+    """The chance that the pool of the fullest GPU holds the replica's requests, from the errors of predicted pools;
+    none where no band is known.
 
     Source: INTERFACE (certainty): what is free over the end of the 80 % band on that side.
     """
@@ -69,9 +67,9 @@ def short_bytes(
     kv_block_bytes: Quantity,
     stage_fraction: Quantity,
     kv_budget_bytes_per_gpu: Quantity,
-) -> Any:
-    """Bytes that all GPUs of the replica lack for its requests, or for one of max_model_len, without which the engine
-    does not start.
+) -> Quantity:
+    """Bytes that all GPUs of the replica together lack for its requests, or for one request of max_model_len, without
+    which the engine does not start.
 
     Source: shortage_bytes_per_gpu.
     """
@@ -81,8 +79,8 @@ def short_bytes(
 
 
 @formula("Short by")
-def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
-    """The same where the deployment does not fit; none where it does.
+def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Quantity:
+    """Bytes by which a deployment that does not fit is short; none where it fits.
 
     Source: short_bytes.
     """
@@ -92,9 +90,9 @@ def short_by_bytes(fits: Quantity, short_bytes: Quantity) -> Any:
 @formula("Fewest GPUs", PLAIN)
 def fewest_gpus(
     runs_here: Quantity, shortage_bytes_per_gpu: Quantity, min_gpus: Quantity, gpus_per_replica: Quantity
-) -> Any:
-    """Fewest GPUs of this kind that hold weights and cache: those stated, where they do and no smaller number was
-    tried; none where the GPU does not run the precisions, or no number of them would do.
+) -> Quantity:
+    """Fewest GPUs of this kind that hold weights and cache: as many as stated where these hold them and no smaller
+    number was tried; none where the GPU does not run the precisions, or no number of them would do.
 
     Source: INTERFACE (min_gpus).
     """
@@ -103,7 +101,7 @@ def fewest_gpus(
 
 
 @formula("Held in memory")
-def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) -> Any:
+def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) -> Quantity:
     """Sequences that all ranks hold in memory, whatever max_num_seqs admits.
 
     Source: sequences_in_pool.
@@ -112,8 +110,8 @@ def sequences_held(data_parallel_size: Quantity, sequences_in_pool: Quantity) ->
 
 
 @formula("Pool set outright")
-def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Any:
-    """The KV pool of one GPU that was set outright, and not as a limit, in bytes; else 0.
+def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quantity) -> Quantity:
+    """The KV pool of one GPU that was set outright rather than as a limit, in bytes; else 0.
 
     Source: vLLM --kv-cache-memory-bytes.
     """
@@ -121,8 +119,9 @@ def outright_pool_bytes(kv_cache_memory_bytes: Quantity, set_pool_is_limit: Quan
 
 
 @formula("May be used")
-def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_budget_bytes: Quantity) -> Any:
-    """Bytes of one GPU that the engine may use; of engines whose pool is a share of what is free, all that they see.
+def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_budget_bytes: Quantity) -> Quantity:
+    """Bytes of one GPU that the engine may use; for engines whose pool is a share of the free memory, all memory that
+    they see.
 
     Source: memory_budget_bytes.
     """
@@ -130,8 +129,8 @@ def limit_bytes(fraction_of_free: Quantity, gpu_memory_bytes: Quantity, memory_b
 
 
 @formula("Left for a pool")
-def left_bytes(kv_budget_bytes_per_gpu: Quantity, outright_pool_bytes: Quantity) -> Any:
-    """Bytes that weights and overhead leave of one GPU.
+def left_bytes(kv_budget_bytes_per_gpu: Quantity, outright_pool_bytes: Quantity) -> Quantity:
+    """Bytes of one GPU that weights and overhead leave.
 
     Source: kv_budget_bytes_per_gpu, before what was set outright.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sheetgen.formula import Quantity, both, formula, largest, ratio, round_up, smallest, where
 from sheetgen.sizing.kv_cache import full_kv_heads_per_gpu, windowed_kv_heads_per_gpu
@@ -17,7 +16,7 @@ def weights_bytes(
     linear_bytes: Quantity,
     other_bytes: Quantity,
     checkpoint_bytes: Quantity,
-) -> Any:
+) -> Quantity:
     """All weights of one copy of the model, in bytes. A known checkpoint's size beats the formula.
 
     In:     parameters [count]; bytes per element of quantized linears and of the rest; a checkpoint's
@@ -38,9 +37,9 @@ def loaded_weights_bytes(
     weights_bytes: Quantity,
     n_params_mtp: Quantity,
     ends_bytes: Quantity,
-) -> Any:
+) -> Quantity:
     """Weights that an engine loads to serve, in bytes: without the layers for multi-token prediction, which a
-    checkpoint brings (often with a second embedding and head) and which wait for speculative decoding.
+    checkpoint includes (often with a second embedding and head) and which only speculative decoding uses.
 
     A checkpoint in 4 bits leaves them in 16, and has no second embedding and head.
     Source: vLLM skips them on loading the model; NVIDIA's NVFP4 and Qwen's GPTQ checkpoints name them as exceptions.
@@ -54,7 +53,7 @@ def loaded_weights_bytes(
 
 
 @formula("Embedding and output head")
-def ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Any:
+def ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Quantity:
     """The token embedding and the output head (lm_head) together, in bytes.
 
     Source: model architecture; a tied head counts once.
@@ -63,8 +62,8 @@ def ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_b
 
 
 @formula("Head on the heaviest stage")
-def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Any:
-    """What the heaviest pipeline stage keeps of embedding and head, in bytes: the larger of the two.
+def stage_ends_bytes(n_params_embedding: Quantity, n_params_lm_head: Quantity, other_bytes: Quantity) -> Quantity:
+    """The larger of embedding and head, which the heaviest pipeline stage keeps, in bytes.
 
     Source: vLLM puts the embedding on the first stage and the head on the last one.
     """
@@ -79,9 +78,9 @@ def routed_bytes(
     linear_bytes: Quantity,
     other_bytes: Quantity,
     loaded_weights_bytes: Quantity,
-) -> Any:
-    """Routed experts in all layers, in bytes: at the precision of the weights, or what a checkpoint leaves them beside
-    all else at that precision, where that is less. They are divided over data-parallel ranks.
+) -> Quantity:
+    """Routed experts of all layers, in bytes: at the precision of the weights, or what a checkpoint leaves for them
+    when all else is at that precision, where that is less. They are divided over data-parallel ranks.
 
     Source: vLLM data-parallel attention: attention is copied to each rank, experts are not.
     Check:  DeepSeek-V4-Flash, fp8 with experts in fp4: 150.76 GB of 159.52 GB; all else is 8.76 GB.
@@ -90,9 +89,9 @@ def routed_bytes(
     return largest(0, smallest(n_params_routed * linear_bytes, loaded_weights_bytes - rest))
 
 
-def _shares(what: str) -> tuple[str, ...]:
+def _shares(part: str) -> tuple[str, ...]:
     """The names of the share of the weights, or of the cache, on the heaviest stage at each number of stages."""
-    return tuple(f"{what}_share_of_{n}" for n in STAGES_IN_ORDER.values())
+    return tuple(f"{part}_share_of_{n}" for n in STAGES_IN_ORDER.values())
 
 
 WEIGHTS_SHARES, CACHE_SHARES = _shares("weights"), _shares("cache")
@@ -101,7 +100,7 @@ SHARES = (*WEIGHTS_SHARES, *CACHE_SHARES)
 
 def _share_of_stage(
     n_layers: Quantity, pipeline_parallel_size: Quantity, stages: Sequence[Quantity], shares: Sequence[Quantity]
-) -> Any:
+) -> Quantity:
     """The share at this number of stages where the order of layers gives one, else that of the layers."""
     even = in_order = round_up(ratio(n_layers, pipeline_parallel_size)) / n_layers
     for n_stages, share in zip(stages, shares, strict=True):
@@ -121,8 +120,8 @@ def stage_fraction(
     cache_share_of_8: Quantity,
     n_layers: Quantity,
     pipeline_parallel_size: Quantity,
-) -> Any:
-    """The share of the layers with a cache on the pipeline stage that has most of them.
+) -> Quantity:
+    """The share of the layers with a cache that the pipeline stage with most of them has.
 
     Out:    1 without pipeline parallelism; layers do not split, so 126 layers on 4 stages give 32/126. Of a model whose
             layers differ, by their order, at 2, 3, 4 and 8 stages. 0 where there is no stage.
@@ -146,7 +145,7 @@ def stage_weights_fraction(
     weights_share_of_8: Quantity,
     n_layers: Quantity,
     pipeline_parallel_size: Quantity,
-) -> Any:
+) -> Quantity:
     """The share of the layers' weights on the heaviest pipeline stage.
 
     Out:    the share of the layers where they are alike; of a model whose layers differ, by their order.
@@ -158,7 +157,7 @@ def stage_weights_fraction(
 
 
 @formula("Rotary tables")
-def rope_table_bytes(rope_table_elements: Quantity, other_bytes: Quantity) -> Any:
+def rope_table_bytes(rope_table_elements: Quantity, other_bytes: Quantity) -> Quantity:
     """Sine and cosine tables of the rotary embedding, one row per position, in bytes on every GPU.
 
     Source: vLLM rotary_embedding. Check: Llama 3.1 8B is 32 MiB; Llama 4 Scout, with 10 M positions, 2.5 GiB.
@@ -177,9 +176,9 @@ def copied_kv_weights_bytes(
     hidden_size: Quantity,
     linear_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
-    """What all ranks of a replica together keep twice of the key and value projections, in bytes: they are
-    copied with the KV heads once there are more ranks than heads.
+) -> Quantity:
+    """Extra copies of key and value projections that the ranks of a replica together keep, in bytes: the projections
+    are copied with the KV heads once there are more ranks than heads.
 
     Source: vLLM QKVParallelLinear. Check: 8 KV heads at TP 8 is 0.
     """
@@ -189,9 +188,9 @@ def copied_kv_weights_bytes(
     return rows * hidden_size * linear_bytes
 
 
-def _rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_allocation_bytes: Quantity) -> Any:
-    """What the allocator adds to one tensor: a large one takes whole steps, and a rest of more than half a step
-    is given to another tensor."""
+def _rounded_off(tensor_bytes: Quantity, allocation_step_bytes: Quantity, large_allocation_bytes: Quantity) -> Quantity:
+    """Bytes that the allocator adds to one tensor: a large one takes whole steps, and a remainder of more than half a
+    step is given to another tensor."""
     rest = round_up(ratio(tensor_bytes, allocation_step_bytes)) * allocation_step_bytes - tensor_bytes
     return where(both(tensor_bytes >= large_allocation_bytes, rest + rest <= allocation_step_bytes), rest, 0)
 
@@ -207,9 +206,9 @@ def tensor_rounding_bytes(
     tensor_parallel_size: Quantity,
     allocation_step_bytes: Quantity,
     large_allocation_bytes: Quantity,
-) -> Any:
-    """What torch's allocator adds to the feed-forward matrices of all dense layers on one rank, in bytes: tensors
-    of 10 MiB and more take whole steps of 2 MiB. 0 for models whose layers are experts.
+) -> Quantity:
+    """Bytes that torch's allocator adds to the feed-forward matrices of all dense layers on one rank: tensors of 10 MiB
+    and more take whole steps of 2 MiB. 0 for models whose layers are experts.
 
     Source: PyTorch CUDACachingAllocator (kLargeBuffer, kMinLargeAlloc, kRoundLarge).
     Check:  Qwen 72B shapes in bf16 at TP 2: 80 MiB (logged 67.82 GiB, 67.75 without).
@@ -231,7 +230,7 @@ def layer_bytes_per_gpu(
     other_bytes: Quantity,
     tensor_rounding_bytes: Quantity,
     tensor_parallel_size: Quantity,
-) -> Any:
+) -> Quantity:
     """Weights of all layers that one tensor-parallel rank keeps without pipeline stages, in bytes.
 
     Matrices are divided; norms, routers and the down-projections of latent attention are on every rank. The
@@ -248,8 +247,8 @@ def layer_bytes_per_gpu(
 
 def _kept(
     layer_bytes_per_gpu: Quantity, routed_bytes: Quantity, tensor_parallel_size: Quantity, data_parallel_size: Quantity
-) -> Any:
-    """What a rank keeps of its layers: experts are divided over data-parallel ranks, all else is on each."""
+) -> Quantity:
+    """Bytes of the layers that a rank keeps: experts are divided over data-parallel ranks, all else is on each rank."""
     return layer_bytes_per_gpu - routed_bytes / tensor_parallel_size * (1 - 1 / data_parallel_size)
 
 
@@ -264,7 +263,7 @@ def weights_bytes_per_gpu(
     tensor_parallel_size: Quantity,
     pipeline_parallel_size: Quantity,
     data_parallel_size: Quantity,
-) -> Any:
+) -> Quantity:
     """Weights that the fullest GPU of a replica keeps, in bytes, as the engine loads them.
 
     Tensor parallelism divides every matrix, pipeline parallelism the layers, data parallelism only the
@@ -278,7 +277,7 @@ def weights_bytes_per_gpu(
 
 
 @formula("Weights loaded per GPU")
-def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Any:
+def loaded_weights_bytes_per_gpu(weights_bytes_per_gpu: Quantity, draft_weights_bytes_per_gpu: Quantity) -> Quantity:
     """The model's and the draft model's weights on the fullest GPU, in bytes.
 
     Source: a speculative-decoding draft brings its own weights.
@@ -294,7 +293,7 @@ def rank_weights_bytes(
     routed_bytes: Quantity,
     tensor_parallel_size: Quantity,
     data_parallel_size: Quantity,
-) -> Any:
+) -> Quantity:
     """Weights that one GPU of a replica keeps without pipeline stages, in bytes.
 
     Source: weights_bytes_per_gpu at one stage.

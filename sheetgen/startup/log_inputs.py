@@ -1,12 +1,12 @@
-"""What a start-up log and the options given say of a deployment, in our words, and what in it is not sized."""
+"""The sizing inputs of a deployment from a start-up log and the user's options, and notes on what is not sized."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.load import Catalog
 from sheetgen.catalog.model import MTP, Model, without_precision
@@ -17,8 +17,8 @@ from sheetgen.startup.printed_arguments import DTYPES, QUANTIZATIONS, RENAMED, V
 from sheetgen.startup.startup_log import Measured, StartupLog
 from sheetgen.units import GIB, KV_NOT_SIZED
 
-NEAR = 0.01  # a GPU is recognized by its memory where the log's figure is this near
-FAR = 0.2  # weights or a GPU's memory this far from what was sized are another's: those of real logs lie within 0.05
+NEAR = 0.01  # largest relative difference of memory by which a GPU is recognized
+FAR = 0.2  # larger relative differences of weights or memory mean another model or GPU; real logs lie within 0.05
 _COPY = re.compile(r"models--([\w.-]{1,96}?)--([\w.-]{1,96})")  # a folder of the Hugging Face cache
 _NAME = re.compile(r"[\w.-]{1,96}(?:/[\w.-]{1,96})?")
 _NO_GRAPHS, _NO_ADAPTERS = "the engine keeps no CUDA graphs, the prediction does", "adapters are not in the prediction"
@@ -39,12 +39,12 @@ NOT_SIZED = {
 
 @dataclass
 class SizingInputs:
-    """Inputs of `sheetgen.size`, and one sentence for each that the log does not state or that is not sized.
+    """Inputs of `sheetgen.size`, and a sentence for each that the log does not state or that is not sized.
 
-    named: the model as the log names it. gpus: those that have the memory that the log states, where it names none.
+    named: the model that the log names. gpus: if the log names none, those with the memory that it states.
     """
 
-    inputs: dict[str, Any]
+    inputs: RawRecord
     named: Model | None = None
     gpus: tuple[str, ...] = ()
     not_stated: dict[str, str] = field(default_factory=dict)  # by input
@@ -53,19 +53,20 @@ class SizingInputs:
     problems: list[str] = field(default_factory=list)
 
 
-def inputs_of(log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog) -> SizingInputs:
-    """Inputs from the options, which win, and the log. Raises ScenarioError where model or GPU cannot be determined."""
+def inputs_of(log: StartupLog, measured: Measured, options: RawMapping, catalog: Catalog) -> SizingInputs:
+    """The inputs from the options, which take precedence, and the log.
+
+    Raises ScenarioError where model or GPU cannot be determined.
+    """
     sized = determined_inputs(log, measured, options, catalog)
     if sized.problems:
         raise ScenarioError(*sized.problems)
     return sized
 
 
-def determined_inputs(
-    log: StartupLog, measured: Measured, options: Mapping[str, Any], catalog: Catalog
-) -> SizingInputs:
-    """Inputs from the options, which win, and the log, less model or GPU where they cannot be determined: then
-    `problems` says so."""
+def determined_inputs(log: StartupLog, measured: Measured, options: RawMapping, catalog: Catalog) -> SizingInputs:
+    """The inputs from the options, which take precedence, and the log; where model or GPU cannot be determined, they
+    are missing and `problems` says so."""
     given = {name: value for name, value in options.items() if value is not None}
     sized = SizingInputs({"engine": log.engine} | ({"engine_version": log.version} if log.version else {}))
     stated = {name: argument.value for name, argument in log.arguments.items()}
@@ -117,8 +118,8 @@ def determined_inputs(
     return sized
 
 
-def _own_draft(stated: Mapping[str, Value], given: Mapping[str, Any], catalog: Catalog, sized: SizingInputs) -> None:
-    """The model's own layer as its draft, where the log says that it drafts and its share can be sized."""
+def _own_draft(stated: Mapping[str, Value], given: RawMapping, catalog: Catalog, sized: SizingInputs) -> None:
+    """Set the model's own layer as the draft, if the log says that it drafts and the layer can be sized."""
     drafting = pairs(str(stated.get("speculative_config") or ""))
     method = str(drafting.get("method") or stated.get("speculative_algorithm") or "").lower()
     name = given.get("model", sized.inputs.get("model"))
@@ -127,7 +128,7 @@ def _own_draft(stated: Mapping[str, Value], given: Mapping[str, Any], catalog: C
     try:
         resolve_model(str(name), catalog)[0].own_draft()
     except SheetgenError:
-        return  # its argument is remarked as not sized
+        return  # the argument is reported as not sized
     sized.inputs["draft_model"] = MTP
     words = ("num_speculative_tokens", "num_spec_tokens")
     n_tokens = next((drafting[word] for word in words if word in drafting), stated.get("speculative_num_steps"))
@@ -137,7 +138,7 @@ def _own_draft(stated: Mapping[str, Value], given: Mapping[str, Any], catalog: C
 
 
 def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
-    """An engine may allow some tokens more than the model's config does: size the model's own limit, and say so."""
+    """Limit max_model_len to the model's own maximum, which an engine may exceed, with a note; `done` is its verb."""
     length = sized.inputs.get("max_model_len")
     named = sized.inputs.get("model")
     limit = resolve_model(str(named), catalog)[0].max_context_tokens if length and named else None
@@ -147,7 +148,7 @@ def keep_within_limit(sized: SizingInputs, catalog: Catalog, done: str) -> None:
 
 
 def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -> None:
-    """The catalog model that the log names; its text is only ever compared with the names in the catalogs."""
+    """Set the catalog model that the log names; the log's text is only compared with names in the catalogs."""
     names = _stated_names(stated)
     for name in names:
         try:
@@ -160,7 +161,7 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
             sized.inputs["kv_cache_dtype"] = engine.auto_kv_dtype(model.kv_cache_dtype)
         if dtype is not None:
             sized.inputs["weight_dtype"] = dtype
-        limit = model.max_context_tokens  # a draft, which is refused, has none
+        limit = model.max_context_tokens  # None for a draft, which is refused later
         if "max_model_len" not in sized.inputs and limit:
             sized.inputs["max_model_len"] = limit
             sized.not_stated["max_model_len"] = f"max_model_len is not in the log; the model's {limit:,} was taken."
@@ -170,30 +171,30 @@ def _model(stated: Mapping[str, Value], catalog: Catalog, sized: SizingInputs) -
 
 
 def _precision(stated: Mapping[str, Value], given: str, catalog: Catalog, sized: SizingInputs) -> None:
-    """The precisions of the log's checkpoint, for a model given in its place that is of the same shape, or whose name
-    in the log says them alone."""
+    """Set the precisions of the log's checkpoint for the model `given` in the options, unless the log names a model of
+    another shape."""
     of_log = SizingInputs({name: sized.inputs.get(name) for name in ("engine", "engine_version")})
     _model(stated, catalog, of_log)
     try:
         same = {resolve_model(str(name), catalog)[0].entry_id for name in (given, of_log.inputs.get("model", given))}
     except SheetgenError:
-        return  # what was given is refused where it is sized
+        return  # an unknown model is refused when it is sized
     if len(same) > 1:
         return
-    named = next((found[1] for name in _stated_names(stated) if (found := without_precision(name))), None)
+    named = next((parted[1] for name in _stated_names(stated) if (parted := without_precision(name))), None)
     for name, dtype in (("weight_dtype", named), ("kv_cache_dtype", None)):
         if (precision := of_log.inputs.get(name, dtype)) is not None:
             sized.inputs.setdefault(name, precision)
 
 
 def _stated_names(stated: Mapping[str, Value]) -> list[str]:
-    """What the log calls its model, nearest first."""
+    """The log's names of its model, the most specific first."""
     keys = ("model", "model_path", "model_tag", "served_model_name")
     return list(dict.fromkeys(name for key in keys for name in _names(stated.get(key))))
 
 
 def _names(value: Value) -> Iterator[str]:
-    """Names that a path, a Hugging Face id or a list of names may stand for."""
+    """The model names in a path, a Hugging Face id or a list of names."""
     for part in re.split(r"[\[\]', ]+", str(value or "")[:2000]):
         if copy := _COPY.search(part):
             yield f"{copy[1]}/{copy[2]}"
@@ -202,7 +203,8 @@ def _names(value: Value) -> Iterator[str]:
 
 
 def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> None:
-    """GPUs as vLLM counts them: expert parallelism adds none, SGLang's attention ranks are TP / DP."""
+    """Set the parallel sizes and the settings that go with them, as vLLM counts GPUs: expert parallelism adds none, and
+    SGLang's attention ranks are TP / DP."""
     size, ranks = sized.inputs.get("tensor_parallel_size", 1), sized.inputs.get("data_parallel_size", 1)
     if stated.get("enable_expert_parallel") is True:
         sized.inputs["expert_parallel_size"] = size * ranks
@@ -225,7 +227,7 @@ def _parallel(engine: str, stated: Mapping[str, Value], sized: SizingInputs) -> 
 
 
 def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInputs) -> None:
-    """By its name in the log, else by the memory that the engine saw."""
+    """Set the GPU by its name in the log, else by the memory that the engine saw."""
     if log.gpu is not None:
         sized.inputs["gpu"] = log.gpu[0]
         return
@@ -249,7 +251,7 @@ def _gpu(log: StartupLog, measured: Measured, catalog: Catalog, sized: SizingInp
 def contradictions(
     model: str, gpu: str, seen: Mapping[str, float], predicted: Mapping[str, float | None]
 ) -> Iterator[str]:
-    """What a log measured that the model and GPU sized cannot have had."""
+    """Sentences on measured figures (`seen`) that are impossible for the sized model and GPU."""
     memory, weights, pool = (
         (seen.get(f"{name}_bytes{per}"), predicted[f"{name}_bytes{per}"] or 0)
         for name, per in (("gpu_memory", ""), ("weights", "_per_gpu"), ("kv_pool", "_per_gpu"))

@@ -21,21 +21,22 @@ from typing import Any, AnyStr, BinaryIO, Generic, TypeVar
 
 import numpy as np
 
+from sheetgen.catalog.base import RawRecord
 from sheetgen.errors import ScenarioError, escaped, shown
 from sheetgen.units import MIB
 
 Answer = TypeVar("Answer")
 BLOCK = 1 << 20
-LONGEST = 1 << 18  # bytes of one line; what is beyond is dropped
+LONGEST = 1 << 18  # bytes of one line; the rest is dropped
 MOST = 4 << 30  # bytes of one log, unpacked
-_FREE_SECONDS, _SECONDS_PER_BYTE = 40.0, 100e-9  # of CPU: what any log may take, and what its length adds
-_LOOKED_UP = 1000  # lines between two looks at the clock
-_GRAM = 4  # letters of a word that are looked for first
-_PAIRS, _LONG_GROUPS = 4, 28  # of letters that a word is known by in a block; of its 32 groups, those of long words
-_LONG = 1000  # characters: of a longer line its pieces take longer than to look for every word
-_SHAPED, _MOST_SHAPES = 2048, 50_000  # the longest line that is known by its shape; shapes that are remembered
-_HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's name: letters only are a word
-# How a line loses its digits, and its hexadecimal names.
+_FREE_SECONDS, _SECONDS_PER_BYTE = 40.0, 100e-9  # CPU seconds that any log may take, and more by its length
+_LOOKED_UP = 1000  # lines between two checks of the clock
+_GRAM = 4  # letters of a word that are searched first
+_PAIRS, _LONG_GROUPS = 4, 28  # letter pairs by which a word is found in a block; groups of long words, of 32 groups
+_LONG = 1000  # characters; in longer lines a search for every word is faster than one by grams
+_SHAPED, _MOST_SHAPES = 2048, 50_000  # characters of the longest line cached by its shape; the most cached shapes
+_HEX = r"(?=[0-9a-f-]{0,11}[0-9])[0-9a-f][0-9a-f-]{7,}"  # a request's id, which has a digit; letters alone are a word
+# By type, the functions that remove the digits and the hexadecimal ids of a line.
 _SHAPING: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     bytes: (methodcaller("translate", None, b"0123456789"), partial(re.compile(_HEX.encode()).sub, b"\x00")),
     str: (methodcaller("translate", dict.fromkeys(map(ord, "0123456789"))), partial(re.compile(_HEX).sub, "\x00")),
@@ -46,7 +47,7 @@ _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line without its wrapping: where it stands in the file, what it says, and which rank says it."""
+    """One line without its wrapping: its number in the file, its text, and the rank that printed it."""
 
     number: int
     text: str
@@ -55,7 +56,7 @@ class Line:
 
 @contextlib.contextmanager
 def open_log(name: str) -> Iterator[BinaryIO]:
-    """The bytes of a log, unpacked; `-` is stdin. Raises ScenarioError where it cannot be read."""
+    """A stream of a log's bytes, unpacked; `-` is stdin. Raises ScenarioError where it cannot be read."""
     called = "stdin" if name == "-" else shown(name, 200)
     if name == "-" and sys.stdin is None:
         raise ScenarioError("stdin: is closed. Name a file, or pipe it: docker logs vllm 2>&1 | sheetgen diagnose -")
@@ -71,14 +72,14 @@ def open_log(name: str) -> Iterator[BinaryIO]:
 
 
 def blocks_of(stream: BinaryIO) -> Iterator[bytes]:
-    """A stream, a MiB at a time."""
+    """The content of a stream in blocks of a MiB."""
     return iter(partial(stream.read, BLOCK), b"")
 
 
 def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[Line]:
-    """Clean lines of `blocks`; with `words` only those that hold one of them, which is much faster.
+    """The clean lines of `blocks`; with `words` only those that contain one of them, which is much faster.
 
-    Container runtimes cut a line at 16 KiB, and a command line goes on after a backslash: the pieces are put together.
+    Lines that container runtimes cut at 16 KiB, and command lines continued after a backslash, are rejoined.
     """
     index, sieve = _finders(frozenset(words))
 
@@ -87,17 +88,17 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
 
     passes, work = ByShape(bytes, holds), _Work()
     number = 1
-    held: dict[str, tuple[int, str, int]] = {}  # by stream: where a line began, what of it was read, in how many pieces
+    held: dict[str, tuple[int, str, int]] = {}  # incomplete lines by stream: first line's number, text, pieces
     for block in _whole_lines(_in_utf_8(blocks)):
         work.n_bytes += len(block)
-        for i, (at, raw) in enumerate(_lines_of(block, number, held, sieve)):
+        for i, (line_number, raw) in enumerate(_lines_of(block, number, held, sieve)):
             if i % _LOOKED_UP == 0:
-                work.check(at)
+                work.check(line_number)
             if not (held or passes(raw)):
                 continue
             plain = _COLOURS.sub("", raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n"))
             piece, source, is_cut = unwrapped(plain)
-            began, before, n_pieces = held.pop(source, (at, "", 1))
+            began, before, n_pieces = held.pop(source, (line_number, "", 1))
             text = before + piece
             goes_on = not is_cut and text.rstrip().endswith("\\")
             if (is_cut or goes_on) and len(text) < LONGEST and n_pieces < _MOST_PIECES:
@@ -109,8 +110,8 @@ def log_lines(blocks: Iterable[bytes], words: Collection[str] = ()) -> Iterator[
         yield from _clean(began, text)
 
 
-def _lines_of(block: bytes, number: int, held: Mapping[str, Any], sieve: _Sieve) -> Iterator[tuple[int, bytes]]:
-    """The lines of a block that may hold a word, with their numbers; and, as long as a piece is `held`, every line."""
+def _lines_of(block: bytes, number: int, held: Mapping[str, object], sieve: _Sieve) -> Iterator[tuple[int, bytes]]:
+    """The lines of a block that may contain a word, with their numbers; while a piece is `held`, every line."""
     lines, starts, ends = sieve(block)
     following, begin = 0, 0  # the line after the last one given, and where it begins
     for line, start, end in itertools.chain(zip(lines, starts, ends, strict=True), [(len(block), 0, 0)]):
@@ -125,7 +126,7 @@ def _lines_of(block: bytes, number: int, held: Mapping[str, Any], sieve: _Sieve)
 
 
 class _Work:
-    """The time that a log takes, bounded: one made to take hours is refused, with where it was left."""
+    """Limits the CPU time that a log takes: one that is built to take hours is refused, with the line reached."""
 
     def __init__(self) -> None:
         self._began, self.n_bytes = time.process_time(), 0
@@ -140,7 +141,7 @@ class _Work:
 
 
 class Grams(Generic[AnyStr]):
-    """Which of many words stand in a line: of each word its rarest few letters are looked up first."""
+    """Finds which of many words are in a line, by the rarest four letters of each word first."""
 
     def __init__(self, words: Iterable[AnyStr]) -> None:
         self._words: tuple[AnyStr, ...] = tuple(dict.fromkeys(words))
@@ -148,55 +149,55 @@ class Grams(Generic[AnyStr]):
         self._by_gram: dict[AnyStr, list[AnyStr]] = {}
         for word in self._words:
             if len(word) >= _GRAM:
-                at = rarest(word)
-                self._by_gram.setdefault(word[at : at + _GRAM], []).append(word)
+                begin = rarest(word)
+                self._by_gram.setdefault(word[begin : begin + _GRAM], []).append(word)
 
     def words_in(self, text: AnyStr) -> list[AnyStr]:
         if len(text) > _LONG:
             return [word for word in self._words if word in text]
-        found = list(self._always)
+        candidates = list(self._always)
         for gram in self._by_gram.keys() & {text[i : i + _GRAM] for i in range(len(text) - _GRAM + 1)}:
-            found += self._by_gram[gram]
-        return [word for word in found if word in text]
+            candidates += self._by_gram[gram]
+        return [word for word in candidates if word in text]
 
 
 @lru_cache(maxsize=8)  # every log is read for the same words
 def _finders(words: frozenset[str]) -> tuple[Grams[bytes], _Sieve]:
-    """What finds the words, without digits and without those that hold another one, in lines and in blocks."""
+    """The searchers for the words in lines and in blocks, without digits and without words that contain another."""
     plain = {without_digits(word).encode() for word in words}
     parts = tuple(w for w in plain if not any(other != w and other in w for other in plain))
     return Grams(parts), _Sieve(parts)
 
 
-_COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by how often they stand in a log; all others are rarer
+_COMMON = " etaoinsrlhdcumfpgybwvkxzjq"  # letters by their frequency in logs; all others are rarer
 
 
 @lru_cache(4096)  # the catalogs' words, for each log anew
 def rarest(word: str | bytes, n: int = _GRAM) -> int:
-    """Where the rarest `n` letters of a word begin."""
+    """The index at which the rarest `n` consecutive letters of a word begin."""
     text = word if isinstance(word, str) else word.decode("latin-1")
-    rank = [found if (found := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in text]
-    return max(range(len(rank) - n + 1), key=lambda at: sum(rank[at : at + n]))
+    rank = [frequency if (frequency := _COMMON.find(letter)) >= 0 else len(_COMMON) for letter in text]
+    return max(range(len(rank) - n + 1), key=lambda begin: sum(rank[begin : begin + n]))
 
 
 class _Sieve:
-    """The lines of a block in which a word may stand, found without a look at each: the rarest eight letters of every
-    word, of a short one four, are pairs, and each pair is looked up for a whole block at once."""
+    """Finds the lines of a block that may contain a word: the rarest eight letters of each word (four of a short one)
+    are taken as pairs, and each pair is looked up for the whole block at once."""
 
     def __init__(self, words: Sequence[bytes]) -> None:
-        self._is_open = not words or any(len(word) < _GRAM for word in words)  # then every line may hold one
-        # By pair, the groups of words that have it there: all pairs of a word must be of one group.
+        self._is_open = not words or any(len(word) < _GRAM for word in words)  # then every line may contain one
+        # The groups of words by pair, for each position: all pairs of a word must be of one group.
         self._groups = [np.zeros(1 << 16, np.uint32) for _ in range(_PAIRS)]
         for i, word in enumerate(() if self._is_open else words):
             n_pairs = _PAIRS if len(word) >= 2 * _PAIRS else _GRAM // 2
-            at = rarest(word, 2 * n_pairs)
+            begin = rarest(word, 2 * n_pairs)
             group = np.uint32(1 << (i % _LONG_GROUPS if n_pairs == _PAIRS else _LONG_GROUPS + i % (32 - _LONG_GROUPS)))
             for nth, groups in enumerate(self._groups):
-                pair = word[at + 2 * nth : at + 2 * nth + 2]
+                pair = word[begin + 2 * nth : begin + 2 * nth + 2]
                 groups[pair[0] << 8 | pair[1] if nth < n_pairs else slice(None)] |= group
 
     def __call__(self, block: bytes) -> tuple[list[int], list[int], list[int]]:
-        """Numbers of the lines, from 0, where they begin and where they end."""
+        """The lines' numbers from 0, and the offsets of their beginnings and ends."""
         letters = np.frombuffer(block, np.uint8)
         breaks = np.flatnonzero(letters == ord("\n"))
         if not block.endswith(b"\n"):
@@ -206,40 +207,40 @@ class _Sieve:
             pairs = np.zeros(len(block) + 2 * _PAIRS, np.uint16)
             pairs[: len(block) - 1] = letters[:-1].astype(np.uint16) << 8 | letters[1:]
             first, second, *others = self._groups
-            found = first[pairs[: len(block)]] & second[pairs[2 : len(block) + 2]]
-            places = np.flatnonzero(found)
-            found = found[places]
+            hits = first[pairs[: len(block)]] & second[pairs[2 : len(block) + 2]]
+            places = np.flatnonzero(hits)
+            hits = hits[places]
             for nth, groups in enumerate(others, 2):
-                found &= groups[pairs[places + 2 * nth]]
-            lines = np.unique(np.searchsorted(breaks, places[found != 0]))
+                hits &= groups[pairs[places + 2 * nth]]
+            lines = np.unique(np.searchsorted(breaks, places[hits != 0]))
         starts = np.concatenate(([0], breaks + 1))[lines]
         return lines.tolist(), starts.tolist(), breaks[lines].tolist()
 
 
 class ByShape(Generic[AnyStr, Answer]):
-    """What `look_at` finds in a line, remembered for lines that differ in digits or long hexadecimal names alone.
+    """Calls `look_at` for a line, and caches its result for lines that differ only in digits or hexadecimal ids.
 
-    A long log says the same again and again but for its numbers. So of a word with digits the longest part without
-    them is looked for (`without_digits`).
+    Long logs repeat lines with other numbers. `look_at` must therefore search words without their digits
+    (`without_digits`).
     """
 
     def __init__(self, kind: type[AnyStr], look_at: Callable[[AnyStr], Answer]) -> None:
         self._look_at: Callable[[AnyStr], Answer] = look_at
-        self._known: dict[AnyStr, Answer] = {}
+        self._answers: dict[AnyStr, Answer] = {}
         self._bare, self._hexless = _SHAPING[kind]
 
     def __call__(self, line: AnyStr) -> Answer:
         if len(line) > _SHAPED:
             return self._look_at(line)
-        found = self._known.get(self._bare(line))
-        if found is None:
+        answer = self._answers.get(self._bare(line))
+        if answer is None:
             shape = self._bare(self._hexless(line))
-            found = self._known.get(shape)
-            if found is None:
-                found = self._look_at(line)
-                if len(self._known) < _MOST_SHAPES:
-                    self._known[shape] = found
-        return found
+            answer = self._answers.get(shape)
+            if answer is None:
+                answer = self._look_at(line)
+                if len(self._answers) < _MOST_SHAPES:
+                    self._answers[shape] = answer
+        return answer
 
 
 @lru_cache(maxsize=4096)  # the words of code and catalogs, for every log anew
@@ -249,6 +250,7 @@ def without_digits(word: str) -> str:
 
 
 def _in_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The blocks in UTF-8 without a byte order mark. Raises ScenarioError after MOST bytes."""
     total, decoder = 0, None
     for block in blocks:
         if not total:
@@ -263,7 +265,7 @@ def _in_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Blocks that end where a line ends; of an endless line only its beginning."""
+    """Blocks that end at a line's end; overlong lines are cut."""
     rest, overlong = b"", False
     for block in blocks:
         end = block.rfind(b"\n")
@@ -282,15 +284,15 @@ def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 _COLOURS = re.compile(
     r"\x1b\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]|(?<!u001[bB])\[(?:\d{1,3};)*\d{1,3}m"
-)  # the last without its escape; in JSON the escape is written \u001b, and both go once it is decoded
+)  # the last form lacks its escape; in JSON it is written \u001b, and both are removed after decoding
 _CRI = re.compile(r"\d{4}-\d\d-\d\dT\S{1,40} (stdout|stderr) ([PF])(?: |$)")
 _MESSAGE_KEYS = ("log", "message", "msg", "MESSAGE", "text", "textPayload", "line", "event")
-_DEPTH = 3  # a container's record of an engine's JSON record of a text
+_DEPTH = 3  # nested records: a container's record of an engine's JSON record of a text
 _MOST_PIECES = 64  # of one line
 
 
 def unwrapped(text: str) -> tuple[str, str, bool]:
-    """The engine's own text, the stream it went to, and whether the line was cut in the middle."""
+    """The engine's own text in a line, its stream (stdout, stderr or ""), and whether the line was cut."""
     stream, is_cut = "", False
     for _ in range(_DEPTH):
         if match := _CRI.match(text):
@@ -307,8 +309,8 @@ def unwrapped(text: str) -> tuple[str, str, bool]:
     return text, stream, is_cut
 
 
-def _json_record(text: str) -> dict[str, Any]:
-    """The record that a line is; an empty one where it is none."""
+def _json_record(text: str) -> RawRecord:
+    """The JSON object on a line; empty for any other text."""
     try:
         record = json.loads(text) if text.startswith("{") and text.endswith("}") else None
     except (ValueError, RecursionError, MemoryError):
@@ -317,7 +319,7 @@ def _json_record(text: str) -> dict[str, Any]:
 
 
 def _clean(number: int, text: str) -> Iterator[Line]:
-    """Each piece of a text with line breaks (progress bars overwrite theirs), without control characters."""
+    """The lines of a text, of which progress bars make several, without control characters."""
     for piece in re.split(r"[\r\n]+", text):
         if piece.strip():
             plain = escaped(piece.strip().replace("\t", " "))
@@ -334,7 +336,7 @@ _PLACE = re.compile(r"(?:TP|PP|DP|EP|CP)\d{1,4}")
 
 
 def rank_of(text: str) -> str:
-    """`TP1`, `PP0 TP1`, `rank 3`, `process 770`; empty where a line names none."""
+    """The rank in a line: `TP1`, `PP0 TP1`, `rank 3`, `process 770`; empty for none."""
     head = text[:300]
     if match := _VLLM.search(head):
         places = _PLACE.findall(match[2])

@@ -1,7 +1,7 @@
-"""Arguments as engines print them, read without evaluating anything, and the engines' words for our inputs.
+"""Arguments as engines print them, read without evaluating anything, and the engines' names of our inputs.
 
 `{'a': 1, 'b': [..]}`, `Namespace(a=1, ...)`, `ServerArgs(a=1, ...)`, `with config: a='x', b=torch.bfloat16, ...`:
-the pairs at the top level, in one pass over the text. What lies deeper stays text.
+the pairs at the top level, in one pass over the text; nested values stay text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ENGINE_NAMES = {
     "vllm": "vLLM", "sglang": "SGLang", "tensorrt-llm": "TensorRT-LLM", "nim": "NIM", "tgi": "TGI",
     "lmdeploy": "LMDeploy", "llama.cpp": "llama.cpp",
 }  # fmt: skip
-# By engine: input -> the engine's arguments for it; numbers only, zero and negative ones say "the default".
+# By engine: input -> the engine's arguments for it; numbers only, of which 0 and negative ones mean the default.
 _ARGUMENTS = {
     "vllm": {
         "tensor_parallel_size": "tensor_parallel_size tp", "pipeline_parallel_size": "pipeline_parallel_size pp",
@@ -42,8 +42,8 @@ _ARGUMENTS = {
     },
 }  # fmt: skip
 RENAMED = {
-    engine: {theirs: ours for ours, names in of.items() for theirs in names.split()}
-    for engine, of in _ARGUMENTS.items()
+    engine: {theirs: ours for ours, names in arguments.items() for theirs in names.split()}
+    for engine, arguments in _ARGUMENTS.items()
 }
 QUANTIZATIONS = {
     "fp8": "fp8", "fbgemm_fp8": "fp8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
@@ -67,18 +67,18 @@ LONGEST_COMMAND = 20_000
 
 
 def pairs(text: str) -> dict[str, Value]:
-    """The pairs between the outermost brackets of `text`, or of all of it where it has none around."""
-    found: dict[str, Value] = {}
+    """The name-value pairs between the outermost brackets of `text`, or in all of it if it does not begin with one."""
+    arguments: dict[str, Value] = {}
     for part in _parts(text):
-        if len(found) >= MOST_PAIRS:
+        if len(arguments) >= MOST_PAIRS:
             break
         if match := _KEY.match(part):
-            found.setdefault(match[1] or match[2] or match[3], value(part[match.end() :]))
-    return found
+            arguments.setdefault(match[1] or match[2] or match[3], value(part[match.end() :]))
+    return arguments
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text between commas at the top level; ends at the bracket that closes it."""
+    """The parts of a text between top-level commas, up to the closing bracket."""
     opening = re.match(r"\s*(?:\{|[\w.]{1,80}\()", text)
     start, depth, quote, skip, before = opening.end() if opening else 0, 0, "", False, ","
     for i in range(start, len(text)):
@@ -106,7 +106,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def value(text: str) -> Value:
-    """A quoted text, a number, True, False or None; anything else as the text it is."""
+    """The value of a printed literal: a quoted text, a number, True, False or None; any other text unchanged."""
     bare = text.strip()
     if len(bare) >= 2 and bare[0] in "'\"" and bare[-1] == bare[0]:
         return bare[1:-1]
@@ -116,27 +116,27 @@ def value(text: str) -> Value:
 
 
 def command_flags(text: str, first: str = "") -> dict[str, Value]:
-    """The flags of a command line, dashes written as underscores; the word after the command under `first`.
+    """The flags of a command line by name, with underscores for dashes; a positional first word has the name `first`.
 
-    `32k` is 32,000 and `32K` is 32,768, as vLLM reads them.
+    `32k` is 32,000 and `32K` is 32,768, as in vLLM.
     """
     text = text[:LONGEST_COMMAND]
     try:
         words = shlex.split(text)
-    except ValueError:  # a quote that nobody closes
+    except ValueError:  # an unclosed quote
         words = text.split()
-    found: dict[str, Value] = {}
+    flags: dict[str, Value] = {}
     i = 0
-    while i < len(words) and len(found) < MOST_PAIRS:
+    while i < len(words) and len(flags) < MOST_PAIRS:
         word, i = words[i], i + 1
         if not word.startswith("-") or len(word) < 2 or word[1].isdigit():
-            if first and not found and i <= 2:
-                found[first] = word
+            if first and not flags and i <= 2:
+                flags[first] = word
             continue
         name, has_value, given = word.lstrip("-").partition("=")
         if not has_value and i < len(words) and not re.match(r"-{1,2}[A-Za-z]", words[i]):
             given, has_value, i = words[i], "=", i + 1
         count = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([kKmMgG])", given)
         plain = int(float(count[1]) * _HUMAN[count[2]]) if count else value(given)
-        found[name.replace("-", "_")] = plain if has_value else True
-    return found
+        flags[name.replace("-", "_")] = plain if has_value else True
+    return flags

@@ -1,6 +1,6 @@
-"""The PDF drawn by a process of its own while this one makes the workbook: WeasyPrint takes as long to load as to draw.
+"""Draws the PDF in another process while this one makes the workbook: loading WeasyPrint takes as long as drawing.
 
-Where it is loaded already, one processor is all there is, or the other process fails, the PDF is drawn here.
+If it is loaded already, there is one processor, or the other process fails, the PDF is drawn in this process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from sheetgen.brand import Brand
 from sheetgen.errors import SheetgenError
@@ -22,10 +21,10 @@ _COMMAND = "from sheetgen.writers.apart import serve; serve()"
 
 
 class PdfProcess:
-    """Draws one PDF: send it the page, and fetch the file later."""
+    """A process that draws one PDF: send it the page, and fetch the file later."""
 
     def __init__(self) -> None:
-        # Its modules are looked for where ours are, and never in the current folder.
+        # It imports from the same paths as this process, never from the current folder.
         paths = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _COMMAND],
@@ -42,7 +41,7 @@ class PdfProcess:
             pickle.dump((page, brand, archive), pipe)
 
     def fetch(self) -> bytes | None:
-        """The PDF; None where the process ended without one. Raises what the writer raises."""
+        """The PDF; None if the process ended without one. Raises the errors of the writer."""
         assert self._process.stdout
         try:
             drawn: bytes | SheetgenError = pickle.load(self._process.stdout)
@@ -60,7 +59,7 @@ class PdfProcess:
 
 @contextlib.contextmanager
 def pdf_apart(formats: Sequence[str], archive: Archive) -> Iterator[PdfProcess | None]:
-    """The process, where it saves time; it ends with the block whatever happens."""
+    """A context with the process, or None where it saves no time; the process ends with the context."""
     process = None
     waits = "pdf" not in formats or len(formats) == 1 or archive.name  # a PDF that carries the workbook waits for it
     if not waits and "weasyprint" not in sys.modules and (os.cpu_count() or 1) > 1:
@@ -74,13 +73,13 @@ def pdf_apart(formats: Sequence[str], archive: Archive) -> Iterator[PdfProcess |
 
 
 def serve() -> None:
-    """The other process: loads the library while the page is made, then draws it."""
+    """Run the other process: load the library, read the page from stdin, and write the PDF or an error to stdout."""
     from sheetgen.writers.pdf import write_pdf
     from sheetgen.writers.weasyprint_boxes import imported
 
-    drawn: Any
+    drawn: bytes | SheetgenError
     with os.fdopen(os.dup(1), "wb") as answer:
-        os.dup2(2, 1)  # what a library prints is no part of the answer
+        os.dup2(2, 1)  # prints of libraries stay out of the answer
         try:
             imported()
             page, brand, archive = pickle.load(sys.stdin.buffer)

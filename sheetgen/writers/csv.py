@@ -1,5 +1,5 @@
-"""CSV: every load of a sheet as a line, with the names, units and values of the JSON's `cells` (docs/formats.md says
-what each column is); and sized rows, also as plain records."""
+"""CSV: the loads of a sheet, one per line, with the names, units and values of the JSON's `cells` (docs/formats.md
+explains the columns); and sized rows, also as plain records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sheetgen.answer.answer_record import ChosenRecord, Record, as_json, keys_of
+from sheetgen.catalog.base import RawMapping, RawRecord
 from sheetgen.question.deployment import DEFAULTS
 from sheetgen.writers.formats import Options
 
@@ -36,24 +37,24 @@ SPEED = keys_of(ChosenRecord)[keys_of(ChosenRecord).index("sized_by") :]
 RUNNER_UP = {f"runner_up_{key}": key for key in ("instance", "n_instances", "monthly_usd")}
 BUDGET = {f"budget_{key}": key for key in ("currency", "monthly", "annual", "three_year")}  # with contingency
 COLUMNS = (*ASKED, *ANSWER, *SPEED, *MONEY, *RUNNER_UP, *BUDGET)
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # how a spreadsheet knows a formula in a text
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # first characters by which a spreadsheet reads a text as a formula
 
 
 def write_loads(record: Record, options: Options) -> bytes:
-    """The lines with their head; a field is empty where there is nothing to say."""
+    """The sheet's loads as CSV with a header; fields without a value are empty."""
     return lines_of(COLUMNS, (cell | _beside(cell) for cell in as_json(record.cells)))
 
 
-def _beside(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """The next cheapest, and the sums in the budget's currency."""
+def _beside(cell: RawMapping) -> RawRecord:
+    """The columns of a load that its cell nests: the runner-up, and the totals in the budget's currency."""
     second, budget = cell["runner_up"] or {}, cell["budget"] or {}
     sums = {name: budget.get(key) for name, key in BUDGET.items()}
-    totals = {name: one["total"] if isinstance(one, Mapping) else one for name, one in sums.items()}
+    totals = {name: amount["total"] if isinstance(amount, Mapping) else amount for name, amount in sums.items()}
     return {name: second.get(key) for name, key in RUNNER_UP.items()} | totals
 
 
-def lines_of(heads: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """A line of heads, and one for each row."""
+def lines_of(heads: Iterable[str], rows: Iterable[RawMapping]) -> bytes:
+    """CSV with a header line and one line per row."""
     out = io.StringIO()
     writer = csv.DictWriter(out, tuple(heads), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -61,12 +62,12 @@ def lines_of(heads: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     return out.getvalue().encode()
 
 
-_DIGITS = 12  # of a number: what is beyond them is the noise of binary fractions
+_DIGITS = 12  # significant digits of a number; further ones are noise of binary fractions
 _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
-def field(value: Any) -> Any:
-    """A value as it is, a fraction in the digits that are known of it; a text that a spreadsheet would run gets an
+def field(value: object) -> object:
+    """A value as a CSV field: floats in _DIGITS digits; a text that a spreadsheet would run as a formula gets an
     apostrophe before it."""
     if isinstance(value, float) and math.isfinite(value):
         return f"{Decimal(f'{value:.{_DIGITS}g}'):f}"
@@ -78,10 +79,10 @@ _INT64 = 2.0**63
 
 
 def write_csv(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> bytes:
-    """`sized` as UTF-8 CSV: whole numbers without a point, nothing where there is none.
+    """`sized` as UTF-8 CSV: whole numbers without a decimal point, missing values empty.
 
-    A row with an error keeps its inputs as they were `typed`, and columns of the user's own stay, but for texts that a
-    spreadsheet would run.
+    A row with an error keeps its inputs as typed (`overrides`). The user's own columns are kept; texts that a
+    spreadsheet would run are escaped.
     """
     given = _as_given(sized, overrides)
     for name in given.select_dtypes(object):
@@ -90,27 +91,27 @@ def write_csv(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> bytes:
     return text.encode(errors="backslashreplace")
 
 
-def records(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> list[dict[str, Any]]:
-    """One mapping per row, with None where there is nothing; inputs of a row with an error as `typed`."""
+def records(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> list[RawRecord]:
+    """One mapping per row, with None for missing values; inputs of a row with an error as typed (`overrides`)."""
     out = _as_given(sized, overrides).astype(object)
     return [{str(k): v for k, v in row.items()} for row in out.where(out.notna(), None).to_dict("records")]
 
 
 def _as_given(sized: pandas.DataFrame, overrides: pandas.DataFrame) -> pandas.DataFrame:
-    """Whole numbers as integers that may be missing, and the inputs of failed rows as `typed`, blanks as None."""
+    """The rows with whole numbers as nullable integers, and failed rows' inputs as typed, with blanks as None."""
     out = sized.copy()
     failed = sized["error"].notna()
     for name in out.columns:
         echo = name in DEFAULTS and name in overrides and bool(failed.any())
         column = out[name].mask(failed) if echo else out[name]
         if column.dtype == float and failed.any():
-            column = column.mask(failed & (column.abs() >= _INT64))  # what followed from an absurd input
+            column = column.mask(failed & (column.abs() >= _INT64))  # results of absurd inputs
         if column.dtype == float and (column.dropna() % 1 == 0).all():
             if (column.dropna().abs() < _INT64).all():
                 column = column.astype("Int64")
             else:
                 column = column.map(lambda v: None if v != v else int(v)).astype(object)
-        elif name == "concurrent_requests":  # of a rate, no whole number
+        elif name == "concurrent_requests":  # not whole if it follows from a rate
             whole, column = column % 1 == 0, column.astype(object)
             column[whole] = [int(v) for v in column[whole]]
         if echo:

@@ -1,5 +1,5 @@
-"""The plan as a Word document, from the same tables: headings, tables whose head is repeated on each page, the pictures
-with their alternative text; in the document's own styles, so that a company's template can be put over it."""
+"""The plan as a Word document, from the page's tables: headings, tables with their heads repeated on each page,
+pictures with alternative text; in the document's own styles, so that a company's template can be applied."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from docx.document import Document
 
 TEXT, SMALL = 9.0, 8.0  # points
-MARGIN, _FOOTER = 32.0, 14.0  # points; the footer's from the paper's edge
-_CELL, _BOLD = 3.0, 1.1  # points either side of a cell's text; how much wider bold is
-_HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: from the paper's edge, and the most that the logo takes
+MARGIN, _FOOTER = 32.0, 14.0  # points; the footer's distance from the paper's edge
+_CELL, _BOLD = 3.0, 1.1  # points at either side of a cell's text; width of bold text relative to plain
+_HEADER, _LOGO_BOX = 10.0, (100.0, 18.0)  # points: distance from the paper's edge, and the largest logo
 _RULE = "B8C2CC"
-_TWIPS = 20  # a point, in Word's files
+_TWIPS = 20  # per point
 _SHORT = 12  # characters that stay on one line, as on the page
-FONT = "Arial"  # on every machine that has Word
-_PICTURE_FONT = "Inter"  # as the bundled file calls itself
-_POINTS, _ZOOM = 72, 3  # an inch; and pixels a point
-_DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: never the clock's, the bytes would differ
+FONT = "Arial"  # on every machine with Word
+_PICTURE_FONT = "Inter"  # the bundled file's own name
+_POINTS, _ZOOM = 72, 3  # points per inch; pixels per point
+_DAY = (1980, 1, 1, 0, 0, 0)  # of the parts in the file: a fixed day gives the same bytes
 _MISSING = "The docx needs python-docx and resvg-py. python -m pip install python-docx resvg-py"
 
 
 def write_plan_docx(page: PlanPage, options: Options) -> bytes:
-    """The plan as a Word document. Raises MissingLibraryError where python-docx or resvg-py is not installed."""
+    """The plan as a Word document. Raises MissingLibraryError if python-docx or resvg-py is not installed."""
     try:
         import docx
         import resvg_py  # noqa: F401
@@ -56,8 +56,8 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     drawn = pictures(page, font, width, PLOT, _PICTURE_FONT, visible)
     money, *decisions = page.first
     put_table(money)
-    for i, one in enumerate(decisions):
-        put_table(one, n_late=0 if i else page.n_late)
+    for i, table in enumerate(decisions):
+        put_table(table, n_late=0 if i else page.n_late)
     document.add_heading("GPUs by quarter", 1)
     put_picture(drawn["machines"])
     if page.approver:
@@ -66,18 +66,18 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
     document.add_paragraph(_plain(page.since))
     if drawn["waterfall"]:
         put_picture(drawn["waterfall"])
-    for one in page.second:
-        put_table(one)
+    for table in page.second:
+        put_table(table)
     for part, demand in zip(page.services, drawn["demands"], strict=True):
         document.add_heading(_plain(part.title), 1).paragraph_format.page_break_before = True
         put_picture(demand)
         for line in part.lines:
             document.add_paragraph(_plain(line))
-        for one in part.tables:
-            put_table(one)
-    for i, one in enumerate(page.further):
-        put_table(one, apart=i == 0 and bool(page.services))
-    for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(one.text for one in page.sources))):
+        for table in part.tables:
+            put_table(table)
+    for i, table in enumerate(page.further):
+        put_table(table, apart=i == 0 and bool(page.services))
+    for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(source.text for source in page.sources))):
         document.add_heading(title, 1)
         for line in lines:
             document.add_paragraph(_plain(line), style="List Bullet")
@@ -85,12 +85,12 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
 
 
 def _plain(text: Text) -> str:
-    """`text` as XML can hold it."""
+    """`text` without the characters that XML does not allow."""
     return visible(str(text))
 
 
 def _set_up(document: Document, page: PlanPage, options: Options) -> float:
-    """Paper, styles, footer and what the file says of itself; gives the width between the margins, in points."""
+    """Set paper, styles, footer and properties; return the width between the margins in points."""
     from docx.enum.style import WD_STYLE_TYPE
     from docx.oxml.ns import qn
     from docx.shared import Pt, RGBColor
@@ -136,15 +136,15 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
     about.comments, about.subject = "", _plain(page.ask)[:255]
     about.created = about.modified = datetime.datetime.fromisoformat(page.as_of)
     about.last_modified_by = about.author
-    said = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
+    footer_parts = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
     footer = section.footer.paragraphs[0]
-    footer.add_run(_plain(" · ".join(filter(None, said))))
+    footer.add_run(_plain(" · ".join(filter(None, footer_parts))))
     _put_field(footer, "PAGE")
     return width - MARGIN - MARGIN
 
 
 def _put_brand(section: Any, brand: Brand) -> None:
-    """A brand at the head of every page."""
+    """Put the brand's name and logo into the header of every page."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.shared import Pt
 
@@ -158,7 +158,7 @@ def _put_brand(section: Any, brand: Brand) -> None:
 
 
 def _put_field(paragraph: Any, name: str) -> None:
-    """What Word works out: the page's number."""
+    """Append a field that Word computes, such as the page number."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
 
@@ -167,11 +167,11 @@ def _put_field(paragraph: Any, name: str) -> None:
     paragraph._p.append(field)
 
 
-def _widths(one: Table, width: float, font: Path) -> list[float]:
-    """Points for each column: short ones what they need, the others what is left, by what they hold."""
+def _widths(table: Table, width: float, font: Path) -> list[float]:
+    """The widths of the columns in points: short ones as needed, the others share the rest by their longest texts."""
     least, most = [], []
-    for i, column in enumerate(one.columns):
-        texts = [str(row[i]) for row in one.rows]
+    for i, column in enumerate(table.columns):
+        texts = [str(row[i]) for row in table.rows]
         short = column.right or max(map(len, texts)) <= _SHORT
         kept = texts if short else [word for text in texts for word in text.split()]
         head = max(width_em(word, font) for word in column.head.split()) * _BOLD
@@ -179,41 +179,43 @@ def _widths(one: Table, width: float, font: Path) -> list[float]:
         most.append(least[-1] if short else max(width_em(text, font) for text in texts) * SMALL + _CELL + _CELL)
     left, wished = width - sum(least), sum(most) - sum(least)
     if left <= 0 or wished <= 0:
-        return [each * width / sum(least) for each in least]
+        return [needed * width / sum(least) for needed in least]
     return [low + (high - low) * left / wished for low, high in zip(least, most, strict=True)]
 
 
-def _put_table(document: Document, one: Table, width: float, font: Path, n_late: int = 0, apart: bool = False) -> None:
-    """A table under its heading; its head stands again on each page, and no row is torn."""
+def _put_table(
+    document: Document, table: Table, width: float, font: Path, n_late: int = 0, apart: bool = False
+) -> None:
+    """Append a heading and its table; the head is repeated on each page, and rows are not split."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement
     from docx.shared import Pt
 
-    document.add_heading(_plain(one.title), one.level - 1).paragraph_format.page_break_before = apart or None
-    if not one.rows:
+    document.add_heading(_plain(table.title), table.level - 1).paragraph_format.page_break_before = apart or None
+    if not table.rows:
         return
-    grid = document.add_table(rows=1 + len(one.rows), cols=len(one.columns), style="Table Grid")
+    grid = document.add_table(rows=1 + len(table.rows), cols=len(table.columns), style="Table Grid")
     grid.autofit = False
-    widths = [Pt(each) for each in _widths(one, width, font)]
-    for of_grid, each in zip(grid.columns, widths, strict=True):
-        of_grid.width = each
+    widths = [Pt(points) for points in _widths(table, width, font)]
+    for of_grid, column_width in zip(grid.columns, widths, strict=True):
+        of_grid.width = column_width
     styles = [document.styles[name].style_id for name in ("Table head", "Table text")]
-    heads: tuple[Text, ...] = tuple(column.head for column in one.columns)
-    for i, (line, texts) in enumerate(zip(grid.rows, (heads, *one.rows), strict=True)):
+    heads: tuple[Text, ...] = tuple(column.head for column in table.columns)
+    for i, (line, texts) in enumerate(zip(grid.rows, (heads, *table.rows), strict=True)):
         marks = line._tr.get_or_add_trPr()
         marks.append(OxmlElement("w:cantSplit"))
         if i == 0:
             marks.append(OxmlElement("w:tblHeader"))
-        for cell, text, column, each in zip(line.cells, texts, one.columns, widths, strict=True):
-            cell.width, paragraph = each, cell.paragraphs[0]
-            paragraph._p.style = styles[i > 0]  # by its id: python-docx looks through all styles for each paragraph
+        for cell, text, column, column_width in zip(line.cells, texts, table.columns, widths, strict=True):
+            cell.width, paragraph = column_width, cell.paragraphs[0]
+            paragraph._p.style = styles[i > 0]  # by id: python-docx would search all styles for each paragraph
             paragraph.add_run(_plain(text)).bold = True if 0 < i <= n_late else None
             if column.right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
 
-def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None:
-    """A picture as PNG; its title is the alternative text."""
+def _put_picture(document: Document, svg: str, width: float, font: Path) -> None:
+    """Append an SVG picture as PNG; its title is the alternative text."""
     import resvg_py
     from docx.shared import Pt
 
@@ -233,14 +235,14 @@ def _put_picture(document: Document, svg: Any, width: float, font: Path) -> None
 
 
 def _describe(shape: Any, words: str) -> None:
-    """The alternative text of a picture, which stands where the text does."""
+    """Set the alternative text of a picture, and align it with the text."""
     shape._inline.docPr.set("descr", words)
     for side in ("distT", "distB", "distL", "distR"):
         shape._inline.set(side, "0")
 
 
 def _packed(document: Document) -> bytes:
-    """The file, its parts without the hour at which it was made."""
+    """The file with a fixed day for its parts, so that a plan gives the same bytes."""
     saved, out = io.BytesIO(), io.BytesIO()
     document.save(saved)
     with zipfile.ZipFile(saved) as made, zipfile.ZipFile(out, "w") as file:

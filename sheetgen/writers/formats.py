@@ -1,6 +1,6 @@
-"""The formats that a sheet and a plan are written in. A new one is a module with a writer, and a line here.
+"""The formats of a sheet and a plan. A new one is a module with a writer, and a line here.
 
-A writer takes what it draws (the page, the book or the record) and `Options`, and gives the file's bytes.
+A writer takes its input (the page, the book or the record) and `Options`, and returns the file's bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from sheetgen.errors import MissingLibraryError, PageError, SheetgenError
 from sheetgen.shipped import shipped_folder
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """Where its writer is, and what it needs."""
+    """One format: its writer, and the writer's input."""
 
     writer: str  # room.module.function
-    draws: str = "page"  # or the book, the record, or the facts of the live page
-    may_lack: tuple[type[SheetgenError], ...] = ()  # it is left out, with a word why, where it cannot be drawn
+    draws: str = "page"  # its input: page, book, record, or facts (of the live page)
+    may_lack: tuple[type[SheetgenError], ...] = ()  # errors for which the file is left out with a note
 
-    def write(self, drawn: Any, options: Options) -> bytes:
-        """`drawn` in this format."""
+    def write(self, drawn: object, options: Options) -> bytes:
+        """The bytes of `drawn` in this format."""
         module, _, function = self.writer.rpartition(".")
         written: bytes = getattr(importlib.import_module(f"sheetgen.{module}"), function)(drawn, options)
         return written
 
 
-FORMATS = {  # of a sheet by name, which is the ending of the file's name
+FORMATS = {  # of a sheet, by file extension
     "xlsx": Format("writers.xlsx.write_xlsx", draws="book"),
     "pdf": Format("writers.pdf.write_pdf", may_lack=(MissingLibraryError, PageError)),
     "html": Format("live.live_page.write_live", draws="facts"),
@@ -64,31 +64,31 @@ def templates_folder() -> Path:
 
 @dataclass(frozen=True)
 class Archive:
-    """What the PDF carries: the workbook's file name and bytes where that is to be attached; the catalogs' hash."""
+    """The attachments of the PDF: the workbook's file name and bytes, if it is to be attached; the catalogs' hash."""
 
     name: str = ""
     workbook: bytes = b""
     catalog_sha256: str = ""
 
 
-def _nothing(*_: str) -> Any:
+def _nothing(*_: str) -> NoReturn:
     raise LookupError("this sheet has no such file")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a writer may need beside what it draws; what takes long is made when it is called for."""
+    """The options of a writer."""
 
     templates: Path = field(default_factory=templates_folder)
     brand: Brand | None = None
-    archive: Archive = field(default=Archive())  # what the PDF carries
-    file: Callable[[str], bytes] = _nothing  # the same sheet in another format, by its ending
+    archive: Archive = field(default=Archive())  # for the PDF
+    file: Callable[[str], bytes] = _nothing  # makes the same sheet in another format, by extension
 
 
 def write_each(
     formats: Iterable[str], table: Mapping[str, Format], file: Callable[[str], bytes]
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """The files of these formats by their names; and why where one that may lack had to be left out, a line each."""
+    """The files of these formats by extension, and a line for each file that had to be left out."""
     files: dict[str, bytes] = {}
     missing: dict[str, None] = {}
     for ending in formats:
@@ -102,8 +102,8 @@ def write_each(
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Garbage collection paused: of the million objects of a layout or a workbook none is garbage, and to look at them
-    again and again takes a quarter of the time."""
+    """A context without garbage collection, which takes a quarter of the time of a layout or a workbook and finds
+    nothing among their million objects."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -113,11 +113,11 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-# What a terminal could obey, or no UTF-8 file can hold: JSON may spell these by their numbers.
+# Characters that could control a terminal or that UTF-8 does not allow; JSON may write them by their numbers.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]")
 
 
-def json_text(value: Any, in_ascii: bool = False) -> str:
-    """Any record as the JSON text that all commands print: no NaN, no escapes of plain letters unless requested."""
+def json_text(value: object, in_ascii: bool = False) -> str:
+    """A record as the JSON text that all commands print: without NaN; letters are escaped only with `in_ascii`."""
     text = json.dumps(value, indent=2, ensure_ascii=in_ascii, allow_nan=False)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"

@@ -1,7 +1,7 @@
-"""The page as HTML before it is a PDF (templates/one_page.html.j2), and what every HTML page needs.
+"""The page as HTML, from which the PDF is made (templates/one_page.html.j2), and the filters of all HTML pages.
 
-Everything that comes from a catalog is text: Jinja2 escapes it, a name that is unknown is an error, characters that
-cannot be drawn are replaced, and a link is drawn only where it is http or https.
+Everything from a catalog is text: Jinja2 escapes it, unknown names are errors, characters that cannot be drawn are
+replaced, and only http and https links are drawn.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ PAPERS = {"a4": (595.28, 841.89), "letter": (612.0, 792.0)}  # width and height,
 MARGIN_X, MARGIN_Y = 30.0, 23.0  # points
 TITLE_SIZES = (13.0, 16.5)  # points
 GRID_HEAD, LEAST_LOADS = 62.0, 4  # points and columns, as in one_page.html.j2
-GRID_PAD, GRID_TIGHT = 0.71, 0.025  # em: before a cell, and less between letters, as in one_page.css
+GRID_PAD, GRID_TIGHT = 0.71, 0.025  # em: before a cell, and negative letter spacing, as in one_page.css
 COMMAND_PAD = 4.0  # points beside a command, as in one_page.css
-REQUEST_X, REQUEST_Y = 51.0, {"a4": 40.0, "letter": 32.0}  # of the request
+REQUEST_X, REQUEST_Y = 51.0, {"a4": 40.0, "letter": 32.0}  # points: margins of the request
 
 
 def render_html(
@@ -49,11 +49,11 @@ def render_html(
     has_ways: bool = True,
     has_sheet: bool = True,
 ) -> str:
-    """The page as one HTML document, which asks for its fonts and the logo as `asset:<file>`.
+    """The page as one HTML document, which refers to its fonts and the logo as `asset:<file>`.
 
-    of_request: how much white the request before the sheet has; engineers: the page for engineers, which lists the
-    machines to rent where the sizing sheet does not: has_machines. has_ways: with a line a model of what is cheaper.
-    has_sheet: else the request alone is drawn.
+    spacing, of_request, engineers: white space of the sheet, of the request before it, and of the page for engineers.
+    has_machines: the sheet, not the page for engineers, lists the machines to rent. has_ways: with a line per model on
+    cheaper ways. has_sheet: false for the request alone.
     """
     if page.paper not in PAPERS:
         raise PageError(f"paper {page.paper!r} is not known. Use one of: {', '.join(PAPERS)}.")
@@ -87,8 +87,8 @@ def render_html(
     )
 
 
-def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: Brand | None) -> dict[str, Any]:
-    """What every printed page needs: its style, fonts, size, white, and the brand."""
+def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: Brand | None) -> dict[str, object]:
+    """The template variables of every printed page: style, fonts, size, spacing and brand."""
     width, height = PAPERS[paper]
     content = width - 2 * MARGIN_X
     return {
@@ -107,7 +107,7 @@ def on_paper(title: str, paper: str, templates: Path, spacing: Spacing, brand: B
 
 @cache
 def print_environment(templates: Path) -> Environment:
-    """The templates; all text can be drawn."""
+    """The environment of the printed pages' templates, with filters; all text is drawable with the bundled fonts."""
     drawable = drawable_with(templates / "fonts" / FONTS[400])
     environment = strict_environment(templates, lambda text: tied(drawable(text)))
     plain, bold = (templates / "fonts" / FONTS[weight] for weight in (400, 700))
@@ -129,7 +129,7 @@ def print_environment(templates: Path) -> Environment:
 
 
 def _day(as_of: str) -> str | None:
-    """`as_of` where it is a date, for the metadata."""
+    """`as_of` as an ISO date for the metadata; None if it is no date."""
     try:
         return datetime.date.fromisoformat(as_of).isoformat()
     except ValueError:
@@ -137,13 +137,13 @@ def _day(as_of: str) -> str | None:
 
 
 def _title_size(title: str, content: float, font: Path) -> float:
-    """The size of the title in points, at which it has one line where that can be."""
+    """The font size in points at which the title fits on one line, within TITLE_SIZES."""
     least, most = TITLE_SIZES
     return round(max(least, min(most, 0.98 * content / width_em(title, font))), 1)
 
 
 def _within(text: str, ems: float, font: Path) -> str:
-    """`text`, its middle left out where it is wider than `ems`: names differ at their ends."""
+    """`text` no wider than `ems`; the middle is left out, as names differ at their ends."""
     kept = len(text)
     short = text
     while kept > 2 and width_em(short, font) > ems:
@@ -158,26 +158,27 @@ def _grid_ems(text: Text, font: Path) -> float:
 
 
 def _continued(line: str, ems: float, font: Path) -> str:
-    """A shell's line on as many of the page as it takes, parted before a flag: it can be pasted as it stands."""
-    found: list[str] = []
+    """A shell command broken before flags into lines of the page's width, with backslashes, so that it can be
+    pasted."""
+    lines: list[str] = []
     for word in re.split(r" (?=--|\$|# )", line):
-        if found and width_em(f"{found[-1]} {word} \\", font) <= ems:
-            found[-1] += f" {word}"
+        if lines and width_em(f"{lines[-1]} {word} \\", font) <= ems:
+            lines[-1] += f" {word}"
         else:
-            found.append(f"{'  ' * bool(found)}{word}")
-    return " \\\n".join(found)
+            lines.append(f"{'  ' * bool(lines)}{word}")
+    return " \\\n".join(lines)
 
 
 _AMOUNT = re.compile(r"(?:[$€£¥]|\b[A-Z]{3}[ \u00a0])[\d,.]*\d[kMB]?")
 
 
-def _bold_amounts(text: str) -> Any:
+def _bold_amounts(text: str) -> Markup:
     """`text` with its amounts of money in bold."""
     return Markup(_AMOUNT.sub(lambda amount: f"<b>{amount[0]}</b>", str(escape(text))))
 
 
 def without_code(text: Text) -> Text:
-    """An amount for a narrow column under the currency's name: without its code, which is wider than a sign."""
+    """An amount without a currency code, for a narrow column under the currency's name; signs stay."""
     if isinstance(text, Cell) and text.display.prefix.endswith(" "):
         return replace(text, display=replace(text.display, prefix=""))
     return text
@@ -186,8 +187,8 @@ def without_code(text: Text) -> Text:
 LOGO_BOX = (160.0, 36.0)  # CSS pixels
 
 
-def web_logo(brand: Brand) -> dict[str, Any] | None:
-    """The logo inside the file, and its size."""
+def web_logo(brand: Brand) -> dict[str, object] | None:
+    """The logo as a data URL, with its size in CSS pixels; None without a logo."""
     if brand.logo is None:
         return None
     width, height = brand.logo.within(*LOGO_BOX)
@@ -195,11 +196,12 @@ def web_logo(brand: Brand) -> dict[str, Any] | None:
     return {"src": Markup(f"data:image/png;base64,{data}"), "width": round(width), "height": round(height)}
 
 
-def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -> Environment:
-    """The templates of a folder. Every text goes through `clean`, and is escaped unless `more` says otherwise."""
+def strict_environment(folder: Path, clean: Callable[[str], str], **more: object) -> Environment:
+    """The environment for a folder's templates. Every text passes through `clean`, and is escaped unless `more` (Jinja2
+    options) says otherwise."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    def finalize(value: Any) -> Any:
+    def finalize(value: object) -> object:
         if isinstance(value, Cell):
             value = str(value)
         return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -208,18 +210,18 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: Any) -
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
 
 
-def breakable(text: str, after: str = "_") -> Any:
-    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5), or what `after` has, and nowhere
-    odd."""
+def breakable(text: str, after: str = "_") -> Markup:
+    """`text`, escaped, with line breaks allowed after underscores (Standard_ND96isr_H100_v5) or the characters in
+    `after`."""
     parts = (part for part in re.split(f"([{after}])", text) if part)
     return Markup("").join(escape(part) + Markup("<wbr>") * (part in after) for part in parts)
 
 
 def visible(text: str) -> str:
-    """`text` without what has no shape (controls, turned writing, lone surrogates); any space is a plain one."""
+    """`text` without invisible characters (controls, writing directions, lone surrogates), and with plain spaces."""
     return "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c)[0] != "C")
 
 
 def tied(text: str) -> str:
-    """`text` with its arrows and dots kept on the line of the word before them."""
+    """`text` with arrows and dots on the same line as the word before them."""
     return re.sub(r" ([↑↓·])", "\u00a0\\1", text)

@@ -1,6 +1,5 @@
-"""How the page is set: the bundled fonts (templates/fonts) and how wide a text is in them, how much white stands
-between things, and the letterhead. The print has one size however full a page
-is: what has no room continues on another page.
+"""The page's layout: the bundled fonts (templates/fonts) and the widths of texts in them, the spacings, and the
+letterhead. The print has one size however full a page is; longer content continues on another page.
 """
 
 from __future__ import annotations
@@ -10,18 +9,18 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sheetgen.brand import Brand
 from sheetgen.report.page import Text
 
 FONTS = {400: "Inter-Regular.otf", 600: "Inter-SemiBold.otf", 700: "Inter-Bold.otf"}  # weight: file
-FAMILY = "Sheetgen Inter"  # a name of our own, so that an Inter of the system is never taken instead
+FAMILY = "Sheetgen Inter"  # a name of our own, so that an installed Inter is never used instead
 
 
 @cache
 def _advances(font: Path) -> dict[str, float]:
-    """The width in em of each character that a font has, figures in their tabular form; scripts/make_fonts.py."""
+    """The width in em of each character of a font, with tabular figures (scripts/make_fonts.py)."""
     widths: dict[str, float] = json.loads(font.with_suffix(".json").read_text(encoding="utf-8"))
     return widths
 
@@ -34,18 +33,17 @@ def width_em(text: Text, font: Path) -> float:
 
 @cache
 def drawable_with(font: Path) -> Callable[[str], str]:
-    """What makes a text drawable with the bundled fonts alone: a character they lack becomes its plain form, or `?`.
+    """A function that makes a text drawable with this font: a missing character becomes its plain form, or `?`.
 
-    So a name in another script, an emoji or a control character can never bring in a font of the system, which would
-    differ from machine to machine.
+    So other scripts, emoji and control characters never bring in an installed font, which differs between machines.
     """
-    known = _advances(font).keys()
+    characters = _advances(font).keys()
 
     def plain(char: str) -> str:
-        simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in known)
+        simple = "".join(c for c in unicodedata.normalize("NFKD", char) if c in characters)
         return " " if char.isspace() else simple or "?"
 
-    return lambda text: "".join(char if char in known else plain(char) for char in text)
+    return lambda text: "".join(char if char in characters else plain(char) for char in text)
 
 
 def undrawable(text: str, font: Path) -> str:
@@ -55,7 +53,7 @@ def undrawable(text: str, font: Path) -> str:
 
 
 class Spacing(NamedTuple):
-    """How much white a page has, in points; the print is never smaller than 8.5."""
+    """The white space of a page in points; the print is never smaller than 8.5."""
 
     pad: float  # above and below the text of a table's cell
     gap: float  # above a section
@@ -63,7 +61,7 @@ class Spacing(NamedTuple):
 
 
 TEXT = SMALL = 8.5  # points: of text, and of tables and all else
-PLAN_SMALL = 8.0  # of a plan's tables, whose first page has no room for more
+PLAN_SMALL = 8.0  # of a plan's tables: larger ones do not fit its first page
 SPACINGS = (
     Spacing(2.4, 11.0, 14.0),
     Spacing(1.7, 9.0, 13.0),
@@ -74,7 +72,7 @@ SPACINGS = (
 
 
 class Step(NamedTuple):
-    """How a sizing sheet is set; has_ways: with the ways to pay less of several models."""
+    """A layout of the sizing sheet to try; has_machines, has_ways: with the machines to rent, and ways to pay less."""
 
     spacing: Spacing
     has_machines: bool = True
@@ -89,35 +87,35 @@ REQUEST_SPACINGS = (  # of the request; `large` is the size of the prices
     Spacing(1.2, 8.0, 22.0),
     Spacing(0.4, 5.0, 18.0),
 )
-_TRIED_FIRST = {"a4": (2, 2, 3, 4, 5, 1, 1, 1), "letter": (3, 3, 4, 5, 6, 1, 1, 1)}  # by models
+_TRIED_FIRST = {"a4": (2, 2, 3, 4, 5, 1, 1, 1), "letter": (3, 3, 4, 5, 6, 1, 1, 1)}  # by number of models
 
 
 def usual(n_models: int, paper: str) -> int:
-    """The index in STEPS to try first: a right guess saves a layout."""
+    """The index in STEPS to try first, as each further layout takes time."""
     return _TRIED_FIRST.get(paper, _TRIED_FIRST["a4"])[n_models - 1]
 
 
 def usual_of_engineers(n_models: int, paper: str) -> int:
-    """The same of the page for engineers."""
+    """The index in SPACINGS to try first for the page for engineers."""
     return min(n_models // 2 + (paper == "letter"), len(SPACINGS) - 1)
 
 
-MOST_ON_A_PAGE = 5  # models, of which the sheet takes one page
+MOST_ON_A_PAGE = 5  # models; a sheet of more takes several pages
 
 
 LOGO = "logo.png"  # its name among the page's assets
-LOGO_BOX = (120.0, 18.5)  # points: the most that the logo takes, a little less than the title's line
-NAME_SIZES = ((10.0, 1.0), (8.0, 9.0))  # points, and the lines that a name may take at that size
+LOGO_BOX = (120.0, 18.5)  # points: the largest logo, a little lower than the title's line
+NAME_SIZES = ((10.0, 1.0), (8.0, 9.0))  # points, and the most lines of a name at that size
 TITLE_SIZE = 17.0  # of h1, in one_page.css
 GAP = 6.0  # points between name and logo
 _FAR = 14.0  # points between the title and the name
-_KERNED = 1.02  # kerning and rounding
+_KERNED = 1.02  # factor for kerning and rounding
 
 
-def letterhead(brand: Brand, title: str, content: float, fonts: Path) -> dict[str, Any]:
-    """A brand at the head of the page: the logo at the right, the name before it, as low as the title beside them.
+def letterhead(brand: Brand, title: str, content: float, fonts: Path) -> dict[str, object]:
+    """The template variables of the brand at the top of the page: logo at the right, name before it. Sizes in points.
 
-    Sizes in points. `title` stands at the left of the same line, `content` points wide; the name has the width between.
+    The title is at the left of the same line of `content` points; the name has the width between.
     """
     logo = None
     left = content - width_em(title, fonts / FONTS[700]) * TITLE_SIZE - _FAR

@@ -1,4 +1,4 @@
-"""The page as Markdown, to be pasted into a planning document. Texts from a catalog stay plain text."""
+"""The page as Markdown for a planning document. Texts from a catalog stay plain text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _AUTOLINK = re.compile(r"(:(?=//))|((?<=www)\.)|((?<=mailto):)", re.IGNORECASE)
 
 
 def write_brief(page: Page, options: Options) -> bytes:
-    """The request's sentences and two tables, what may be approved and ways to pay less, for a planning document."""
+    """The request as Markdown: its sentences, and tables of the options to approve and of ways to pay less."""
     brand, asked = options.brand, page.request
-    may_be = [(one.name, words("{} {}", one.price, one.per), joined(" ", one.facts), one.rent) for one in asked.options]
-    ways = [(capital(one.change), one.rent, one.monthly, one.commits, one.gives_up) for one in asked.ways]
+    may_be = [
+        (option.name, words("{} {}", option.price, option.per), joined(" ", option.facts), option.rent)
+        for option in asked.options
+    ]
+    ways = [(capital(way.change), way.rent, way.monthly, way.commits, way.gives_up) for way in asked.ways]
     lines = (*asked.serves, *asked.risks, *([f"Not in the price: {asked.excluded}."] if asked.excluded else []))
     parts = (
         plain(brand.name) if brand else "",
@@ -48,27 +51,27 @@ def write_brief(page: Page, options: Options) -> bytes:
 
 
 def document(parts: Iterable[str]) -> bytes:
-    """The parts that say something, each a paragraph."""
+    """The non-empty parts, each a paragraph, as UTF-8."""
     return ("\n\n".join(filter(None, parts)) + "\n").encode()
 
 
 def tables_text(tables: Iterable[Table]) -> Iterator[str]:
-    """Each table under its title."""
-    for one in tables:
-        yield f"{'#' * one.level} {plain(one.title)}" if one.title else ""
-        yield table_text(one)
+    """The tables in Markdown, each after its title."""
+    for entry in tables:
+        yield f"{'#' * entry.level} {plain(entry.title)}" if entry.title else ""
+        yield table_text(entry)
 
 
-def table_text(one: Table) -> str:
-    """A table. Nothing where there are no rows."""
-    if not one.rows:
+def table_text(content: Table) -> str:
+    """A table in Markdown; empty without rows."""
+    if not content.rows:
         return ""
-    heads, rule = [plain(c.head) for c in one.columns], ["---:" if c.right else "---" for c in one.columns]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *(map(plain, row) for row in one.rows)))
+    heads, rule = [plain(c.head) for c in content.columns], ["---:" if c.right else "---" for c in content.columns]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *(map(plain, row) for row in content.rows)))
 
 
 def plain(text: Text) -> str:
-    """`text` on one line as Markdown that shows just that: no cell, markup, HTML or link can come of it."""
+    """`text` on one line, escaped so that it shows as it is: no cells, markup, HTML or links."""
     line = _SPECIAL.sub(r"\\\1", " ".join(visible(str(text)).split()))
     line = _AUTOLINK.sub(r"\\\g<0>", line)
     return _LEADING.sub(lambda m: f"{m[1][:-1]}\\{m[1][-1]}", line)
@@ -81,5 +84,5 @@ def bullets(lines: Iterable[str]) -> str:
 def source_text(source: Source) -> str:
     text = plain(source.text)
     url = source.web_url
-    # Angle brackets and backslashes would let the address out of its own brackets.
+    # Angle brackets and backslashes would end the address early.
     return f"[{text}](<{url}>)" if url and not any(c in "<>\\" for c in url) else text

@@ -1,8 +1,8 @@
-"""The page as a PDF: one A4 or Letter page that stands alone, the request for approval before it where one is made,
-and the part for engineers behind it; the bundled fonts, nothing fetched, the same bytes every time.
+"""The page as a PDF: one A4 or Letter page that stands alone, after the request for approval if there is one, and
+before the part for engineers; with the bundled fonts, nothing fetched, and the same bytes every time.
 
-The print has one size: only the white between things gives way, and then the page goes on overleaf. Every PDF is
-tagged and says that it conforms to PDF/UA-1 and PDF/A-3a.
+The print has one size: a full page gets less white space, and then continues on the next page. Every PDF is tagged and
+declares conformance to PDF/UA-1 and PDF/A-3a.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from sheetgen.writers.layout import (
     usual,
     usual_of_engineers,
 )
-from sheetgen.writers.weasyprint_boxes import finish, imported, overflows, part_of, put_metadata
+from sheetgen.writers.weasyprint_boxes import WeasyObject, finish, imported, overflows, part_of, put_metadata
 
 VARIANT = "pdf/a-3a"  # WeasyPrint's name; a PDF/A-3 may hold a workbook
-_USUAL, _OF_A_MODEL = 10_000, 4_500  # characters of a page, and of each of its models, roughly
-_MOST_TIMES = 2  # of these, more of which are no page
+_USUAL, _OF_A_MODEL = 10_000, 4_500  # rough numbers of characters of a page, and of each of its models
+_MOST_TIMES = 2  # pages with more than twice as many are refused
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The page laid out. `is_whole`: whether the sizing sheet, which stands alone, has one page."""
+    """The page laid out; is_whole: the sizing sheet fits on one page."""
 
     spacing: Spacing
-    document: Any
+    document: WeasyObject
     problems: list[str]
     is_whole: bool
-    is_engineers_whole: bool = True  # whether the page for engineers is one
+    is_engineers_whole: bool = True  # the part for engineers fits on one page
 
     def pdf(self, archive: Archive | None = None) -> bytes:
-        """The file: tagged, so that it can be read aloud, and fit for an archive."""
+        """The PDF's bytes: tagged for screen readers, and fit for archives."""
         from weasyprint import Attachment
 
         archive, document = archive or Archive(), self.document.copy()
-        document.color_profiles, document.metadata = {}, copy(self.document.metadata)  # both are added to
+        document.color_profiles, document.metadata = {}, copy(self.document.metadata)  # both are modified below
         about = document.metadata
         put_metadata(document, xmp(archive, about.generator.split()[-1]))
         day = datetime.datetime.fromisoformat(about.created) if about.created else _UNDATED
@@ -75,10 +75,9 @@ class Layout:
 
 
 def write_pdf(page: Page, options: Options) -> bytes:
-    """The PDF's bytes, in a company's brand where there is one, with what the archive has it carry.
+    """The PDF's bytes, in a company's brand if there is one, with the archive's attachments.
 
-    Raises PageError where the page cannot hold everything at the smallest print, and MissingLibraryError where Pango
-    is not installed.
+    Raises PageError if something leaves its place on the page, and MissingLibraryError if Pango is not installed.
     """
     with gc_paused():
         layout, archive = lay_out(page, templates=options.templates, brand=options.brand), options.archive
@@ -87,18 +86,18 @@ def write_pdf(page: Page, options: Options) -> bytes:
 
 
 def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layout:
-    """The page with as much white as leaves its first part on one page.
+    """The page with the most white space at which its first part fits on one page.
 
-    A layout takes most of a second, so it begins where pages of this size usually end. Where there is no such white
-    the machines to rent stand in the part for engineers alone, then the ways to pay less of several models are left
-    out, and then the first part goes on overleaf, as that of more than five models always does: the print never
-    shrinks. Raises PageError where something leaves its place.
+    A layout takes most of a second, so the search begins at the usual result for pages of this size. If no spacing
+    suffices, the machines to rent move to the part for engineers, then the ways to pay less of several models are left
+    out, and then the first part continues on a second page, as with more than five models. Raises PageError if
+    something leaves its place, or the page has far too many characters.
     """
     n_models = len(page.models)
     n_characters = sum(len(text) for _, text in _texts(page, ""))
     usual_characters = _USUAL + _OF_A_MODEL * n_models
     most = _MOST_TIMES * usual_characters
-    if n_characters > most:  # to lay it out would take minutes
+    if n_characters > most:  # a layout would take minutes
         limit = f"such a page takes about {usual_characters:,}, and at most {most:,} are tried"
         raise PageError(f"The page has {n_characters:,} characters; {limit}. Ask for less.{_longest(page)}")
     request = _request_spacing(page, templates, brand)
@@ -107,24 +106,24 @@ def lay_out(page: Page, *, templates: Path, brand: Brand | None = None) -> Layou
     while not is_full:
         step = STEPS[sheet]
         how = {"has_machines": step.has_machines, "has_ways": step.has_ways, "engineers": SPACINGS[engineers]}
-        found = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
-        sheet_goes_on = not found.is_whole and sheet < len(STEPS) - 1
-        engineers_go_on = not found.is_engineers_whole and engineers < len(SPACINGS) - 1
+        layout = _lay_out(page, templates, step.spacing, brand, of_request=request, **how)
+        sheet_goes_on = not layout.is_whole and sheet < len(STEPS) - 1
+        engineers_go_on = not layout.is_engineers_whole and engineers < len(SPACINGS) - 1
         is_full = n_models > MOST_ON_A_PAGE or not (sheet_goes_on or engineers_go_on)
         sheet, engineers = sheet + sheet_goes_on, engineers + engineers_go_on
-    if found.problems:
-        raise PageError(f"The {page.paper} page cannot be drawn: {found.problems[0]}.{_longest(page)}")
-    return found
+    if layout.problems:
+        raise PageError(f"The {page.paper} page cannot be drawn: {layout.problems[0]}.{_longest(page)}")
+    return layout
 
 
 def _lay_out(page: Page, templates: Path, spacing: Spacing, brand: Brand | None = None, **how: Any) -> Layout:
-    """The page with so much white; how: what else `render_html` takes."""
+    """The page laid out with this spacing; how: further arguments of `render_html`."""
     html = render_html(page, templates=templates, spacing=spacing, brand=brand, **how)
     return laid_out(html, templates, spacing, brand)
 
 
 def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacing:
-    """As much white as leaves the request on one page: laid out alone, which takes a fraction of the sheet's time."""
+    """The largest spacing at which the request fits on one page, tried alone, which is much faster than the sheet."""
     if page.has_request:
         for spacing in REQUEST_SPACINGS:
             alone = _lay_out(page, templates, SPACINGS[0], brand, of_request=spacing, has_sheet=False)
@@ -134,17 +133,17 @@ def _request_spacing(page: Page, templates: Path, brand: Brand | None) -> Spacin
 
 
 def laid_out(html: str, templates: Path, spacing: Spacing, brand: Brand | None) -> Layout:
-    """A document whose first part is `main.first`, laid out."""
+    """A document laid out; its first part is `main.first`."""
     weasyprint = imported()
     fetcher = assets_only(templates, brand.logo.png if brand and brand.logo else None)
     document = weasyprint.HTML(string=html, url_fetcher=fetcher).render()
-    problems = [*fetcher.refused, *(problem for one in document.pages for problem in overflows(one))]
-    parts = [part_of(one) for one in document.pages]
+    problems = [*fetcher.refused, *(problem for drawn_page in document.pages for problem in overflows(drawn_page))]
+    parts = [part_of(drawn_page) for drawn_page in document.pages]
     return Layout(spacing, document, problems, parts.count("first") <= 1, parts.count("engineers") <= 1)
 
 
-def assets_only(templates: Path, logo: bytes | None = None) -> Any:
-    """A URL fetcher that knows the bundled fonts and the logo by name; all else is refused, listed in `refused`."""
+def assets_only(templates: Path, logo: bytes | None = None) -> WeasyObject:
+    """A URL fetcher for the bundled fonts and the logo by name; any other URL is refused and listed in `refused`."""
     from weasyprint.urls import URLFetcher, URLFetcherResponse
 
     class AssetsOnly(URLFetcher):  # type: ignore[misc]
@@ -152,7 +151,7 @@ def assets_only(templates: Path, logo: bytes | None = None) -> Any:
             super().__init__(allowed_protocols=("asset",))
             self.refused: list[str] = []
 
-        def fetch(self, url: str, headers: Any = None) -> Any:
+        def fetch(self, url: str, headers: object = None) -> WeasyObject:
             name = url.removeprefix("asset:")
             if url.startswith("asset:") and name in FONTS.values():
                 body = (templates / "fonts" / name).read_bytes()
@@ -166,28 +165,28 @@ def assets_only(templates: Path, logo: bytes | None = None) -> Any:
 
 
 def _longest(page: Page) -> str:
-    """A word on the longest text, where it is out of all proportion."""
+    """A sentence on the longest text of the page, if it has over 400 characters; else ""."""
     name, text = max(_texts(page, ""), key=lambda item: len(item[1]))
     return f" The longest text is {name}, {len(text):,} characters: shorten it." if len(text) > 400 else ""
 
 
-def _texts(value: Any, name: str) -> list[tuple[str, str]]:
-    """Every text on the page with the name of its place."""
+def _texts(value: object, name: str) -> list[tuple[str, str]]:
+    """The texts of a page or a part of it, each with the name of its field."""
     if isinstance(value, Cell | str):
         return [(name, str(value))]
     if isinstance(value, tuple):
-        return [found for n, item in enumerate(value) for found in _texts(item, f"{name}[{n}]")]
-    inside = [(one.name, getattr(value, one.name)) for one in fields(value)] if is_dataclass(value) else []
-    return [found for key, item in inside for found in _texts(item, f"{name}.{key}".lstrip("."))]
+        return [text for n, item in enumerate(value) for text in _texts(item, f"{name}[{n}]")]
+    inside = [(part.name, getattr(value, part.name)) for part in fields(value)] if is_dataclass(value) else []
+    return [text for key, item in inside for text in _texts(item, f"{name}.{key}".lstrip("."))]
 
 
 NAMESPACE = "urn:sheetgen:pdf:1#"
-_UNDATED = datetime.datetime(1980, 1, 1)  # of a workbook without a day: never the clock's, the bytes would differ
+_UNDATED = datetime.datetime(1980, 1, 1)  # of a workbook without a date: a fixed day gives the same bytes
 _UA = "http://www.aiim.org/pdfua/ns/id/"
 
 
 def _schema(uri: str, prefix: str, about: str, fields: tuple[tuple[str, str, str], ...]) -> str:
-    """A namespace that PDF/A does not know, explained as it asks."""
+    """The declaration of an extension schema that PDF/A requires for a namespace it does not define."""
     properties = "".join(
         '<rdf:li rdf:parseType="Resource">'
         f"<pdfaProperty:name>{name}</pdfaProperty:name><pdfaProperty:valueType>{kind}</pdfaProperty:valueType>"
@@ -218,8 +217,8 @@ _SCHEMAS = (
 
 
 def xmp(archive: Archive, version: str) -> bytes:
-    """What is added to the metadata: sheetgen's version, the catalogs' hash, that it is a PDF/UA too, and the meaning
-    of these names."""
+    """Additional XMP metadata: sheetgen's version, the catalogs' hash, conformance to PDF/UA, and the schemas of these
+    names."""
     ours = {"Version": version} | ({"CatalogSHA256": archive.catalog_sha256} if archive.catalog_sha256 else {})
     fields = "".join(f"<sheetgen:{name}>{escape(value)}</sheetgen:{name}>" for name, value in ours.items())
     parts = (

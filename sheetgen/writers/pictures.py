@@ -1,15 +1,14 @@
-"""The page's pictures: small inline SVG, made by hand: on paper a bar a GPU, times as dots on their bands and the room
-of a replica; on a screen bars of memory, and curves of where a recommendation breaks, with their scale.
+"""The page's pictures as small inline SVG: a bar of one GPU's memory, times as dots on their bands, the capacity of a
+replica, and bars of the inputs that move the cost.
 
-Words stand beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes
-and names at its lines, and a `<title>`, its alternative text.
+Words are beside them as text, so that they wrap, are read aloud and can be copied; a picture has figures at its axes,
+names at its lines, and a `<title>` as alternative text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from markupsafe import Markup
 
@@ -18,8 +17,9 @@ from sheetgen.report.page import Band, Mover, ReplicaRow, Request
 MEMORY, BAND, ROOM = (90.0, 8.0), (100.0, 8.0), (76.0, 8.0)  # points: width and height
 
 
-def pictures_of(rows: Sequence[ReplicaRow]) -> dict[str, Any]:
-    """What engineers.html.j2 draws in each row: one GPU, its times, and the room of a replica; each on one scale."""
+def pictures_of(rows: Sequence[ReplicaRow]) -> dict[str, object]:
+    """The pictures of engineers.html.j2 by kind, one per row, on one scale: GPU memory, times, capacity of a
+    replica."""
     tokens, firsts = ([getattr(row, name) for row in rows] for name in ("token", "first_token"))
     most = max((row.held for row in rows), default=1)
     longest = max((row.longest_tokens for row in rows), default=1)
@@ -32,8 +32,8 @@ def pictures_of(rows: Sequence[ReplicaRow]) -> dict[str, Any]:
     }
 
 
-def gpu_bar(row: ReplicaRow) -> Any:
-    """One GPU: weights, what else the engine keeps, the load's KV cache, free cache; a line ends what it may use."""
+def gpu_bar(row: ReplicaRow) -> Markup:
+    """The bar of one GPU's memory: weights, other memory, the load's KV cache, free cache; a line marks the limit."""
     width, height = MEMORY
     x, drawn = 0.0, [rect(0, 1, width, height - 2, FREE)]
     for part, colour in zip(row.parts.shares, (INK, OVERHEAD, ANSWER, UNUSED), strict=True):
@@ -41,18 +41,18 @@ def gpu_bar(row: ReplicaRow) -> Any:
         x += part * width
     drawn.append(rect(x, 0, LINE, height, LIMIT))
     names = ("weights", "activations", "outside torch", "graphs", "KV cache of the load", "free KV cache")
-    said = ", ".join(f"{size} {name}" for size, name in zip(row.parts.sizes, names, strict=True))
-    return picture(f"{row.model}, one GPU: {said}, of {row.parts.total}", drawn, width, height)
+    sizes = ", ".join(f"{size} {name}" for size, name in zip(row.parts.sizes, names, strict=True))
+    return picture(f"{row.model}, one GPU: {sizes}, of {row.parts.total}", drawn, width, height)
 
 
-def _bands(name: str, bands: Sequence[Band | None]) -> list[Any]:
-    """A dot on the line of its 80 % band, and the target, for each."""
+def _bands(name: str, bands: Sequence[Band | None]) -> list[Markup | str]:
+    """For each row the time as a dot on its 80 % band, with the target; empty without a band."""
     ends = [end for band in bands if band for end in (band.high, band.target or 0)]
     (width, height), right = BAND, max(ends, default=1.0)
-    found = []
+    pictures = []
     for band in bands:
         if band is None:
-            found.append("")
+            pictures.append("")
             continue
         time, low, high = (2 + (width - 5) * end / right for end in (band.time, band.low, band.high))
         drawn = [line(0.5, 0, 0.5, height, RULE), rect(low, height / 2 - 1.1, high - low, 2.2, INK)]
@@ -60,12 +60,12 @@ def _bands(name: str, bands: Sequence[Band | None]) -> list[Any]:
             drawn.append(rect(2 + (width - 5) * band.target / right, 0, LINE, height, LIMIT))
         drawn.append(dot(time, height / 2, 2.7, ANSWER, "#ffffff", 0.9))
         target = f", target {band.aim}" if band.target else ""
-        found.append(picture(f"{name}: {band.text}{target}", drawn, width, height))
-    return found
+        pictures.append(picture(f"{name}: {band.text}{target}", drawn, width, height))
+    return pictures
 
 
-def _room(name: str, ends: Sequence[float], right: float) -> Any:
-    """The load, how much more there may be (within the targets, then by memory), and a line where it breaks."""
+def _room(name: str, ends: Sequence[float], right: float) -> Markup:
+    """A bar of the load and of further capacity (within the targets, then by memory), with a line at the limit."""
     width, height = ROOM
     x, drawn = 0.0, []
     for end, colour in zip(ends, (ANSWER, UNUSED, FREE)[: len(ends)], strict=True):
@@ -79,7 +79,7 @@ def _room(name: str, ends: Sequence[float], right: float) -> Any:
 OVERHEAD = "#87929e"
 FREE, INK = "#e9edf1", "#17212b"
 ANSWER, UNUSED, LIMIT = "#1b5a8a", "#bcd3e6", "#b3261e"
-LINE = 1.2  # points: the line where the memory ends
+LINE = 1.2  # points: width of a limit's line
 RULE, QUIET = "#dfe4ea", "#55606d"
 FIGURES = 8.5  # points: all figures and names
 
@@ -89,13 +89,13 @@ def rect(x: float, y: float, width: float, height: float, colour: str) -> str:
 
 
 def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.5, dash: str = "") -> str:
-    at = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
-    return f'<line {at} stroke="{colour}" stroke-width="{width:g}"{_dashed(dash)}/>'
+    ends = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
+    return f'<line {ends} stroke="{colour}" stroke-width="{width:g}"{_dashed(dash)}/>'
 
 
 def polyline(points: Sequence[tuple[float, float]], colour: str, width: float, dash: str = "") -> str:
-    at = f'points="{_places(points)}" fill="none"'
-    return f'<polyline {at} stroke="{colour}" stroke-width="{width:g}"{_dashed(dash)}/>'
+    shape = f'points="{_places(points)}" fill="none"'
+    return f'<polyline {shape} stroke="{colour}" stroke-width="{width:g}"{_dashed(dash)}/>'
 
 
 def _places(points: Sequence[tuple[float, float]]) -> str:
@@ -107,30 +107,30 @@ def _dashed(dash: str) -> str:
 
 
 def dot(x: float, y: float, radius: float, fill: str, ink: str, width: float) -> str:
-    at = f'cx="{x:.2f}" cy="{y:.2f}" r="{radius:g}"'
-    return f'<circle {at} fill="{fill}" stroke="{ink}" stroke-width="{width:g}"/>'
+    shape = f'cx="{x:.2f}" cy="{y:.2f}" r="{radius:g}"'
+    return f'<circle {shape} fill="{fill}" stroke="{ink}" stroke-width="{width:g}"/>'
 
 
 def label(
     x: float, y: float, text: str, family: str, anchor: str = "middle", colour: str = QUIET, weight: int = 400
 ) -> str:
-    at = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
+    place = f'x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}"'
     font = f'font-family="{escape(family)}" font-size="{FIGURES:g}" font-weight="{weight}"'
-    return f'<text {at} {font} fill="{colour}">{escape(text)}</text>'
+    return f'<text {place} {font} fill="{colour}">{escape(text)}</text>'
 
 
 def rules(marks: Mapping[float, str], y: Callable[[float], float], left: float, right: float, family: str) -> list[str]:
-    """A rule across the plot at each amount, with its figure to the left."""
+    """Rules across the plot at these amounts, with their figures at the left."""
     places = [(y(amount), mark) for amount, mark in marks.items()]
     return [
         part
-        for at, mark in places
-        for part in (line(left, at, right, at, RULE), label(left - 3, at + 2.8, mark, family, "end"))
+        for height, mark in places
+        for part in (line(left, height, right, height, RULE), label(left - 3, height + 2.8, mark, family, "end"))
     ]
 
 
-def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
-    """The picture, safe to put into HTML. Its units are points on the page."""
+def picture(title: str, drawn: list[str], width: float, height: float) -> Markup:
+    """The picture as markup for HTML; its units are points on the page."""
     named = f"<title>{escape(title)}</title>" if title else ""
     return Markup(
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.2f} {height:.2f}"'
@@ -139,15 +139,17 @@ def picture(title: str, drawn: list[str], width: float, height: float) -> Any:
 
 
 RANGE = 332.0  # points: the width of the bars of the request
-_TWO_LINES = 22.0  # points: a bar's height, beside a name and what stands under it
-_CHARACTER = 4.9  # points: the width of a character of an amount, roughly
-_DOT = 4.6  # points: the radius of the dot at the month as sized
-_NAMES_WIDE = 62.0  # points: room for the name of a line through the bars
+_TWO_LINES = 22.0  # points: a bar's height, beside a name of two lines
+_CHARACTER = 4.9  # points: the rough width of a character of an amount
+_DOT = 4.6  # points: the radius of the dot at the cost as sized
+_NAMES_WIDE = 62.0  # points: the width of the name of a line through the bars
 
 
-def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[str, Any]:
-    """The bars of what moves the month, each beside its name, on one axis from zero, and what stands above them. Lines
-    through all of them are the month as sized and with a margin. pad: points of white above and below each."""
+def range_bars(request: Request, pad: float, accent: str, family: str) -> dict[str, object]:
+    """The bars of the inputs that move the monthly cost, on one axis from zero, and the heading above them.
+
+    Lines through all of them mark the cost as sized and with a margin. pad: points of white above and below each.
+    """
     width, height = RANGE, _TWO_LINES + pad
     ends = [end.value for mover in request.movers for end in (mover.low, mover.high) if end]
     sized, margin = request.sized.value, request.margin.value if request.margin else None
@@ -184,20 +186,20 @@ def _range_bar(
     size: tuple[float, float],
     accent: str,
     family: str,
-) -> Any:
-    """One bar with its amounts. size: its height, and the room beside its ends."""
+) -> Markup:
+    """One bar with its amounts. size: its height, and the space beside its ends, in points."""
     height, room = size
     middle, end = height / 2, RANGE - room
     low = x(mover.low.value) if mover.low else sized
     high = x(mover.high.value) if mover.high else end
     left, right = min(low, sized - _DOT) - 4, max(high, sized + _DOT) + 4
     drawn = [*through]
-    for amount, at, anchor, start in (
+    for amount, edge, anchor, start in (
         (mover.low, left, "end", left + 9 - room),
         (mover.high, right, "start", right - 1),
     ):
         drawn.append(rect(start, middle - 5, room - 8, 10, "#ffffff"))
-        drawn.append(label(at, middle + 3, str(amount) if amount else "nothing", family, anchor, INK))
+        drawn.append(label(edge, middle + 3, str(amount) if amount else "nothing", family, anchor, INK))
     drawn += [rect(low, middle - 3, high - low, 6, INK), dot(sized, middle, _DOT, accent, "#ffffff", 1.3)]
     return picture(
         f"{mover.name}, {mover.span}: {mover.low} to {mover.high or 'nothing'} a month", drawn, RANGE, height

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+from markupsafe import Markup
 
 from sheetgen.plan.charts import Demand, Machines, Waterfall
 from sheetgen.report.wording import short_money
@@ -15,79 +16,83 @@ from sheetgen.units import USD
 from sheetgen.writers.layout import width_em
 from sheetgen.writers.pictures import FIGURES, INK, QUIET, label, line, picture, polyline, rect, rules
 
-INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")  # of kinds of GPUs
+INKS = ("#24476f", "#a3560f", "#1d6a4a", "#8f1d16", "#5b3a8c", "#2b6f86", "#6b5b00", "#7a2f63")  # by kind of GPU
 P90, SUPPLY, BAND = "#8f1d16", "#17212b", "#a9bfd8"
-_ROW, _FEET = 11.0, 24.0  # points: a line of the key, and what stands below the plot
-_POWERS = 12  # of ten, of GPUs: more than there are
-_RULES = 5  # across the plot, at most
+_ROW, _FEET = 11.0, 24.0  # points: a line of the key, and the space below the plot
+_POWERS = 12  # powers of ten of the largest scale in GPUs
+_RULES = 5  # the most rules across the plot
 _BAR = 0.56  # of a quarter's width
 _STEP = 13.0  # points from one part of the bridge to the next
 _MARK = 14.0  # points: a mark of the key
 _PAIR = 18.0  # points between two entries of the key
 
 
-def machines_chart(of: Machines, width: float, plot: float, font: Path, family: str) -> Any:
-    """Stacks of what is needed at p50 by kind of GPU; a dashed step at p90, a solid one of what is there. `plot`: its
-    height without key and figures."""
-    inks = dict(zip((name for name, _ in of.kinds), itertools.cycle(INKS), strict=False))
+def machines_chart(machines: Machines, width: float, plot: float, font: Path, family: str) -> Markup:
+    """Stacks of the GPUs needed at p50 by kind, with steps for p90 (dashed) and the supply (solid).
+
+    plot: the height in points without key and figures.
+    """
+    inks = dict(zip((name for name, _ in machines.kinds), itertools.cycle(INKS), strict=False))
     key = [(f"{name}, needed at p50", ink, "box") for name, ink in inks.items()]
     key += [("needed at p90, all together", P90, "dashed"), ("owned and committed", SUPPLY, "solid")]
     drawn, top = _key(key, width, font, family)
     top += _ROW + 3  # the axis' name
     bottom, height = top + plot, top + plot + _FEET
-    stacks = [sum(values[q] for _, values in of.kinds) for q in range(len(of.quarters))]
-    each = _rule_every(max(*stacks, *of.p90, *of.supply, 1.0))
-    n_rules = math.ceil(max(*stacks, *of.p90, *of.supply, 1.0) / each)
-    left = width_em(f"{n_rules * each:,}", font) * FIGURES + 5
-    band = (width - left) / len(of.quarters)
+    stacks = [sum(values[q] for _, values in machines.kinds) for q in range(len(machines.quarters))]
+    rule_step = _rule_every(max(*stacks, *machines.p90, *machines.supply, 1.0))
+    n_rules = math.ceil(max(*stacks, *machines.p90, *machines.supply, 1.0) / rule_step)
+    left = width_em(f"{n_rules * rule_step:,}", font) * FIGURES + 5
+    band = (width - left) / len(machines.quarters)
 
     def y(n_gpus: float) -> float:
-        return bottom - n_gpus / (n_rules * each) * (bottom - top)
+        return bottom - n_gpus / (n_rules * rule_step) * (bottom - top)
 
     drawn.append(label(0, top - 6, "GPUs", family, "start"))
-    drawn += rules({n * each: f"{n * each:,}" for n in range(n_rules + 1)}, y, left, width, family)
-    for q, quarter in enumerate(of.quarters):
+    drawn += rules({n * rule_step: f"{n * rule_step:,}" for n in range(n_rules + 1)}, y, left, width, family)
+    for q, quarter in enumerate(machines.quarters):
         x, below = left + band * (q + (1 - _BAR) / 2), 0.0
-        for name, values in of.kinds:
+        for name, values in machines.kinds:
             drawn.append(rect(x, y(below + values[q]), band * _BAR, y(below) - y(below + values[q]), inks[name]))
             below += values[q]
         drawn += [
             label(x + band * _BAR / 2, bottom + 10, quarter, family),
-            label(x + band * _BAR / 2, y(of.p90[q]) - 2.5, f"{of.p90[q]:,.0f}", family, colour=P90),
+            label(x + band * _BAR / 2, y(machines.p90[q]) - 2.5, f"{machines.p90[q]:,.0f}", family, colour=P90),
         ]
     drawn.append(label((left + width) / 2, height - 2, "quarter", family))
-    for values, ink, dash in ((of.supply, SUPPLY, ""), (of.p90, P90, "4 2")):
+    for values, ink, dash in ((machines.supply, SUPPLY, ""), (machines.p90, P90, "4 2")):
         corners = [(left + band * (q + side), y(value)) for q, value in enumerate(values) for side in (0, 1)]
-        drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # it is seen on every ink
-    return picture(machines_words(of), drawn, width, height)
+        drawn += [polyline(corners, "#ffffff", 3.6), polyline(corners, ink, 1.6, dash)]  # visible on every colour
+    return picture(machines_words(machines), drawn, width, height)
 
 
-def machines_words(of: Machines) -> str:
-    """The picture's alternative text: all that it shows."""
-    said = []
-    for q, quarter in enumerate(of.quarters):
-        kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in of.kinds if values[q]) or "none"
-        said.append(f"{quarter} {kinds} at p50, {of.p90[q]:,.0f} at p90, {of.supply[q]:,.0f} owned and committed")
-    return f"GPUs needed by quarter: {'; '.join(said)}"
+def machines_words(machines: Machines) -> str:
+    """The alternative text of the picture, with all its figures."""
+    sentences = []
+    for q, quarter in enumerate(machines.quarters):
+        kinds = " and ".join(f"{values[q]:,.0f} {name}" for name, values in machines.kinds if values[q]) or "none"
+        p90, supply = machines.p90[q], machines.supply[q]
+        sentences.append(f"{quarter} {kinds} at p50, {p90:,.0f} at p90, {supply:,.0f} owned and committed")
+    return f"GPUs needed by quarter: {'; '.join(sentences)}"
 
 
-def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str) -> Any:
+def demand_chart(demand: Demand, width: float, plot: float, font: Path, family: str) -> Markup:
     """A box from p10 to p90 for each quarter, with p50 as a line across it."""
-    most = max((band[-1] for band in of.bands), default=0.0) or 1.0
+    most = max((band[-1] for band in demand.bands), default=0.0) or 1.0
     exponent = math.floor(math.log10(most / _RULES))
-    each = next(n * 10.0**exponent for n in (1, 2, 5, 10) if n * 10.0**exponent * _RULES >= most)
-    n_rules = math.ceil(most / each)
+    rule_step = next(n * 10.0**exponent for n in (1, 2, 5, 10) if n * 10.0**exponent * _RULES >= most)
+    n_rules = math.ceil(most / rule_step)
     decimals = max(0, -exponent)
-    left = width_em(f"{n_rules * each:,.{decimals}f}", font) * FIGURES + 5
+    left = width_em(f"{n_rules * rule_step:,.{decimals}f}", font) * FIGURES + 5
     bottom = _ROW + _ROW + plot  # the axis' name, and the figure above a quarter that reaches the top
-    wide = (width - left) / len(of.quarters)
+    wide = (width - left) / len(demand.quarters)
 
     def y(value: float) -> float:
-        return bottom - value / (n_rules * each) * plot
+        return bottom - value / (n_rules * rule_step) * plot
 
-    drawn = [label(0, _ROW - 4, f"{of.unit}: p10 to p90, p50 as a line", family, "start")]
-    drawn += rules({n * each: f"{n * each:,.{decimals}f}" for n in range(n_rules + 1)}, y, left, width, family)
-    for q, (quarter, (low, middle, high)) in enumerate(zip(of.quarters, of.bands, strict=True)):
+    drawn = [label(0, _ROW - 4, f"{demand.unit}: p10 to p90, p50 as a line", family, "start")]
+    marks = {n * rule_step: f"{n * rule_step:,.{decimals}f}" for n in range(n_rules + 1)}
+    drawn += rules(marks, y, left, width, family)
+    for q, (quarter, (low, middle, high)) in enumerate(zip(demand.quarters, demand.bands, strict=True)):
         x = left + wide * (q + (1 - _BAR) / 2)
         drawn.append(label(x + wide * _BAR / 2, bottom + 10, quarter, family))
         if high:
@@ -96,26 +101,26 @@ def demand_chart(of: Demand, width: float, plot: float, font: Path, family: str)
                 line(x, y(middle), x + wide * _BAR, y(middle), INK, 1.2),
                 label(x + wide * _BAR / 2, y(high) - 2.5, f"{middle:,.{max(decimals, 1)}f}", family, colour=INK),
             ]
-    return picture(demand_words(of), drawn, width, bottom + 14)
+    return picture(demand_words(demand), drawn, width, bottom + 14)
 
 
-def demand_words(of: Demand) -> str:
-    said = (
-        f"{quarter} {' to '.join(f'{one:,.2f}' for one in (band[0], band[-1]))}, p50 {band[1]:,.2f}"
-        for quarter, band in zip(of.quarters, of.bands, strict=True)
+def demand_words(demand: Demand) -> str:
+    quarters = (
+        f"{quarter} {' to '.join(f'{amount:,.2f}' for amount in (band[0], band[-1]))}, p50 {band[1]:,.2f}"
+        for quarter, band in zip(demand.quarters, demand.bands, strict=True)
     )
-    return f"Demand of {of.service}, {of.unit}: {'; '.join(said)}"
+    return f"Demand of {demand.service}, {demand.unit}: {'; '.join(quarters)}"
 
 
-def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any:
-    """From the last plan's spend, each part where the one before ended; the axis is the difference to the last plan."""
-    rows = [*of.parts, ("together", of.usd - of.last_usd)]
-    ends = [0.0, *itertools.accumulate(usd for _, usd in of.parts)]
+def waterfall_chart(waterfall: Waterfall, width: float, font: Path, family: str) -> Markup:
+    """The bridge from the last plan's spend, each part from the end of the one before, as differences to that plan."""
+    rows = [*waterfall.parts, ("together", waterfall.usd - waterfall.last_usd)]
+    ends = [0.0, *itertools.accumulate(usd for _, usd in waterfall.parts)]
     low, high = min(0.0, *ends), max(0.0, *ends)
     span = (high - low) or 1.0
 
     def signed(usd: float) -> str:
-        return _signed(usd, of.prefix)
+        return _signed(usd, waterfall.prefix)
 
     names = max(width_em(name, font) for name, _ in rows) * FIGURES + 6
     figures = max(width_em(signed(usd), font) for _, usd in rows) * FIGURES + 6
@@ -127,30 +132,30 @@ def waterfall_chart(of: Waterfall, width: float, font: Path, family: str) -> Any
 
     drawn = [line(x(0), 0, x(0), height - _FEET + 2, INK, 0.8)]
     for i, (name, usd) in enumerate(rows):
-        start, end = (0.0, usd) if i == len(of.parts) else (ends[i], ends[i + 1])
-        ink = INK if i == len(of.parts) else P90 if usd > 0 else INKS[2]
-        at = _STEP * i + 2
+        start, end = (0.0, usd) if i == len(waterfall.parts) else (ends[i], ends[i + 1])
+        ink = INK if i == len(waterfall.parts) else P90 if usd > 0 else INKS[2]
+        top = _STEP * i + 2
         drawn += [
-            label(names - 6, at + 8, name, family, "end", INK),
-            rect(min(x(start), x(end)), at, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
-            label(width, at + 8, signed(usd), family, "end", INK),
+            label(names - 6, top + 8, name, family, "end", INK),
+            rect(min(x(start), x(end)), top, max(abs(x(end) - x(start)), 0.8), _STEP - 4, ink),
+            label(width, top + 8, signed(usd), family, "end", INK),
         ]
-        if i + 1 < len(of.parts):
-            drawn.append(line(x(end), at, x(end), at + _STEP, QUIET, 0.5))
+        if i + 1 < len(waterfall.parts):
+            drawn.append(line(x(end), top, x(end), top + _STEP, QUIET, 0.5))
     for usd in sorted({low, 0.0, high}):
         if usd == 0.0 or abs(x(usd) - x(0)) > figures:
-            words = "last plan" if usd == 0.0 else _short(usd, of.prefix)
+            words = "last plan" if usd == 0.0 else _short(usd, waterfall.prefix)
             anchor = "start" if x(usd) == names else "end" if usd == high else "middle"
             drawn.append(label(x(usd), height - _FEET + 11, words, family, anchor))
-    axis = f"{of.currency} more or less than the last plan, at p50"
+    axis = f"{waterfall.currency} more or less than the last plan, at p50"
     drawn.append(label(names + plot / 2, height - 2, axis, family))
-    return picture(waterfall_words(of), drawn, width, height)
+    return picture(waterfall_words(waterfall), drawn, width, height)
 
 
-def waterfall_words(of: Waterfall) -> str:
-    parts = "; ".join(f"{name} {_signed(usd, of.prefix)}" for name, usd in of.parts)
-    whole = replace(USD, prefix=of.prefix)
-    return f"From the last plan's {whole.text(of.last_usd)} to {whole.text(of.usd)}: {parts}"
+def waterfall_words(waterfall: Waterfall) -> str:
+    parts = "; ".join(f"{name} {_signed(usd, waterfall.prefix)}" for name, usd in waterfall.parts)
+    whole = replace(USD, prefix=waterfall.prefix)
+    return f"From the last plan's {whole.text(waterfall.last_usd)} to {whole.text(waterfall.usd)}: {parts}"
 
 
 def _signed(usd: float, prefix: str) -> str:
@@ -162,13 +167,13 @@ def _short(usd: float, prefix: str) -> str:
 
 
 def _rule_every(most: float) -> int:
-    """GPUs from one rule to the next: 1, 2 or 5 of a power of ten, with at most so many rules."""
-    steps: Iterator[int] = (one * 10**n for n in range(_POWERS) for one in (1, 2, 5))
+    """The GPUs between two rules: 1, 2 or 5 times a power of ten, for at most _RULES rules."""
+    steps: Iterator[int] = (digit * 10**n for n in range(_POWERS) for digit in (1, 2, 5))
     return next(step for step in steps if step * _RULES >= most)
 
 
 def _key(entries: Sequence[tuple[str, str, str]], width: float, font: Path, family: str) -> tuple[list[str], float]:
-    """What the marks mean, in as many lines as it takes; and where it ends."""
+    """The key of the marks (words, colour, kind) in as many lines as needed, and its height in points."""
     drawn, x, y = [], 0.0, _ROW - 3
     for words, ink, kind in entries:
         wide = _MARK + 4 + width_em(words, font) * FIGURES

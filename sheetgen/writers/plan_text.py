@@ -1,10 +1,10 @@
-"""The plan as Markdown and as CSV: the tables of its page, and a line for each service, quarter and quantile."""
+"""The plan as Markdown (the tables of its page) and as CSV (a line for each service, quarter and quantile)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from sheetgen.catalog.base import RawMapping
 from sheetgen.plan.pages import PlanPage
 from sheetgen.writers.csv import lines_of
 from sheetgen.writers.formats import Options
@@ -12,7 +12,7 @@ from sheetgen.writers.markdown import bullets, document, plain, source_text, tab
 
 
 def plan_markdown(page: PlanPage, options: Options) -> bytes:
-    """The plan as GitHub-flavoured Markdown, to be pasted into a planning document."""
+    """The plan as GitHub-flavoured Markdown for a planning document."""
     return document(_parts(page))
 
 
@@ -37,7 +37,7 @@ def _parts(page: PlanPage) -> Iterator[str]:
     yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}."
 
 
-def plan_csv(record: Mapping[str, Any], options: Options) -> bytes:
-    """Every service, quarter and quantile as a line, with the names and values of the JSON's `services`."""
+def plan_csv(record: RawMapping, options: Options) -> bytes:
+    """The services, quarters and quantiles as CSV, with the names and values of the JSON's `services`."""
     rows = record["services"]
     return lines_of(dict.fromkeys(name for row in rows for name in row), rows)

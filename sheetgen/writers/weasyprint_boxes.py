@@ -1,14 +1,14 @@
-"""All that is read or changed of WeasyPrint beneath its public names, and why. The names are those of 70, to which
-pyproject.toml holds the library.
+"""All uses of WeasyPrint's private names, with their reasons. They are those of release 70, to which pyproject.toml
+limits the library.
 
-- Boxes of a laid-out page (`_page_box` and below) are walked: does everything stay where it belongs (`overflows`)?
-- The first of them says which part of the document a page belongs to (`part_of`).
-- A cell is tied to the heads of its own row and column alone, without a scope: each gets all that HTML says it has,
-  for those who hear the page (`mend_tables`).
-- `DocumentMetadata.generate_rdf_metadata` is wrapped: what is added must stand inside its one RDF, where readers look
-  (`put_metadata`).
-- Attached files lack a media type that is the same on every machine, and a name in the catalog (`mend_attachments`).
-- `ctypes.util.find_library` is set aside during the import (`imported`).
+- The boxes of a laid-out page (`_page_box` and below) are walked to find overflows (`overflows`).
+- The first box tells the part of the document that a page belongs to (`part_of`).
+- WeasyPrint relates a cell only to the heads of its own row and column, without scopes; screen readers need all heads
+  that HTML defines (`mend_tables`).
+- `DocumentMetadata.generate_rdf_metadata` is wrapped, as added metadata must be inside its RDF (`put_metadata`).
+- Attached files get a media type that does not depend on the machine, and an entry in the catalog
+  (`mend_attachments`).
+- `ctypes.util.find_library` is replaced during the import (`imported`).
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ import logging
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from sheetgen.errors import MissingLibraryError
 
+WeasyObject: TypeAlias = Any  # the library, its boxes and documents, and the objects of pydyf: none of them has types
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _MISSING = (
     "The PDF needs Pango, which is not installed. Debian, Ubuntu: apt-get install libpangoft2-1.0-0"
     " libharfbuzz-subset0. macOS: brew install pango."
 )
-_FRAMES = ("html", "body")  # they end where their page does, and all that is seen is inside them
+_FRAMES = ("html", "body")  # they end with their page, and everything visible is inside them
 _MEASURES = ("width", "height", "position_x")  # numbers once a box is laid out
 _SLACK = 0.6  # CSS pixels: rounding
 SCOPES = {"col": "/Column", "colgroup": "/Column", "row": "/Row", "rowgroup": "/Row"}
 
 
-def imported() -> Any:
-    """The library. Raises MissingLibraryError where Pango is not installed."""
+def imported() -> WeasyObject:
+    """The library. Raises MissingLibraryError if Pango is not installed."""
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before it raises
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a page of advice before raising
             try:
                 with _no_search_of_libraries():
                     import weasyprint
@@ -52,8 +53,8 @@ def imported() -> Any:
 
 @contextlib.contextmanager
 def _no_search_of_libraries() -> Iterator[None]:
-    """On Linux a library is looked for by its file's name alone: WeasyPrint tries four names of each, and behind every
-    wrong one Python runs a C compiler, a linker and ldconfig to find what might be meant: 50 processes."""
+    """A context in which libraries are found by their file names alone on Linux: WeasyPrint tries four names of each,
+    and for every wrong one Python would run a C compiler, a linker and ldconfig, 50 processes in all."""
     search = ctypes.util.find_library
     if sys.platform == "linux":
         ctypes.util.find_library = lambda name: None
@@ -63,39 +64,36 @@ def _no_search_of_libraries() -> Iterator[None]:
         ctypes.util.find_library = search
 
 
-def overflows(page: Any) -> list[str]:
-    """Sentences on what leaves its place on `page` (a weasyprint Page): nothing for a sound page.
-
-    Two questions: is a box in the flow beyond the page's content box, and is a text beyond the content of the block
-    (the cell, the paragraph) that holds it.
-    """
+def overflows(page: WeasyObject) -> list[str]:
+    """Sentences on boxes beyond the content box of a WeasyPrint page, and on texts wider than the block (cell or
+    paragraph) that holds them; empty for a sound page."""
     root = page._page_box
     left, top = root.content_box_x(), root.content_box_y()
     right, bottom = left + root.width, top + root.height
-    found = []
+    problems = []
     for box, holder in _walk(root, root):
         if type(box).__name__ == "TextBox":
             start, end = box.position_x, box.position_x + box.width
             edge = holder.content_box_x() + holder.width
             if start < holder.content_box_x() - _SLACK or end > edge + _SLACK:
-                found.append(f"{box.text[:40]!r} is {max(end - edge, 0) * 0.75:.1f} pt wider than its place")
+                problems.append(f"{box.text[:40]!r} is {max(end - edge, 0) * 0.75:.1f} pt wider than its place")
         elif box.element_tag in _FRAMES:
             continue
         elif box.is_in_normal_flow() and all(isinstance(getattr(box, name, None), int | float) for name in _MEASURES):
             x, y = box.border_box_x(), box.border_box_y()
             out = max(left - x, top - y, x + box.border_width() - right, y + box.border_height() - bottom)
             if out > _SLACK:
-                found.append(f"<{box.element_tag}> leaves the page's margins by {out * 0.75:.1f} pt")
-    return found
+                problems.append(f"<{box.element_tag}> leaves the page's margins by {out * 0.75:.1f} pt")
+    return problems
 
 
-def part_of(page: Any) -> str:
-    """The class of the first element of the page's body: which of the document's parts the page belongs to."""
+def part_of(page: WeasyObject) -> str:
+    """The part of the document that a page belongs to: the class of the first element of its body."""
     body = page._page_box.children[0].children[0]
     return str(body.children[0].element.get("class", ""))
 
 
-def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:
+def _walk(box: WeasyObject, holder: WeasyObject) -> Iterator[tuple[WeasyObject, WeasyObject]]:
     """All boxes below `box`, each with the block that holds its text."""
     for child in getattr(box, "children", ()):
         if type(child).__name__ == "MarginBox":
@@ -107,9 +105,9 @@ def _walk(box: Any, holder: Any) -> Iterator[tuple[Any, Any]]:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell of a table's grid. `element` is its structure element, `group` counts the row groups from the top."""
+    """A cell of a table's grid; `element` is its structure element, `group` the index of its row group."""
 
-    element: Any
+    element: WeasyObject
     scope: str  # of a head; empty for data
     group: int
     row: int
@@ -117,7 +115,7 @@ class _Cell:
     n_columns: int
 
     def is_head_of(self, other: _Cell) -> bool:
-        """As HTML has it: heads of a column stand above, those of a row beside, those of a row group lead the group."""
+        """True if this head applies to the other cell by HTML's rules for its scope: column, row or row group."""
         if self.scope in ("col", "colgroup"):
             meet = self.column < other.column + other.n_columns and other.column < self.column + self.n_columns
             return meet and self.row < other.row
@@ -126,8 +124,8 @@ class _Cell:
         return self.group == other.group and self.row <= other.row
 
 
-def mend_tables(document: Any, pdf: Any) -> None:
-    """Give every head its scope and every cell its heads, and list the heads by their names."""
+def mend_tables(document: WeasyObject, pdf: WeasyObject) -> None:
+    """Add scopes to the heads of tables and references to them to the cells, and list the heads by id."""
     import pydyf
 
     named = {}
@@ -151,12 +149,12 @@ def mend_tables(document: Any, pdf: Any) -> None:
             pairs.extend([element["ID"], element.reference])
         tree = pydyf.Dictionary({"Names": pairs})
         pdf.add_object(tree)
-        root = next(one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/StructTreeRoot")
+        root = _of_type(pdf, "/StructTreeRoot")[0]
         root["IDTree"] = tree.reference
 
 
-def _cells(table: Any) -> Iterator[_Cell]:
-    """The cells that were tagged as such, each of one row; boxes that only look like a table have none."""
+def _cells(table: WeasyObject) -> Iterator[_Cell]:
+    """The tagged cells of a table; boxes that only look like a table have none."""
     lines = [(group, line) for group, part in enumerate(table.children) for line in part.children]
     for row, (group, line) in enumerate(lines):
         column = 0
@@ -167,11 +165,11 @@ def _cells(table: Any) -> Iterator[_Cell]:
             column += box.colspan
 
 
-def put_metadata(document: Any, xmp: bytes) -> None:
-    """Let the document's metadata end with `xmp`, inside its one RDF, where readers look for it."""
+def put_metadata(document: WeasyObject, xmp: bytes) -> None:
+    """Add `xmp` at the end of the document's metadata, inside its RDF element."""
     original = document.metadata.generate_rdf_metadata
 
-    def with_ours(*arguments: Any) -> bytes:
+    def with_ours(*arguments: object) -> bytes:
         rdf: bytes = original(*arguments)
         body, end, rest = rdf.rpartition(b"</rdf:RDF>")
         return body + xmp + end + rest
@@ -179,19 +177,24 @@ def put_metadata(document: Any, xmp: bytes) -> None:
     document.metadata.generate_rdf_metadata = with_ours
 
 
-def finish(document: Any, pdf: Any) -> None:
-    """What is mended just before the file is written."""
+def finish(document: WeasyObject, pdf: WeasyObject) -> None:
+    """Correct the PDF's objects just before the file is written."""
     mend_tables(document, pdf)
     mend_attachments(pdf)
 
 
-def mend_attachments(pdf: Any) -> None:
-    """Call the workbook what it is on every machine, and name it once as a file associated with the document."""
+def _of_type(pdf: WeasyObject, name: str) -> list[WeasyObject]:
+    """The PDF's objects of a type, such as /Filespec."""
+    return [entry for entry in pdf.objects if isinstance(entry, dict) and entry.get("Type") == name]
+
+
+def mend_attachments(pdf: WeasyObject) -> None:
+    """Set the media type of the attached workbook, and list it as a file associated with the document."""
     import pydyf
 
-    files: list[Any] = [one for one in pdf.objects if isinstance(one, dict) and one.get("Type") == "/Filespec"]
-    for one in files:
-        one["AFRelationship"] = "/Source"
-        pdf.objects[int(one["EF"]["F"].split()[0])].extra["Subtype"] = "/" + XLSX.replace("/", "#2f")
+    files = _of_type(pdf, "/Filespec")
+    for file in files:
+        file["AFRelationship"] = "/Source"
+        pdf.objects[int(file["EF"]["F"].split()[0])].extra["Subtype"] = "/" + XLSX.replace("/", "#2f")
     if files:
-        pdf.catalog["AF"] = pydyf.Array([one.reference for one in files])
+        pdf.catalog["AF"] = pydyf.Array([file.reference for file in files])

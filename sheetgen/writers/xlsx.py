@@ -1,6 +1,6 @@
-"""Draw a Book as an Excel workbook: live formulas, each with its cached value, typed writes only.
+"""Writes a Book as an Excel workbook: live formulas with cached values, by typed writes alone.
 
-Text is always written as text, so that no string of a catalog or a user can become a formula or a link.
+Text is always written as text, so that no string from a catalog or a user can become a formula or a link.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
@@ -21,16 +21,16 @@ from sheetgen.book.sheets import EXCEL_DAY_ZERO, Book, Cell, Chart, Range, Ref, 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError, shown
 from sheetgen.writers.formats import Options
-from sheetgen.writers.xlsx_library import PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
+from sheetgen.writers.xlsx_library import CellFormat, PortableWorksheet, Shared, Workbook, shared_rows, shared_runs
 from sheetgen.writers.xlsx_styles import ASKED, DEFAULT_HEIGHT, DEFAULT_WIDTH, STATUS, UNUSED, WARNING, fitted, style
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold; tab and newline may
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # not allowed in XML, but tab and newline
 
 
 def write_xlsx(book: Book, options: Options | None = None) -> bytes:
-    """The workbook as bytes, in a company's brand where there is one; the same book gives the same bytes.
+    """The workbook as bytes, in a company's brand if there is one; the same book gives the same bytes.
 
-    Raises PageError where the library refuses a write (it would report it by a return code only).
+    Raises PageError for a write that the library refuses, which it reports only by a return code.
     """
     settings = {
         "in_memory": True,
@@ -48,9 +48,11 @@ def write_xlsx(book: Book, options: Options | None = None) -> bytes:
 
 
 class _Writer:
-    def __init__(self, workbook: Any, book: Book, brand: Brand | None) -> None:
+    """Writes one book, sheet by sheet, with one XlsxWriter format per role and number format."""
+
+    def __init__(self, workbook: Workbook, book: Book, brand: Brand | None) -> None:
         self.workbook, self.book, self.brand = workbook, book, brand
-        self.formats: dict[tuple[str, str], Any] = {}
+        self.formats: dict[tuple[str, str], CellFormat] = {}
         self.tint = functools.cache(lambda word: workbook.add_format(TINTS[word]))
 
     def write(self) -> None:
@@ -92,7 +94,7 @@ class _Writer:
             worksheet.set_column(column, column, width)
         for row, height in sheet.heights.items():
             worksheet.set_row(row, height)
-        if sheet.n_printed is not None:  # to the right stands what formulas alone read
+        if sheet.n_printed is not None:  # columns to the right are for formulas alone
             worksheet.set_column(sheet.n_printed, max(c for _, c in sheet.cells), None, None, {"hidden": True})
         if sheet.folded:
             first, last = sheet.folded
@@ -104,11 +106,11 @@ class _Writer:
         for (row, column), cell in sorted(sheet.cells.items()):
             self._cell(worksheet, row, column, cell, runs.get((row, column)))
         first = 1 + max((r.number for r in runs.values()), default=-1)
-        for of, shared in zip(sheet.rows, shared_rows(sheet.rows, first), strict=True):
-            worksheet.write_row_of(of, self._format(of), shared)
+        for line, shared in zip(sheet.rows, shared_rows(sheet.rows, first), strict=True):
+            worksheet.write_row_of(line, self._format(line), shared)
         put_validations(worksheet, sheet)
         tinted = areas(sheet.status_cells)
-        for word in TINTS if tinted else ():  # mutually exclusive rules, one a word for all cells of the sheet
+        for word in TINTS if tinted else ():  # mutually exclusive rules, one per word for all cells of the sheet
             rule = {"type": "cell", "criteria": "==", "value": f'"{word}"', "format": self.tint(word)}
             worksheet.conditional_format(*tinted[0], rule | several(tinted))
         for cells, criterion, tint in sheet.marked:
@@ -123,7 +125,7 @@ class _Writer:
         put_page(worksheet, sheet, self.book, self.brand)
         if sheet.kind:
             worksheet.set_tab_color(sheets.TABS[sheet.kind][1])
-        if sheet.folded is None:  # no spreadsheet opens a fold of a protected sheet
+        if sheet.folded is None:  # spreadsheets cannot unfold rows of a protected sheet
             worksheet.protect("", {"format_columns": True, "format_rows": True, "autofilter": True, "sort": True})
 
     def _cell(self, worksheet: Worksheet, row: int, column: int, cell: Cell, shared: Shared | None) -> None:
@@ -160,10 +162,10 @@ class _Writer:
             )
 
     def _chart(self, sheet: Sheet, worksheet: Worksheet, chart: Chart) -> None:
-        """A native stacked chart, with lines over it where it has any; the library caches the cells' values in it."""
+        """Insert a native stacked chart, with lines over it if there are any; the library caches the cells' values."""
         drawn = self.workbook.add_chart({"type": "column" if chart.is_upright else "bar", "subtype": "stacked"})
 
-        def area(first: Ref, last: Ref) -> list[Any]:
+        def area(first: Ref, last: Ref) -> list[str | int]:
             return [first.sheet, first.row, first.column, last.row, last.column]
 
         for title, first, last, colour in chart.series:
@@ -203,7 +205,7 @@ class _Writer:
         drawn.set_size({"width": chart.width, "height": chart.height})
         worksheet.insert_chart(chart.row, chart.column, drawn, {"description": chart.alt_text, "object_position": 1})
 
-    def _format(self, cell: Cell | Row) -> Any:
+    def _format(self, cell: Cell | Row) -> CellFormat:
         role, text = cell.role, "" if cell.formula is None else cell.formula.text
         if role == "computed" and "!" in text and "(" not in text:
             role = "link"
@@ -214,9 +216,9 @@ class _Writer:
         return self.formats[key]
 
 
-def _check(code: Any, where: str, what: str = "the write") -> None:
+def _check(code: int | None, where: str, attempt: str = "the write") -> None:
     if code not in (None, 0):
-        raise PageError(f"{where}: the workbook library refused {what} (code {code})")
+        raise PageError(f"{where}: the workbook library refused {attempt} (code {code})")
 
 
 def _place(worksheet: Worksheet, row: int, column: int) -> str:
@@ -236,31 +238,31 @@ class Area(NamedTuple):
 
 
 def areas(cells: Iterable[tuple[int, int]]) -> list[Area]:
-    """The rectangles that cover these cells: runs down a column, side by side where they are of the same rows."""
+    """The rectangles that cover these cells: runs down a column, joined with neighbouring runs of the same rows."""
     runs: list[Area] = []
-    for row, column in sorted(cells, key=lambda at: (at[1], at[0])):
+    for row, column in sorted(cells, key=lambda place: (place[1], place[0])):
         if runs and runs[-1].left == column and runs[-1].bottom == row - 1:
             runs[-1] = runs[-1]._replace(bottom=row)
         else:
             runs.append(Area(row, column, row, column))
-    found: list[Area] = []
-    for run in sorted(runs, key=lambda one: (one.top, one.bottom, one.left)):
-        last = found[-1] if found else None
+    rectangles: list[Area] = []
+    for run in sorted(runs, key=lambda run: (run.top, run.bottom, run.left)):
+        last = rectangles[-1] if rectangles else None
         if last and (last.top, last.bottom, last.right) == (run.top, run.bottom, run.left - 1):
-            found[-1] = last._replace(right=run.right)
+            rectangles[-1] = last._replace(right=run.right)
         else:
-            found.append(run)
-    return found
+            rectangles.append(run)
+    return rectangles
 
 
-def several(found: list[Area]) -> dict[str, str]:
+def several(rectangles: list[Area]) -> dict[str, str]:
     """The library's option for more than one rectangle."""
-    return {"multi_range": " ".join(map(str, found))} if len(found) > 1 else {}
+    return {"multi_range": " ".join(map(str, rectangles))} if len(rectangles) > 1 else {}
 
 
 MOST_TITLE, MOST_PROMPT, MOST_ERROR = 32, 255, 225  # characters that Excel allows
-LEAST_HEADS = 3  # of a table that gets a filter
-# Words that are tinted where a sheet says so. The word itself says what the tint does.
+LEAST_HEADS = 3  # heads of a table that gets a filter
+# Words that are tinted in a sheet's status cells; the word has the same meaning as the tint.
 TINTS = {
     **STATUS,
     "asked": ASKED,
@@ -274,20 +276,20 @@ TINTS = {
 }
 
 
-def put_validations(worksheet: Any, sheet: Sheet) -> None:
-    """Each way of accepting values once, with all the cells that have it. Raises PageError for one that is refused."""
+def put_validations(worksheet: Worksheet, sheet: Sheet) -> None:
+    """Write each data validation once, for all its cells. Raises PageError for one that the library refuses."""
     alike: dict[Validation, list[tuple[int, int]]] = {}
-    for at, cell in sheet.cells.items():
+    for place, cell in sheet.cells.items():
         if cell.validation is not None:
-            alike.setdefault(cell.validation, []).append(at)
+            alike.setdefault(cell.validation, []).append(place)
     for validation, cells in alike.items():
-        found = areas(cells)
-        code = worksheet.data_validation(*found[0], _options(validation) | several(found))
-        _check(code, f"{sheet.name}!{found[0]}", "what the cell accepts")
+        rectangles = areas(cells)
+        code = worksheet.data_validation(*rectangles[0], _options(validation) | several(rectangles))
+        _check(code, f"{sheet.name}!{rectangles[0]}", "what the cell accepts")
 
 
-def _options(v: Validation) -> dict[str, Any]:
-    out: dict[str, Any] = {
+def _options(v: Validation) -> dict[str, object]:
+    out: dict[str, object] = {
         "input_title": v.title[:MOST_TITLE],
         "input_message": v.message[:MOST_PROMPT],
         "ignore_blank": True,
@@ -298,16 +300,17 @@ def _options(v: Validation) -> dict[str, Any]:
         return out | {"validate": "list", "source": f"={v.source}", "ignore_blank": False}
     assert v.kind is not None
     low, high = v.bounds
-    least: Any = f"=MAX({low:.0f},{v.at_least})" if v.at_least else low
-    most: Any = f"=MIN({high:.0f},{v.at_most})" if v.at_most else high
-    what = {"text": "length", "date": "date"}.get(v.kind.holds, "integer" if v.kind.is_whole else "decimal")
-    if what == "date":
+    least: str | float | datetime.date = f"=MAX({low:.0f},{v.at_least})" if v.at_least else low
+    most: str | float | datetime.date = f"=MIN({high:.0f},{v.at_most})" if v.at_most else high
+    accepted = {"text": "length", "date": "date"}.get(v.kind.holds, "integer" if v.kind.is_whole else "decimal")
+    if accepted == "date":
         least, most = (EXCEL_DAY_ZERO + datetime.timedelta(int(day)) for day in (low, high))
-    return out | {"validate": what, "criteria": "between", "minimum": least, "maximum": most}
+    return out | {"validate": accepted, "criteria": "between", "minimum": least, "maximum": most}
 
 
 def filtered(sheet: Sheet) -> Area | None:
-    """The table whose heads are the last frozen row: its heads, and its rows as far as they have a first cell."""
+    """The table whose heads are the last frozen row, down to the last row with a first cell; None if it has too few
+    heads for a filter."""
     top, heads = sheet.freeze[0] - 1, 0
     while (cell := sheet.cells.get((top, heads))) is not None and cell.role == "head":
         heads += 1
@@ -320,18 +323,18 @@ def filtered(sheet: Sheet) -> Area | None:
 
 
 CHART_ROWS, PIXELS_OF_A_ROW = 9, 20  # rows that a chart of bars covers on the page
-POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # of one unit of column width in Arial 10 as LibreOffice draws it; units of an edge
-PAGE_POINTS = {True: 734.0, False: 520.0}  # width that A4 and Letter have both, landscape or not, in points
+POINTS_PER_WIDTH, EDGE = 5.73, 0.71  # per unit of column width in Arial 10, as LibreOffice draws it; units of an edge
+PAGE_POINTS = {True: 734.0, False: 520.0}  # printable width of both A4 and Letter, landscape or not
 _PAPER = {"a4": 9, "letter": 1}
 
 
 def rows_of(chart: Chart) -> int:
-    """Rows that a chart covers on the page."""
+    """The number of rows that a chart covers on the page."""
     return -(-chart.height // PIXELS_OF_A_ROW) if chart.is_upright else CHART_ROWS
 
 
-def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> None:
-    """The print set-up of a sheet. What is read on the screen alone prints nothing: its print area is a blank cell."""
+def put_page(worksheet: Worksheet, sheet: Sheet, book: Book, brand: Brand | None) -> None:
+    """Set up a sheet for printing. The print area of a sheet for the screen alone is a blank cell."""
     worksheet.set_paper(_PAPER[book.paper])
     if sheet.landscape:
         worksheet.set_landscape()
@@ -359,19 +362,19 @@ def put_page(worksheet: Any, sheet: Sheet, book: Book, brand: Brand | None) -> N
 
 
 def scale(sheet: Sheet, last: int) -> float:
-    """How far the sheet must shrink so that its columns up to that one are one page wide."""
+    """The factor by which the sheet's columns up to `last` fit the width of a page."""
     width = sum(EDGE + sheet.widths.get(column, DEFAULT_WIDTH) for column in range(last + 1))
     return PAGE_POINTS[sheet.landscape] / (width * POINTS_PER_WIDTH)
 
 
-TITLE_PIXELS = 340  # what the title takes at the left of the first row
+TITLE_PIXELS = 340  # width of the title at the left of the first row
 LOGO_SHARE = 0.85  # of the first row's height
-NAME_ROWS = (2, 0, 1)  # where the name may stand; beside the logo's row first
+NAME_ROWS = (2, 0, 1)  # rows for the name, in order of preference; row 0 has the logo
 LEAST_LOGO, MOST_LOGO = 60, 240  # pixels of width
 
 
-def put_brand(workbook: Any, worksheet: Any, sheet: Sheet, brand: Brand) -> None:
-    """Logo and name at the right edge of the first rows."""
+def put_brand(workbook: Workbook, worksheet: Worksheet, sheet: Sheet, brand: Brand) -> None:
+    """Put the brand's logo and name at the right edge of the first rows."""
     column = max(c for (_, c), cell in sheet.cells.items() if cell.role != "off_page")
     if brand.logo is not None:
         right = sum(_pixels(sheet.widths.get(c, DEFAULT_WIDTH)) for c in range(column + 1))
@@ -394,10 +397,9 @@ def put_brand(workbook: Any, worksheet: Any, sheet: Sheet, brand: Brand) -> None
         worksheet.write_string(free, column, brand.name, workbook.add_format(look))
 
 
-def put_print_marks(worksheet: Any, version: str, brand: Brand | None = None, *, first: bool = False) -> None:
-    """A printed page's foot: who made it, the sheet's name, the page. A brand's name at the head, but on the `first`
-    sheet, which shows it; its footer line alone above the foot, for the three parts are drawn over one another.
-    """
+def put_print_marks(worksheet: Worksheet, version: str, brand: Brand | None = None, *, first: bool = False) -> None:
+    """Set the printed footer (version, sheet's name, page), and the brand's name as header, except on the `first`
+    sheet, which shows it. The brand's footer has a line of its own, as the three parts of a line may overlap."""
     line = _in_codes(brand.footer) + "\n" if brand and brand.footer else ""
     below = "\n" if line else ""
     worksheet.set_footer(f"&L&8{line}sheetgen {version}&C&8{below}&A&R&8{below}Page &P of &N")
@@ -406,9 +408,9 @@ def put_print_marks(worksheet: Any, version: str, brand: Brand | None = None, *,
 
 
 def _in_codes(text: str) -> str:
-    """`text` as Excel shows it after &8 in a header or footer, where & begins a code.
+    """`text` escaped for a header or footer after &8, where & begins a code.
 
-    The size said once more parts an & from G and [, which the library would take for a picture; a space parts digits
+    A repeated size separates an & from G and [, which the library would take for a picture; a space separates digits
     from the size before them.
     """
     coded = text.replace("&", "&&").replace("&G", "&&8G").replace("&[", "&&8[")

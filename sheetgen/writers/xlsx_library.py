@@ -1,10 +1,10 @@
-"""What of XlsxWriter is overridden, all of it here: private methods, so its release is pinned from above in pyproject.
+"""All overrides of XlsxWriter. They are private methods, so pyproject.toml has an upper bound for its release.
 
-`_get_packager`, `_filename`, `_create_package`: parts are compressed tighter and beside the writing, by a fourteenth.
-`_extract_named_ranges`: the properties do not list every defined name once more, which nobody reads.
-`_prepare_formula`: formulas are not searched for newer functions, of which a test says that we write none.
-`_write_cell`, `_check_dimensions`, `table`: shared formulas, which the library does not know: those that run down a
-column or along a row share one text, as spreadsheets themselves store them, and files are a third as large.
+`_get_packager`, `_filename`, `_create_package`: parts are compressed on other threads, and to 7 % less.
+`_extract_named_ranges`: the properties do not list all defined names again.
+`_prepare_formula`: formulas are not searched for newer functions; a test checks that we write none.
+`_write_cell`, `_check_dimensions`, `table`: shared formulas, which the library lacks: those that run down a column or
+along a row share one text, as spreadsheets store them, which makes files a third as large.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
 import deflate
@@ -27,16 +27,17 @@ from xlsxwriter.worksheet import Worksheet
 from sheetgen.book.sheets import Cell, Row, column_name, column_number, plain
 from sheetgen.errors import PageError
 
-LEVEL = 9  # of libdeflate's 12; the next is a thirtieth smaller, and takes three times as long
+CellFormat: TypeAlias = Any  # a format of XlsxWriter, which has no types
+LEVEL = 9  # of libdeflate's 12; level 10 is 3 % smaller, but takes three times as long
 THREADS = 2
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the day of every part, so that a book gives the same bytes on any day
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every part: a fixed day gives the same bytes
 
 
 class Packing(Packager):  # type: ignore[misc]  # the library has no types
-    """The library's parts, each compressed on another thread while the next one is written, and zipped here.
+    """Compresses each of the library's parts on another thread while the next one is written, and zips them.
 
-    The library asks `_filename` where to write a part when the one before is done, and zips the parts that
-    `_create_package` returns: none. Were a release of it to do otherwise, the tests of the bytes would tell.
+    The library calls `_filename` for a part when the one before is done, and zips the parts that `_create_package`
+    returns: none. If a release did otherwise, the tests of the bytes would fail.
     """
 
     def __init__(self) -> None:
@@ -69,15 +70,15 @@ def _zipped(parts: list[tuple[str, bytes, bytearray]]) -> bytes:
             info = zipfile.ZipInfo(name, EPOCH)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
             with made.open(info, "w") as part:
-                # zipfile takes no other compressor, but this attribute is where it keeps its own. Were it to ignore
-                # ours, the file would only be larger, and the test of the sizes would tell.
+                # zipfile takes no other compressor, but keeps its own in this attribute. If it ignored ours, the file
+                # would only be larger, and the test of the sizes would fail.
                 part._compressor = _Whole(smaller)  # type: ignore[attr-defined]
                 part.write(data)
     return out.getvalue()
 
 
 class _Whole:
-    """A compressor of the kind that zipfile calls, for a part that is compressed already."""
+    """A compressor for zipfile that returns a part which is compressed already."""
 
     def __init__(self, packed: bytearray) -> None:
         self.packed = packed
@@ -90,7 +91,7 @@ class _Whole:
 
 
 class Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no types
-    """A workbook that is packed by ours, and whose properties do not list every defined name: nobody reads them."""
+    """A workbook that uses Packing, and whose properties do not list the defined names."""
 
     packing: Packing
 
@@ -98,7 +99,7 @@ class Workbook(xlsxwriter.Workbook):  # type: ignore[misc]  # the library has no
         self.packing = Packing()
         return self.packing
 
-    def _extract_named_ranges(self, defined_names: Any) -> list[str]:
+    def _extract_named_ranges(self, defined_names: object) -> list[str]:
         return []
 
 
@@ -108,7 +109,7 @@ _REFERENCE = re.compile(r"(?<![\w.$])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(.])")
 
 
 class Shared(NamedTuple):
-    """A cell's part in a run: the run's number on its sheet; its text and area in the first cell, else nothing."""
+    """A cell's part in a shared formula: its number on the sheet; text and area are set in the first cell alone."""
 
     number: int
     text: str = ""
@@ -116,44 +117,46 @@ class Shared(NamedTuple):
 
 
 def shared_runs(cells: Mapping[Place, Cell]) -> dict[Place, Shared]:
-    """By row and column, the cells whose formula is the one above moved down, or the one before moved along, and those
-    that such a run begins with."""
-    formulas = {at: cell.formula for at, cell in cells.items() if cell.formula is not None and not cell.formula.array}
-    texts = {at: one.text for at, one in formulas.items() if "!" not in one.text}  # Excel shares none of other sheets
-    seen = {at: _seen(text, *at) for at, text in texts.items()}
-    down = _runs(sorted(texts, key=lambda at: (at[1], at[0])), seen, (1, 0))
-    alone = texts.keys() - {at for run in down for at in run}
+    """The shared formulas by cell: runs down a column or along a row in which each formula is the one before, moved."""
+    formulas = {
+        place: cell.formula for place, cell in cells.items() if cell.formula is not None and not cell.formula.array
+    }
+    # Excel shares no formula that refers to another sheet.
+    texts = {place: formula.text for place, formula in formulas.items() if "!" not in formula.text}
+    seen = {place: _seen(text, *place) for place, text in texts.items()}
+    down = _runs(sorted(texts, key=lambda place: (place[1], place[0])), seen, (1, 0))
+    alone = texts.keys() - {place for run in down for place in run}
     along = _runs(sorted(alone), seen, (0, 1))
-    found: dict[Place, Shared] = {}
+    by_place: dict[Place, Shared] = {}
     for number, run in enumerate([*down, *along]):
         (top, left), (bottom, right) = run[0], run[-1]
-        found[run[0]] = Shared(number, texts[run[0]], xl_range(top, left, bottom, right))
-        found |= dict.fromkeys(run[1:], Shared(number))
-    return found
+        by_place[run[0]] = Shared(number, texts[run[0]], xl_range(top, left, bottom, right))
+        by_place |= dict.fromkeys(run[1:], Shared(number))
+    return by_place
 
 
 def shared_rows(rows: Sequence[Row], first: int) -> list[Shared | None]:
-    """For each row of cells that share a formula, its part; rows one below the other whose formula moves down are one
-    run. Numbers begin with `first`; none for a row of facts."""
-    found: list[Shared | None] = []
+    """The shared formula of each row of cells, None for a row of facts; consecutive rows whose formula moves down share
+    one. Numbers begin with `first`."""
+    parts: list[Shared | None] = []
     seen = [None if row.formula is None else _seen(row.formula.text, row.row, row.left) for row in rows]
     start, text = 0, ""  # of the run
     for i, row in enumerate(rows):
         if row.formula is None:
-            found.append(None)
+            parts.append(None)
             continue
         above = rows[i - 1]
-        found.append(Shared(first + start))
+        parts.append(Shared(first + start))
         as_above = i > 0 and (above.row + 1, above.left, len(above)) == (row.row, row.left, len(row))
         if not as_above or seen[i] != seen[i - 1]:
             start, text = i, row.formula.text
         area = f"{xl_rowcol_to_cell(rows[start].row, row.left)}:{xl_rowcol_to_cell(row.row, row.left + len(row) - 1)}"
-        found[start] = Shared(first + start, text, area)
-    return found
+        parts[start] = Shared(first + start, text, area)
+    return parts
 
 
 def _seen(formula: str, row: int, column: int) -> list[Any]:
-    """A formula as its cell sees it, which a cell that it is moved to sees alike: by how far off a reference is."""
+    """A formula with its references relative to its cell, so that a moved formula compares equal."""
     parts: list[Any] = _REFERENCE.split(formula)  # text, $, letters, $, digits, text, ...
     for i in range(1, len(parts), 5):
         if not parts[i]:
@@ -164,32 +167,32 @@ def _seen(formula: str, row: int, column: int) -> list[Any]:
 
 
 def _runs(places: Iterable[Place], seen: Mapping[Place, list[Any]], step: Place) -> list[list[Place]]:
-    """Places a step apart, each with the formula of the one before, moved."""
+    """Runs of two or more places, each a step from the one before and with its formula, moved."""
     runs: list[list[Place]] = []
-    for at in places:
-        before = at[0] - step[0], at[1] - step[1]
-        if runs and runs[-1][-1] == before and seen[at] == seen[before]:
-            runs[-1].append(at)
+    for place in places:
+        before = place[0] - step[0], place[1] - step[1]
+        if runs and runs[-1][-1] == before and seen[place] == seen[before]:
+            runs[-1].append(place)
         else:
-            runs.append([at])
+            runs.append([place])
     return [run for run in runs if len(run) > 1]
 
 
-DIGITS = 12  # of 16: spreadsheets work the formulas out anew, and files are a hundredth smaller
+DIGITS = 12  # of 16 for cached values, which spreadsheets recalculate; files are 1 % smaller
 ALONE = -1  # the number of a formula that no other cell shares
 
 
 class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no types
-    """A worksheet for formulas of the Excel 2007 vocabulary, which need no prefixes for newer functions.
+    """A worksheet for formulas with Excel 2007 functions, which need no prefixes for newer functions.
 
-    The library searches each formula for some thirty such functions; a test holds ours to the vocabulary.
+    The library would search each formula for some thirty newer functions; a test checks that we write none.
     """
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("{").removeprefix("=").removesuffix("}")
 
-    def write_one(self, cell: Cell, row: int, column: int, form: Any, shared: Shared | None) -> int:
-        """A number, or a formula with its value, of its own or shared with the cells above or below."""
+    def write_one(self, cell: Cell, row: int, column: int, form: CellFormat, shared: Shared | None) -> int:
+        """Write a number, or a formula with its value, which other cells may share; 0 for success, else -1."""
         if self._check_dimensions(row, column):
             return -1
         if shared is None and cell.formula is not None:
@@ -197,58 +200,58 @@ class PortableWorksheet(Worksheet):  # type: ignore[misc]  # the library has no 
         self.table[row][column] = Formula(form, shared, (cell.value,))
         return 0
 
-    def write_row_of(self, of: Row, form: Any, shared: Shared | None) -> None:
-        last = of.left + len(of) - 1
-        if self._check_dimensions(of.row, of.left) or self._check_dimensions(of.row, last):
-            raise PageError(f"{self.get_name()}: row {of.row + 1} is out of a worksheet's bounds")
-        self.table[of.row][of.left] = Formula(form, shared, of.values.tolist())
+    def write_row_of(self, cells: Row, form: CellFormat, shared: Shared | None) -> None:
+        last = cells.left + len(cells) - 1
+        if self._check_dimensions(cells.row, cells.left) or self._check_dimensions(cells.row, last):
+            raise PageError(f"{self.get_name()}: row {cells.row + 1} is out of a worksheet's bounds")
+        self.table[cells.row][cells.left] = Formula(form, shared, cells.values.tolist())
 
-    def _write_cell(self, row: int, col: int, cell: Any) -> None:
-        """The library knows no shared formulas, so this class writes them: the text once, then its number."""
+    def _write_cell(self, row: int, col: int, cell: object) -> None:
+        """Write the XML of a cell; of a shared formula the text once, then its number."""
         if not isinstance(cell, Formula):
             super()._write_cell(row, col, cell)
             return
-        of, formula, follower = cell.shared, "", ""
-        if of is not None:
-            formula = follower = f'<f t="shared" si="{of.number}"/>'
-        if of is not None and of.text:
-            formula = f'<f t="shared" ref="{of.area}" si="{of.number}">{escape(of.text)}</f>'
-        if of is not None and of.number == ALONE:
-            formula = f"<f>{escape(of.text)}</f>"
+        shared, formula, follower = cell.shared, "", ""
+        if shared is not None:
+            formula = follower = f'<f t="shared" si="{shared.number}"/>'
+        if shared is not None and shared.text:
+            formula = f'<f t="shared" ref="{shared.area}" si="{shared.number}">{escape(shared.text)}</f>'
+        if shared is not None and shared.number == ALONE:
+            formula = f"<f>{escape(shared.text)}</f>"
         look = f'{row + 1}" s="{cell.form._get_xf_index()}"'
         parts = []
         for column, value in enumerate(cell.values, col):
-            if type(value) is float and of and math.isfinite(value):  # most cells: as below
+            if type(value) is float and shared and math.isfinite(value):  # most cells: as below
                 text = f"{value:.15g}" if value.is_integer() else f"{value:.{DIGITS}g}"
                 parts.append(f'<c r="{column_name(column)}{look}>{formula}<v>{text}</v></c>')
             elif value is not None:
                 value = plain(value)
                 kind = ' t="str"' if isinstance(value, str) else ""
-                text = escape(value) if kind else digits(value) if of else fact_digits(value)
+                text = escape(value) if kind else digits(value) if shared else fact_digits(value)
                 parts.append(f'<c r="{column_name(column)}{look}{kind}>{formula}<v>{text}</v></c>')
             formula = follower
         self.fh.write("".join(parts))
 
 
 def digits(value: float) -> str:
-    """A formula's cached number: whole numbers in full, others with the digits that a reader could ever use."""
+    """A formula's cached number as text: whole numbers in full, others in DIGITS digits."""
     return f"{value:.15g}" if value == int(value) else f"{value:.{DIGITS}g}"
 
 
 def fact_digits(value: float) -> str:
-    """A fact's number, with a 17th digit where it needs one: a formula that gives it again is then equal to it."""
+    """A fact's number as text that reads back as the same number, with a 17th digit where needed."""
     text = f"{value:.16G}"
     return text if float(text) == value else repr(value)
 
 
 class Formula(NamedTuple):
-    """Cells side by side in the library's table of cells, under the first one's column.
+    """Adjacent cells of a row in the library's table of cells, at the first one's column.
 
-    The library knows its kinds of cells by their class's name: by this one charts find the value to show.
+    The library tells kinds of cells by the name of their class; charts find their cached values by this one.
     """
 
-    form: Any
-    shared: Shared | None  # none: the values are facts
+    form: CellFormat
+    shared: Shared | None  # None: the values are facts
     values: Sequence[Any]
 
     @property

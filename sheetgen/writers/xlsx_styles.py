@@ -1,24 +1,26 @@
-"""How each role looks in the workbook (finance's colours, quiet tints, one font), and the room that its cells need: a
-number that does not fit is shown as ####, a text beside a filled cell is cut."""
+"""The look of each role in the workbook (colours of finance, quiet tints, one font), and the sizes that its cells need:
+a number that does not fit is shown as ####, a text beside a filled cell is cut."""
 
 from __future__ import annotations
 
+import datetime
 import functools
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TypeAlias
 
 from sheetgen.book.sheets import Cell, Sheet
 from sheetgen.brand import Colors
 from sheetgen.units import DATE, Display
 
+Look: TypeAlias = dict[str, str | int | float | bool]  # properties of a cell format in XlsxWriter
 INK, BAR, RULE, GREY = "#111827", "#1F2937", "#D1D5DB", "#6B7280"
 INPUT_FILL, INPUT_INK, LINK_INK = "#FFF9DB", "#1D4ED8", "#15803D"
 
-_BASE: dict[str, Any] = {"font_color": INK, "valign": "vcenter"}
-_BOTTOM = {"bottom": 1, "bottom_color": RULE}
+_BASE: Look = {"font_color": INK, "valign": "vcenter"}
+_BOTTOM: Look = {"bottom": 1, "bottom_color": RULE}
 
-_ROLES: dict[str, dict[str, Any]] = {
+_ROLES: dict[str, Look] = {
     "text": {},
     "title": {"bold": True, "font_size": 18},
     "subtitle": {"font_color": GREY},
@@ -43,7 +45,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "input": {"font_color": INPUT_INK, "bg_color": INPUT_FILL, "border": 1, "border_color": "#E3C65B", "locked": False},
     "fixed": {},
     "computed": {},
-    "state": {},  # what became of an input since the workbook was built
+    "state": {},  # the change of an input since the workbook was built
     "link": {"font_color": LINK_INK},
     "answer": {"bold": True, "font_size": 15, "font_color": "#1D4ED8"},
     "answer_money": {"bold": True, "font_size": 15, "align": "left", "indent": 1},
@@ -57,7 +59,7 @@ _ROLES: dict[str, dict[str, Any]] = {
     "link_text": {"font_color": "#1D4ED8", "underline": 1},
     "remark_link": {"font_color": "#1D4ED8", "font_size": 9, "text_wrap": True, "underline": 1},
     "rent": {"align": "left", "shrink": True, **_BOTTOM},
-    # Of the grid, as on the printed page: no bars, thin rules between rows.
+    # The grid, as on the printed page: no bars, thin rules between rows.
     "rule": {"bold": True, "bottom": 1, "bottom_color": INK},
     "rule_head": {"font_color": GREY, "bottom": 1, "bottom_color": INK},
     "rule_beside_number": {"font_color": GREY, "bottom": 1, "bottom_color": INK},
@@ -88,7 +90,7 @@ ASKED = {"font_color": "#1D4ED8"}
 UNUSED = {"font_color": GREY, "bg_color": "#E5E7EB"}
 
 WARNING = {"bg_color": "#FEF3C7", "font_color": "#78350F"}
-STATUS: dict[str, dict[str, Any]] = {
+STATUS: dict[str, Look] = {
     "fits": {"bg_color": "#DCFCE7", "font_color": "#14532D"},
     "none fits": {"bg_color": "#FEE2E2", "font_color": "#7F1D1D"},
     "over limit": {"bg_color": "#E5E7EB", "font_color": "#374151"},
@@ -97,7 +99,7 @@ for _word, _tint in STATUS.items():
     _ROLES["legend_" + _word.split()[0]] = {**_tint, "align": "center"}
 
 
-# What a brand's colours are for. Inputs, links between sheets and states are not among them: they mean something.
+# The uses of a brand's colours. Inputs, links between sheets and states keep theirs, which have a meaning.
 BRANDED = {
     "title": ("font_color", "heading"),
     "section": ("bg_color", "heading"),
@@ -105,32 +107,32 @@ BRANDED = {
 }
 
 
-def style(role: str, number_format: str, colors: Colors | None = None) -> dict[str, Any]:
-    """The properties of a role with a number format. Text cells of inputs keep F2 and Enter from making formulas."""
+def style(role: str, number_format: str, colors: Colors | None = None) -> Look:
+    """The format properties of a role with a number format; in text cells typing cannot make a formula."""
     look = {**_BASE, **_ROLES[role], "num_format": number_format}
     if colors is not None and role in BRANDED:
         part, name = BRANDED[role]
         look[part] = getattr(colors, name) or look[part]
     if number_format == "@":
-        # "@" on a formula cell makes Excel show the formula's text once it is edited: General shows text as well.
+        # With "@" Excel shows a formula's text once the cell is edited; General shows text as well.
         look["num_format"] = "General"
         look["quote_prefix"] = role in ("input", "label", "text", "remark", "remark_wrapped", "wrapped")
         if role not in FLUSH and look.get("align", "left") == "left":
-            look |= {"align": "left", "indent": 1}  # in line with the bars, and off the number before it
+            look |= {"align": "left", "indent": 1}  # in line with the bars, and apart from the number before it
     elif role.removesuffix("_last") in ("computed", "state", "link", "fixed", "total"):
         look["align"] = "right"  # the dash for no number, too
         if number_format == DATE.excel:
-            look |= {"align": "left", "indent": 1}  # a day is read as a word
+            look |= {"align": "left", "indent": 1}  # dates are aligned as words
     return look
 
 
-_look = functools.cache(style)  # for who reads it alone
+_look = functools.cache(style)  # shared: callers must not modify it
 
 ROOM = 0.7  # beside the digits, in units of a column's width
 DEFAULT_WIDTH, DEFAULT_HEIGHT = 8.43, 15.0
-MOST_WIDTH = 48  # that a column is given for a text; a longer one is prose, and runs on or is wrapped
+MOST_WIDTH = 48  # of a column for a text; longer texts are prose, which runs on or is wrapped
 SCIENTIFIC = 6  # characters of 1E+15
-_LETTERS = (  # of Arial, with their width in em; any other is as wide as a digit
+_LETTERS = (  # letters of Arial with their width in em; any other is as wide as a digit
     ("ijl|'", 0.222), (".,:;!/ ft[]I", 0.278), ('()r-"`', 0.355), ("ckszvxyJ", 0.5), ("ABEKPSVXY", 0.667),
     ("CDHNRUw", 0.722), ("FTZL", 0.611), ("GOQ", 0.778), ("mM", 0.833), ("W@%", 0.944),
 )  # fmt: skip
@@ -142,7 +144,7 @@ LINE = 1.24  # of the font's size
 
 
 def fitted(sheet: Sheet) -> Sheet:
-    """The sheet with columns wide enough for their numbers and short texts, and rows as high as wrapped texts need."""
+    """The sheet with columns wide enough for numbers and short texts, and rows high enough for wrapped texts."""
     widths, heights = dict(sheet.widths), dict(sheet.heights)
     _fit_numbers(sheet, widths)
     wrapped = []
@@ -166,12 +168,12 @@ def fitted(sheet: Sheet) -> Sheet:
 
 
 def _width(widths: dict[int, float], column: int, span: int) -> float:
-    return sum(widths.get(one, DEFAULT_WIDTH) for one in range(column, column + span))
+    return sum(widths.get(covered, DEFAULT_WIDTH) for covered in range(column, column + span))
 
 
-def _fit_text(sheet: Sheet, widths: dict[int, float], at: tuple[int, int], cell: Cell, look: dict[str, Any]) -> None:
-    """Widen a text's column where the text would be cut: it may run into empty cells, a right one to the left."""
-    row, column = at
+def _fit_text(sheet: Sheet, widths: dict[int, float], place: tuple[int, int], cell: Cell, look: Look) -> None:
+    """Widen a column whose text would be cut; a text may run into empty cells, a right-aligned one to the left."""
+    row, column = place
     have = widths.get(column, DEFAULT_WIDTH)
     needed = text_width(cell.value, look)
     step = -1 if look.get("align") == "right" else 1
@@ -187,16 +189,16 @@ def _is_empty(sheet: Sheet, row: int, column: int) -> bool:
     cell = sheet.cells.get((row, column))
     if cell is not None:
         return cell.value in (None, "") and cell.formula is None
-    return not any(one.row == row and one.left <= column < one.left + len(one) for one in sheet.rows)
+    return not any(cells.row == row and cells.left <= column < cells.left + len(cells) for cells in sheet.rows)
 
 
 def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
-    """Widen columns whose numbers would be shown as ####."""
-    numbers = [(at[1], cell.value, cell.display) for at, cell in sheet.cells.items() if cell.role != "off_page"]
+    """Widen columns whose numbers would be shown as #### otherwise."""
+    numbers = [(place[1], cell.value, cell.display) for place, cell in sheet.cells.items() if cell.role != "off_page"]
     for row in sheet.rows:
         values, columns = row.values.tolist(), range(row.left, row.left + len(row))
         long: Iterable[int] = range(len(values))
-        if row.values.dtype.kind == "f" and all(widths.get(one, DEFAULT_WIDTH) >= DEFAULT_WIDTH for one in columns):
+        if row.values.dtype.kind == "f" and all(widths.get(c, DEFAULT_WIDTH) >= DEFAULT_WIDTH for c in columns):
             (long,) = (~(abs(row.values) < _fitting(row.display))).nonzero()
         numbers += [(columns[i], values[i], row.display) for i in long]
     for column, value, display in numbers:
@@ -209,7 +211,7 @@ def _fit_numbers(sheet: Sheet, widths: dict[int, float]) -> None:
 
 @functools.cache
 def _fitting(display: Display) -> float:
-    """The size below which every number is shown within a column of the default width; 0 where none is."""
+    """The absolute value below which every number fits a column of the default width; 0 for none."""
     if display.excel.startswith("yyyy") or "E+" in display.excel:
         return 0.0
     fitting = 0.0
@@ -217,12 +219,12 @@ def _fitting(display: Display) -> float:
         widest = -(10**n_digits - 1) / (100 if display.percent else 1)
         if shown_length(widest, display) + (display.optional and display.optional + 1) + ROOM > DEFAULT_WIDTH:
             break
-        fitting = -0.9 * widest  # below what is rounded up to a digit more
+        fitting = -0.9 * widest  # below values that round up to one more digit
     return fitting
 
 
-def shown_length(value: Any, display: Display) -> int:
-    """About how many characters a number takes as shown."""
+def shown_length(value: float | datetime.date, display: Display) -> int:
+    """The approximate number of characters of a displayed number."""
     if hasattr(value, "isoformat") or display.excel.startswith("yyyy"):
         return 10
     if "E+" in display.excel:
@@ -234,13 +236,13 @@ def shown_length(value: Any, display: Display) -> int:
     return len(text) + len(display.prefix) + len(display.suffix)
 
 
-def text_width(text: str, look: dict[str, Any]) -> float:
-    """The width that a cell of this look needs for the text on one line."""
+def text_width(text: str, look: Look) -> float:
+    """The column width that the text needs on one line in a cell of this look."""
     return _ems(text) * _of_em(look) + PADDING + INDENT * int(look.get("indent", 0))
 
 
-def text_height(text: str, width: float, look: dict[str, Any]) -> float:
-    """The height in points that the text needs, wrapped in a column of this width; words stay whole."""
+def text_height(text: str, width: float, look: Look) -> float:
+    """The height in points of the text wrapped in a column of this width; words are not split."""
     usable = width - PADDING - INDENT * int(look.get("indent", 0))
     lines, of_em = 0, _of_em(look)
     for paragraph in text.split("\n"):
@@ -258,6 +260,6 @@ def _ems(text: str) -> float:
     return sum(_EM.get(letter, DIGIT) for letter in text)
 
 
-def _of_em(look: dict[str, Any]) -> float:
+def _of_em(look: Look) -> float:
     """The width of an em in a cell of this look."""
     return float(look.get("font_size", 10)) / 10 / DIGIT * (BOLD if look.get("bold") else 1)

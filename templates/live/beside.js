@@ -1,5 +1,37 @@
 // What stands beside an answer: the steps of cost, other models, what engineers need, and the request that is printed.
 
+// The same question with twice or half of one thing, each to be asked by its button.
+function showOthers(now) {
+  now.others = otherAnswers(now.record).map((other) => ({ ...other, link: linkOf(textsWith(now.texts, other.changes)) }));
+  $("others_head").replaceChildren(headOf([...OTHER_HEADS, "Ask"]));
+  $("others").replaceChildren(
+    ...now.others.map((other) => {
+      const cells = askedOtherwise(now.record, other),
+        row = rowOf(cells, OTHER_HEADS),
+        last = element("td"),
+        button = element("button", say("ask_this", {}), { type: "button", "aria-label": `${say("ask_this", {})}: ${cells[0]}` });
+      button.addEventListener("click", () => {
+        putTexts(asTyped(textsWith(now.texts, other.changes)));
+        changed();
+      });
+      if (!other.message) last.append(button);
+      row.append(last);
+      return row;
+    }),
+  );
+}
+
+// The texts of a question with these changes.
+function textsWith(asked, changes) {
+  const texts = { ...asked };
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) continue;
+    texts[name] = addressText(name, String(value));
+    if (LOADS.includes(name)) texts.load = name;
+  }
+  return texts;
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 function drawn(name, attributes, text = "") {
   const made = document.createElementNS(SVG, name);
@@ -7,10 +39,6 @@ function drawn(name, attributes, text = "") {
   made.textContent = text;
   return made;
 }
-
-const UNITS = { users: "people", concurrent_requests: "requests at once", requests_per_second: "requests a second" };
-
-const amountWords = (kind, x) => (kind === "requests_per_second" ? rateWords(Math.floor(x * 1000) / 1000) : count(x));
 
 function showSteps(record) {
   const { amount, points, upTo, next } = stepsOf(record),
@@ -22,7 +50,7 @@ function showSteps(record) {
     confidence: record.is_even ? FACTS.levels.even : record.question.confidence,
     up_to: upTo === null ? "" : amountText(upTo),
     most: amountText(points.at(-1).amount),
-    unit,
+    unit: unitOf(kind, upTo ?? points.at(-1).amount),
     next: next ? dollars(next.monthly_usd) : "",
   });
   $("curve").replaceChildren(curveOf(record.monthly_usd, amount, points, unit, amountText));
@@ -33,14 +61,14 @@ function showSteps(record) {
 function showStepList(record) {
   const kind = loadName(record.question),
     steps = everyStep(record);
-  const words = steps.map(({ amount, monthly_usd, is_exact }, i) => {
+  const words = steps.map(({ amount, monthly_usd, is_exact, is_point }, i) => {
     const before = steps[i - 1] ?? { amount: 0, is_exact: true },
       isNone = monthly_usd === null;
-    return say(isNone ? "no_step" : "step", {
+    return say(isNone ? "no_step" : is_point ? "month_at" : "step", {
       month: dollars(monthly_usd ?? 0),
       up_to: amountWords(kind, amount),
       above: amountWords(kind, before.amount),
-      unit: UNITS[kind],
+      unit: unitOf(kind, isNone ? before.amount : amount),
       is_last: Number(i === steps.length - 1),
       is_rough: Number(!(isNone ? before : { is_exact }).is_exact),
     });
@@ -90,7 +118,7 @@ function curveOf(month, amount, points, unit, amountText) {
 
 function showEngineers({ record, words }) {
   const told = engineerWords(record);
-  for (const place of ["replicas", "start", "why_seqs", "start_note", "log"]) $(place).textContent = told[place];
+  for (const place of ["replicas", "start", "start_times", "why_seqs", "start_note", "log"]) $(place).textContent = told[place];
   $("start").hidden = $("copy_start").hidden = !told.start;
   $("parts_words").textContent = words.memory.map((part) => part.words).join("; ");
   $("loads_words").textContent = say("loads", { model: record.question.model.name });
@@ -100,11 +128,21 @@ function showEngineers({ record, words }) {
     return item;
   });
   $("sources").replaceChildren(...itemsOf([priceWords(record), FACTS.sources_of_models[record.question.model.source]]), ...sources);
-  const heads = [...document.querySelectorAll("#deaths_head th")].map((head) => head.textContent);
-  $("deaths").replaceChildren(...deathsOf(record).map((cells) => rowOf(cells, heads)));
+  if ($("out_of_memory").open) showDeaths(record);
   if ($("loads").open) showLoads(record);
   if ($("derivation").open) showDerived(record);
 }
+
+// What can run out, and what each change buys.
+function showDeaths(record) {
+  const { deaths, changes } = deathsOf(record);
+  $("deaths_head").replaceChildren(headOf(DEATH_HEADS));
+  $("deaths").replaceChildren(...deaths.map(({ words, here, changes: names }) => rowOf([...words, here, names], DEATH_HEADS)));
+  $("changes_part").hidden = !changes.length;
+  $("changes_head").replaceChildren(headOf(CHANGE_HEADS));
+  $("changes").replaceChildren(...changes.map(({ change, buys, holds, costs }) => rowOf([change, buys, holds, costs], CHANGE_HEADS)));
+}
+const DEATH_HEADS = ["It stops", "Ran out", "The log says", "In this answer", "What to change, in this order"];
 
 // The hosts of the model, each with its price a token and where that was read.
 function showHosts(record) {
@@ -293,14 +331,17 @@ const weightsNext = () => comparedModel() && $("compare_weights").focus();
 function showBeside(now) {
   now.compared = comparedWith(now.texts);
   $("about").textContent = aboutWords(now.record, now.ways);
+  showOthers(now);
   showHosts(now.record);
   showSteps(now.record);
   showEngineers(now);
   showCompared(now);
 }
 
+const OTHERS_PRINTED = ["more_load", "more_prompt"];
+
 // The request for approval, as it is printed.
-function showRequest({ record, ways, compared }) {
+function showRequest({ record, ways, compared, others }) {
   const request = requestWords(record);
   const options = request.options.map(({ name, price, rent, machine, facts }) => {
     const box = element("div", "", { class: "option" });
@@ -310,7 +351,7 @@ function showRequest({ record, ways, compared }) {
   const paid = ways.map((way) => {
     const { what, gives_up } = wayWords(way, record),
       rented = way.instance ? `${placeWords(way)}; ` : "";
-    return `${capital(what)}: ${dollars(way.monthly_usd)} a month; ${rented}gives up ${gives_up}`;
+    return `${dollars(way.monthly_usd)} a month: ${what}; ${rented}gives up ${gives_up}`;
   });
   $("request_day").textContent = say("for_approval", { day: FACTS.as_of, asked: askedWords(record) });
   $("request_sentence").textContent = `${request.sentence}.`;
@@ -319,7 +360,9 @@ function showRequest({ record, ways, compared }) {
   $("request_ways").replaceChildren(...itemsOf(paid));
   $("request_hosts").replaceChildren(...itemsOf(hostsTold(record).map(hostWords).map((host) => say("host", { ...host, source: host.source.replace(/^https?:\/\//, "") }))));
   $("request_hosts_part").hidden = !hostsTold(record).length;
-  $("request_serves").replaceChildren(...itemsOf(request.serves));
+  const more = others.filter(({ kind, message }) => OTHERS_PRINTED.includes(kind) && !message).map((other) => askedOtherwise(record, other));
+  const lines = more.map(([what, month]) => say("request_more", { what, month }));
+  $("request_serves").replaceChildren(...itemsOf([...request.serves, ...lines]));
   $("request_risks").replaceChildren(...itemsOf(request.risks));
   $("request_compared_part").hidden = !compared.length;
   const beside = compared.map((one) => {
@@ -351,15 +394,15 @@ async function take(button, text, isLink = false) {
   }
 }
 
-const linkOf = () => location.href.replace(/#.*/, "") + addressOf(shown.texts);
+const linkOf = (texts = shown.texts) => location.href.replace(/#.*/, "") + addressOf(texts);
 function whenPressed(id, act) {
   $(id).addEventListener("click", () => act($(id)));
 }
 whenPressed("copy", (button) => take(button, linkOf(), true));
 whenPressed("copy_start", (button) => take(button, $("start").textContent));
-whenPressed("copy_markdown", (button) => take(button, asMarkdown(shown.record, shown.ways, linkOf(), shown.compared)));
+whenPressed("copy_markdown", (button) => take(button, asMarkdown(shown.record, shown.ways, linkOf(), shown.compared, shown.others)));
 whenPressed("csv", () => {
-  const file = new Blob([asCsv(shown.record, shown.ways, linkOf(), shown.compared)], { type: "text/csv" });
+  const file = new Blob([asCsv(shown.record, shown.ways, linkOf(), shown.compared, shown.others)], { type: "text/csv" });
   element("a", "", { href: URL.createObjectURL(file), download: `${shown.record.model}.csv` }).click();
 });
 whenPressed("print", () => print());
@@ -375,7 +418,7 @@ addEventListener("beforeprint", () => {
   $("request").hidden = false;
 });
 addEventListener("afterprint", () => ($("request").hidden = true));
-for (const [id, show] of [["steps_list", showStepList], ["loads", showLoads], ["derivation", showDerived]])
+for (const [id, show] of [["steps_list", showStepList], ["loads", showLoads], ["derivation", showDerived], ["out_of_memory", showDeaths]])
   $(id).addEventListener("toggle", () => $(id).open && shown?.record.chosen && show(shown.record));
 for (const button of document.querySelectorAll("[data-derives]"))
   button.addEventListener("click", () => {

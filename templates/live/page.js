@@ -15,6 +15,8 @@ const PLACES = [
   "rent",
   "year",
   "quality",
+  "weights_of",
+  "longest",
   "spare",
   "fastest",
   "take_target",
@@ -95,6 +97,7 @@ function setUp() {
     });
     $("workloads").append(button);
   }
+  $("known_asks").textContent = say("known_asks", {});
   $("a_page").textContent = say("a_page", { tokens: String(FACTS.judged.tokens_per_page) });
   for (const [id, name] of Object.entries(MARKET.providers)) {
     const label = element("label"),
@@ -176,7 +179,7 @@ function questionOf(texts) {
 }
 
 const plain = (text) => text.replaceAll(",", "");
-const labelOf = (field) => field.labels[0].firstChild.textContent.trim();
+const labelOf = (field) => field.labels[0].firstChild.textContent.trim().replace(/:$/, "");
 
 // The address ---------------------------------------------------------------------------------------------------------
 
@@ -251,19 +254,19 @@ function show(words) {
     document.querySelector(`.bar .${part}`).style.width = `${100 * Math.min(1, share)}%`;
 }
 
-// Beside the field that is wrong its message; nothing is wrong without one.
-function showProblem(message = "", name = "") {
-  const field = name && form.elements[name],
-    place = $("problem");
+// Beside each field that is wrong its message; nothing is wrong without one.
+function showProblems(problems = []) {
+  for (const place of form.querySelectorAll(".problem")) place.remove();
   for (const other of form.querySelectorAll("[aria-invalid=true]")) other.setAttribute("aria-invalid", "false");
-  for (const other of form.querySelectorAll("[aria-describedby=problem]")) other.removeAttribute("aria-describedby");
-  place.textContent = field ? message : "";
-  place.hidden = !field;
-  if (!field) return;
-  field.setAttribute("aria-invalid", "true");
-  field.setAttribute("aria-describedby", "problem");
-  field.after(place);
-  if (field.closest("details")) field.closest("details").open = true;
+  for (const other of form.querySelectorAll("[aria-describedby^=problem_]")) other.removeAttribute("aria-describedby");
+  for (const { message, of } of problems) {
+    const field = form.elements[of],
+      place = element("span", message, { class: "alarm problem", id: `problem_${of}` });
+    field.setAttribute("aria-invalid", "true");
+    field.setAttribute("aria-describedby", place.id);
+    field.after(place);
+    if (field.closest("details")) field.closest("details").open = true;
+  }
 }
 
 // What is copied, loaded and printed is of what is asked: nothing where that is no question.
@@ -273,38 +276,47 @@ function letTake(isValid) {
 }
 
 // What is asked is no question: the last valid answer stays, in grey; where there is none, there is the message alone.
-function refused(error) {
-  showProblem(error.beside, error.of);
-  $("message").textContent = (shown ? `${say("stale", {})} ` : "") + error.message;
+// Beside a field stands what is wrong with it; the message names the field, and says what is of no field.
+function refused({ problems }) {
+  const ofFields = problems.filter(({ of }) => of && form.elements[of]);
+  showProblems(ofFields);
+  $("message").textContent = [
+    shown ? say("stale", {}) : "",
+    ...problems.filter((one) => !ofFields.includes(one)).map(({ message }) => message),
+    ofFields.length ? say("see_fields", { fields: ofFields.map(({ of }) => labelOf(form.elements[of])).join(", ") }) : "",
+  ].filter(Boolean).join(" ");
   for (const part of document.querySelectorAll(".answer, .beneath, .rest")) part.classList.toggle("stale", shown !== null);
   letTake(false);
   if (!shown) show({});
   document.documentElement.dataset.complete = "refused";
 }
 
-const WAY_HEADS = ["Way", "A month", "Commits to", "Gives up"];
+const WAY_HEADS = ["Way", "A month", "Answers and certainty", "Commits to", "Gives up"];
 
+// The rows of the ways to pay less, the cheapest first, and why others are none.
 function showWays(record) {
-  const ways = record.chosen ? waysToPayLess(record) : [];
-  const rows = record.chosen ? rowsOfWays(record, ways) : [];
+  const rows = record.chosen ? rowsOfWays(record, waysToPayLess(record)) : [];
   $("ways_heads").replaceChildren(headOf(WAY_HEADS));
   $("ways").replaceChildren(
     ...rows.map((way) => {
       const { what, gives_up } = wayWords(way, record),
-        row = rowOf([what, dollars(way.monthly_usd), commitsWords(way, record), gives_up], WAY_HEADS);
-      row.dataset.way = ways.includes(way) ? "" : way.kind;
+        row = rowOf([what, dollars(way.monthly_usd), keepsWords(way, record), commitsWords(way, record), gives_up], WAY_HEADS);
+      row.dataset.way = way.kind;
       if (way.instance) row.firstChild.append(element("small", `${rentWords(way)}, ${providerOf(way.instance)}`));
       return row;
     }),
   );
-  $("ways_table").hidden = $("ways_order").hidden = !rows.length;
+  $("ways_table").hidden = !rows.length;
   $("no_ways").textContent = rows.length ? "" : say("no_ways", {});
-  return ways;
+  const absent = record.chosen ? absentWords(record, rows) : [];
+  $("absent_words").textContent = absent.length ? say("absent_ways", {}) : "";
+  $("absent_ways").replaceChildren(...itemsOf(absent));
+  return rows;
 }
 
 // What the form says of these texts beside its fields.
 function dressForm(texts) {
-  for (const label of form.querySelectorAll(".of_load")) label.hidden = label.dataset.load !== texts.load;
+  for (const label of form.querySelectorAll("[data-load]")) label.hidden = label.dataset.load !== texts.load;
   const ofProviders = texts.providers.length ? texts.providers : FACTS.default_providers;
   $("providers_words").textContent = ofProviders.map((id) => MARKET.providers[id] ?? id).join(", ");
   for (const button of $("workloads").children) {
@@ -323,7 +335,7 @@ function answerTexts(texts) {
       record = answer(questionOf(texts)),
       words = answerWords(record);
     clearTimeout(later);
-    showProblem();
+    showProblems();
     $("message").textContent = "";
     for (const part of document.querySelectorAll(".stale")) part.classList.remove("stale");
     letTake(true);
@@ -331,7 +343,7 @@ function answerTexts(texts) {
     const address = addressOf(texts);
     $("command").value = commandOf(address);
     document.documentElement.dataset.answered = String(performance.now() - start);
-    shown = { record, words, texts, ways: [], compared: [] };
+    shown = { record, words, texts, ways: [], compared: [], others: [] };
     later = setTimeout(() => {
       const begun = performance.now();
       shown.ways = showWays(record);

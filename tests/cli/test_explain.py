@@ -214,7 +214,7 @@ def test_where_inputs_are_from(run) -> None:  # type: ignore[no-untyped-def]
         "gpu_memory_bytes": ("catalog", "catalogs/gpus/nvidia-h100-sxm5-80gb.yaml:"),
         "sampler_bytes_per_logit": ("assumption", "catalogs/engines/vllm.yaml"),
         "max_num_seqs": ("default", "catalogs/engines/vllm.yaml, the engine's own"),
-        "memory_budget_bytes": ("computed", "What the engine may take"),
+        "memory_budget_bytes": ("computed", "Memory of one GPU that the engine may take"),
     }
     for name, (origin, about) in expected.items():
         step = find_step(top, name)

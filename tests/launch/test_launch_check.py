@@ -137,7 +137,7 @@ def test_the_record_has_every_key_and_plain_values() -> None:
 def test_room_adds_up() -> None:
     one = written(("vllm",), **POINTS["8b"])[0]["vllm"].checked.printed
     assert one is not None
-    known = one.known
+    known = one.quantities
     share = known["gpu_memory_bytes"] - known["memory_budget_bytes"]
     assert one.left_outside_bytes == pytest.approx(share, abs=1)
     assert left_outside_bytes_per_gpu(100, 5, 40, 10, 30) == 15

@@ -36,7 +36,7 @@ def test_a_command_says_what_was_sized_and_holds(name: str, engine: str) -> None
         return
     printed = one.checked.printed
     assert printed is not None and printed.holds, one.checked.verdict
-    assert printed.answer["max_num_seqs"] <= printed.known["sequences_in_pool"]
+    assert printed.answer["max_num_seqs"] <= printed.quantities["sequences_in_pool"]
     said = read_back(engine, one)
     ranks = printed.answer["data_parallel_size"]
     if engine == "sglang" and "--enable-dp-attention" in words(one):

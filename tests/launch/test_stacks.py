@@ -92,7 +92,7 @@ def test_the_line(
     assert "\n" not in advice.line and "{" not in advice.line
     if advice.engine:
         assert flags[advice.engine].checked.printed is not None  # never one that would not start
-        held = int(flags[advice.engine].checked.printed.known["sequences_in_pool"])  # type: ignore[union-attr]
+        held = int(flags[advice.engine].checked.printed.quantities["sequences_in_pool"])  # type: ignore[union-attr]
         assert f"its pool holds {held * point.get('data_parallel_size', 1):,} request" in advice.line
         found = advice_record(advice)
         assert found["engine"] == advice.engine and found["sources"] and found["sequences_held"][advice.engine] > 0
@@ -143,7 +143,7 @@ def test_the_runs_are_those_of_the_measured_files() -> None:
 
 def test_rooms_that_are_about_equal_leave_the_rules_order() -> None:
     flags, advice = written(**{**POINTS["qwen3-235b"], "context_tokens": "4k"})
-    held = {e: f.checked.printed.known["sequences_in_pool"] for e, f in flags.items() if f.checked.printed}
+    held = {e: f.checked.printed.quantities["sequences_in_pool"] for e, f in flags.items() if f.checked.printed}
     assert max(held.values()) != held["vllm"] and held["vllm"] >= 0.95 * max(held.values())
     assert advice.engine == "vllm"
 

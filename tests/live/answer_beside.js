@@ -2,7 +2,7 @@
 const fs = require("fs");
 const [source, given] = [2, 3].map((i) => fs.readFileSync(process.argv[i], "utf8"));
 const program = (0, eval)(
-  `(() => {${source}; return { answer, waysToPayLess, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
+  `(() => {${source}; return { answer, waysToPayLess, rowsOfWays, absentWays, otherAnswers, addingUp, answerWords, replicaWith, engineerWords, logOf, measureOf, stepsOf, everyStep, gridOfLoads,
     requestWords, aboutWords, asMarkdown, asCsv, everyQuantity, stepOf, DERIVED_ROOTS, EXPLAINED, firstByParts, deathsOf, QuestionError }})()`,
 );
 
@@ -12,9 +12,15 @@ function beside(question) {
   try {
     const found = program.answer(question);
     if (!found.chosen) return null;
-    const ways = program.waysToPayLess(found),
-      valueOf = program.everyQuantity(found);
+    const ways = program.rowsOfWays(found, program.waysToPayLess(found)),
+      valueOf = program.everyQuantity(found),
+      others = program.otherAnswers(found);
     return {
+      others: others.map(({ question: _, ...one }) => one),
+      absent: [...program.absentWays(found, ways)],
+      memory_words: program.answerWords(found).memory.map(({ words }) => words),
+      served: found.chosenGrid.values("served_at_target", ["chosen"])[0],
+      replicas_held: found.replicas_held,
       month: found.monthly_usd,
       limit: found.limit,
       start: program.engineerWords(found).start,
@@ -24,8 +30,8 @@ function beside(question) {
       every_step: program.everyStep(found),
       loads: program.gridOfLoads(found.solved).map((row) => ({ ...row, rented: row.rented.map((one) => one?.monthly_usd ?? null) })),
       request: program.requestWords(found),
-      markdown: program.asMarkdown(found, ways, "https://a.example/#x", [other(question)]),
-      csv: program.asCsv(found, ways, "https://a.example/#x", [other(question)]),
+      markdown: program.asMarkdown(found, ways, "https://a.example/#x", [other(question)], others),
+      csv: program.asCsv(found, ways, "https://a.example/#x", [other(question)], others),
       about: program.aboutWords(found, ways),
       parts_of_time: program.firstByParts(valueOf),
       ttft_seconds: found.ttft_seconds,

@@ -33,9 +33,9 @@ MODELS = (
 OF_RECORD = (
     "verdict", "instance", "n_instances", "monthly_usd", "hourly_usd", "annual_usd", "gpu", "region", "purchase",
     "price_as_of", "tensor_parallel_size", "data_parallel_size", "pipeline_parallel_size", "n_replicas", "n_gpus",
-    "chance", "chance_of", "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "bound_by", "served_at_target",
-    "memory_holds", "users", "requests_per_second", "requests_per_hour", "concurrent_requests", "weight_dtype",
-    "kv_cache_dtype", "tpot_target_seconds", "ttft_target_seconds", "measure_first",
+    "replicas_held", "chance", "chance_of", "tpot_seconds", "ttft_seconds", "output_tokens_per_second", "bound_by",
+    "served_at_target", "memory_holds", "users", "requests_per_second", "requests_per_hour", "concurrent_requests",
+    "weight_dtype", "kv_cache_dtype", "tpot_target_seconds", "ttft_target_seconds", "measure_first",
 )  # fmt: skip
 OF_HOST = (
     "host", "monthly_usd", "input_usd_per_million", "cached_usd_per_million", "output_usd_per_million", "precision",

@@ -19,7 +19,7 @@ from node import run
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.levers import levers_of_sheet
 from sheetgen.answer.solve import solve
-from sheetgen.api import recommended, sheet_record
+from sheetgen.api import recommended, sheet_record, size
 from sheetgen.errors import SheetgenError
 from sheetgen.explain import ChoiceDerivation
 from sheetgen.launch.recommended import launches
@@ -158,6 +158,17 @@ def test_the_next_step_is_where_python_has_it(tmp_path: Path) -> None:
         )
 
 
+def test_a_step_beyond_the_curve_is_said(tmp_path: Path) -> None:
+    """Of one person, whom the smallest machine serves with many others."""
+    question: Question = {"model": "8b", "users": 1, "input_tokens": 3072, "output_tokens": 1024}
+    [page] = beside([question], tmp_path, facts(NAMES))
+    up_to = page["steps"]["upTo"]
+    assert up_to > page["steps"]["points"][-1]["amount"] == 4
+    months = [in_python({**question, "users": up_to + more})["monthly_usd"] for more in (0, 1)]
+    assert months == pytest.approx([page["month"], page["steps"]["next"]["monthly_usd"]], rel=1e-9)
+    assert months[0] < months[1]
+
+
 def test_every_step_of_the_list_is_where_python_has_it(tmp_path: Path) -> None:
     """Each month holds up to its amount, and not for one person more."""
     [page] = beside([USERS], tmp_path, facts(NAMES))
@@ -219,10 +230,127 @@ def test_the_parts_of_the_first_word_make_the_time(tmp_path: Path) -> None:
         assert sum(parts.values()) == pytest.approx(page["ttft_seconds"], rel=1e-9)
         assert {"prompt", "overhead"} <= set(parts) and all(seconds > 0 for seconds in parts.values())
         [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
-        *_, sampler = page["deaths"]
-        assert sampler[-1].replace(",", "").startswith(f"{seqs} ")
-        lowered = [int(n) for row in page["deaths"] for n in re.findall(r"max_num_seqs ↓ (\d+)", row[3])]
+        deaths, changes = page["deaths"]["deaths"], page["deaths"]["changes"]
+        *_, sampler = deaths
+        assert sampler["here"].replace(",", "").startswith(f"{seqs} ")
+        lowered = [int(n) for row in deaths for n in re.findall(r"max_num_seqs (\d+)", row["changes"])]
         assert all(n < int(seqs) for n in lowered)
+        names = [change["change"] for change in changes]
+        assert {name for row in deaths for name in row["changes"].split(" · ") if name} == set(names)
+        assert len(set(names)) == len(names) and all(change["costs"] for change in changes)
+
+
+@pytest.mark.parametrize(("users", "is_whole_machine"), [(320, True), (640, False)])
+def test_what_a_change_of_a_setting_buys_is_what_python_sizes(
+    users: int, is_whole_machine: bool, tmp_path: Path
+) -> None:
+    """Of the replica as it is started: the memory of one GPU, and the requests that it holds; where it has all GPUs of
+    its machine, a machine with more memory."""
+    question: Question = {**USERS, "users": users}
+    [page] = beside([question], tmp_path, facts(NAMES))
+    answer = in_python(question)
+    [seqs] = re.findall(r"--max-num-seqs (\d+)", page["start"])
+    replica = {
+        "model": "70b", "gpu": answer["gpu"], "weight_dtype": answer["weight_dtype"], "max_num_seqs": int(seqs),
+        "tensor_parallel_size": answer["tensor_parallel_size"], "context_tokens": 16_384, "concurrent_requests": 1,
+    }  # fmt: skip
+
+    def sized(**others: object) -> tuple[float, int]:
+        found = size(**{**replica, **others})
+        return found["kv_pool_bytes_per_gpu"] / 2**30, int(found["max_concurrency"])
+
+    (pool, held), told = sized(), {one["change"]: one for one in page["deaths"]["changes"]}
+    assert any(f"memory holds {held} of 16,384 tokens" in row["here"] for row in page["deaths"]["deaths"])
+    for setting, others in {
+        "max_model_len 8192": {"context_tokens": 8192},
+        "kv_cache_dtype fp8": {"kv_cache_dtype": "fp8"},
+        "gpu_memory_utilization 0.93": {"gpu_memory_utilization": 0.93},
+        "gpu_memory_utilization 0.91": {"gpu_memory_utilization": 0.91},
+        "max_num_batched_tokens 2048": {"max_num_batched_tokens": 2048},
+    }.items():
+        other_pool, other_held = sized(**others)
+        holds = f"{held} as now" if other_held == held else f"{other_held}, not {held}"
+        assert told[setting]["holds"] == holds, (setting, others)
+        if abs(other_pool - pool) > 0.01:
+            [gib] = re.findall(r"^([\d.]+) GiB", told[setting]["buys"])
+            assert float(gib) == pytest.approx(abs(other_pool - pool), abs=0.01)
+    n_wider = 2 * answer["tensor_parallel_size"]
+    if is_whole_machine:
+        assert f"tensor_parallel_size {n_wider}" not in told
+        assert any(re.match(r"a machine with \d+× .+, 1 × ", change) for change in told)
+    else:
+        weights = size(**{**replica, "tensor_parallel_size": n_wider})["weights_bytes_per_gpu"]
+        assert f"weights take {weights / 2**30:.2f} GiB" in told[f"tensor_parallel_size {n_wider}"]["buys"]
+
+
+@pytest.mark.parametrize("question", [USERS, FEW[1], FEW[2]])
+def test_other_questions_are_answered_as_python_answers_them(question: Question, tmp_path: Path) -> None:
+    """Twice and half of the load and the lengths, and all people at the same moment."""
+    [page] = beside([question], tmp_path, facts(NAMES))
+    kinds = [other["kind"] for other in page["others"]]
+    assert ("same_moment" in kinds) == ("users" in question) and {"more_load", "more_prompt", "more_of_both"} <= set(
+        kinds
+    )
+    for other in page["others"]:
+        changed = {**question, **other["changes"]}
+        if other["kind"] == "same_moment":
+            assert changed.pop("users") == changed["concurrent_requests"]
+        python = in_python(changed)
+        assert [other[name] for name in ("instance", "n_instances")] == [python["instance"], python["n_instances"]]
+        for name in ("monthly_usd", "chance", "ttft_seconds"):
+            assert other[name] == pytest.approx(python[name], rel=1e-9), (other["kind"], name)
+    lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
+    prompt = lines["if_more_prompt"]
+    assert (
+        int(prompt["input_tokens"]) == 2 * question["input_tokens"]
+        and f"${float(prompt['monthly_usd']):,.0f} |" in page["markdown"]
+    )
+
+
+def test_what_is_longer_than_the_model_reads_is_said(tmp_path: Path) -> None:
+    [page] = beside(
+        [{"model": "70b", "users": 20, "input_tokens": 100_000, "output_tokens": 1024}], tmp_path, facts(NAMES)
+    )
+    [message] = [other["message"] for other in page["others"] if other["kind"] == "more_prompt"]
+    assert "131,072" in message
+
+
+def test_the_parts_of_memory_that_are_shown_make_what_is_shown_in_all(tmp_path: Path) -> None:
+    """Also where each rounded by itself would not: 92.6 GiB of 92.7."""
+    questions: list[Question] = [
+        {"model": "70b", "users": users, "input_tokens": 3072, "output_tokens": 1024} for users in (100, 640, 909)
+    ]
+    for question, page in zip(questions, beside(questions, tmp_path, facts(NAMES)), strict=True):
+        parts = [float(re.findall(r"([\d.]+) GiB", words)[0]) for words in page["memory_words"]]
+        memory = next(gpu.memory.engine_bytes for gpu in catalog().gpus() if gpu.id == in_python(question)["gpu"])
+        assert round(sum(parts), 1) == round(memory / 2**30, 1)
+
+
+def test_a_way_that_is_not_listed_says_why(tmp_path: Path) -> None:
+    """Europe's machines without a price of a commitment; what is in use; what saves nothing."""
+    in_europe: Question = {"model": "70b", "users": 640, "input_tokens": 3072, "output_tokens": 1024, "region": "eu"}
+    in_africa: Question = {**in_europe, "model": "deepseek-v3", "region": "af"}
+    europe, africa = beside([in_europe, in_africa], tmp_path, facts(NAMES))
+    reasons = {one["kind"]: one for one in europe["absent"]}
+    assert reasons["fp8_weights"]["reason"] == "in_use"
+    for purchase in ("reserved-1yr", "reserved-3yr"):
+        other = in_python({**in_europe, "purchase": purchase})  # which answers on demand, as it costs no less
+        assert reasons[purchase]["reason"] == "dearer" and other["declined"]["reason"] == "no_saving"
+        assert reasons[purchase]["rental"]["monthly_usd"] > europe["month"]
+    listed = {line["way"] for line in csv.DictReader(io.StringIO(europe["csv"]))}
+    assert not listed & set(reasons)
+    assert {one["kind"] for one in africa["absent"] if one["reason"] == "no_price"} >= {"reserved-1yr", "reserved-3yr"}
+
+
+def test_what_is_served_has_a_name_for_each_quantity(tmp_path: Path) -> None:
+    """Requests at once, of a rate beside the requests a second."""
+    for question, page in zip(FEW[:3], beside(FEW[:3], tmp_path, facts(NAMES)), strict=True):
+        first = next(csv.DictReader(io.StringIO(page["csv"])))
+        assert "served_at_target" not in first and float(first["served_requests_at_once"]) == page["served"]
+        python = in_python(question)
+        served = first["served_requests_at_once" if "concurrent_requests" in question else "served_requests_per_second"]
+        assert float(served) == pytest.approx(python["served_at_target"], rel=1e-9)
+        assert bool(first["served_requests_per_second"]) == ("concurrent_requests" not in question)
 
 
 def test_no_source_names_a_file_of_the_project() -> None:
@@ -238,7 +366,8 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     assert "| To approve | Price |" in page["markdown"] and page["markdown"].rstrip().endswith("<https://a.example/#x>")
     asked, answered = "prompts of 15,360 tokens, answers of 1,024", in_python(USERS)
     assert asked in page["markdown"] and "in FP8" in page["markdown"]
-    first, sure, measured, *ways, other = csv.DictReader(io.StringIO(page["csv"]))
+    lines = [*csv.DictReader(io.StringIO(page["csv"]))]
+    first, sure, measured, *ways, other = (line for line in lines if not line["way"].startswith("if_"))
     hosts = [way for way in ways if way["way"] == "hosted"]
     assert {row["link"] for row in (first, sure, *ways, other)} == {"https://a.example/#x"}
     assert [first[name] for name in ("region", "price_as_of")] == [answered[name] for name in ("region", "price_as_of")]
@@ -252,10 +381,12 @@ def test_markdown_and_csv_say_the_answer(tmp_path: Path) -> None:
     assert f"| Llama 3.1 8B, FP8 | ${float(other['monthly_usd']):,.0f} |" in page["markdown"]
     assert all(len(row["monthly_usd"].replace(".", "").lstrip("0")) <= 12 for row in (first, *ways))
     assert float(first["monthly_usd"]) == pytest.approx(page["month"], rel=1e-9) and first["way"] == "answer"
-    assert list(dict.fromkeys(way["way"] for way in ways)) == [way["kind"] for way in answered["pay_less"]]
-    assert (
-        len({way["way"] for way in ways}) == len(ways) - len(hosts) + 1 and len(hosts) == len(answered["hosted"]) == 3
-    )
+    prices = [float(way["monthly_usd"]) for way in ways if way not in hosts]
+    assert prices == sorted(prices) and ways[-len(hosts) :] == hosts and len(hosts) == len(answered["hosted"]) == 3
+    assert {way["way"] for way in ways} - {"spot"} == {way["kind"] for way in answered["pay_less"]}
+    terms = {way["purchase"]: float(way["monthly_usd"]) for way in ways if way["way"] in ("term", "spot")}
+    for purchase in ("reserved-1yr", "reserved-3yr", "spot"):
+        assert terms[purchase] == pytest.approx(answered["by_purchase"][purchase]["monthly_usd"], rel=1e-9)
     for row, host in zip(hosts, answered["hosted"], strict=True):
         assert float(row["monthly_usd"]) == pytest.approx(host["monthly_usd"], rel=1e-9)
         for name in ("input_usd_per_million", "cached_usd_per_million", "output_usd_per_million"):
@@ -275,11 +406,13 @@ def test_a_line_of_csv_says_what_is_paid_for(tmp_path: Path) -> None:
     """Of a term its class, of GPUs that one owns these, of a host its name, which holds no verdict."""
     question: Question = {"model": "8b", "users": 60, "input_tokens": 7000, "output_tokens": 1}
     [page] = beside([question], tmp_path, facts(NAMES))
-    lines = {line["way"]: line for line in csv.DictReader(io.StringIO(page["csv"]))}
+    every = [*csv.DictReader(io.StringIO(page["csv"]))]
+    lines = {line["way"]: line for line in every}
     details = {way["kind"]: way["detail"] for way in in_python(question)["pay_less"]}
     term, own, hosted = (lines[kind] for kind in ("term", "own", "hosted"))  # of the hosts the last
     hosts = [host["host"] for host in in_python(question)["hosted"]]
-    assert term["purchase"] == details["term"] and term["verdict"] == "fits"
+    terms = [line["purchase"] for line in every if line["way"] == "term"]
+    assert details["term"] in terms and term["verdict"] == "fits"
     assert f"{own['n_gpus']} {own['gpu']}" == details["own"]
     assert hosted["host"].lower() == hosts[-1] and details["hosted"] == hosts[0] and not hosted["instance"]
     assert own["verdict"] == hosted["verdict"] == ""

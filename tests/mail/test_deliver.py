@@ -277,12 +277,12 @@ def test_a_server_that_speaks_something_else(scripted: Scripted) -> None:
 
 
 def test_a_reply_that_repeats_the_login_is_not_repeated() -> None:
-    from sheetgen.mail.smtp import of_reply
+    from sheetgen.mail.smtp import reply_failure
 
     server = at(25, "tls", PASSWORD)
     both = base64.b64encode(f"\0ann\0{PASSWORD}".encode()).decode()
     for secret in (PASSWORD, base64.b64encode(PASSWORD.encode()).decode(), both):
-        assert of_reply(550, f"no {secret}", server, "refused").words == "refused (550 no ***)"
+        assert reply_failure(550, f"no {secret}", server, "refused").words == "refused (550 no ***)"
     assert PASSWORD not in repr(server) + str(server) and "ann" not in repr(server)
 
 

@@ -75,9 +75,9 @@ def test_a_sheet_is_of_the_plans_machine_to_the_dollar(sheets: dict[str, Pulled]
     usd: dict[str, float] = {}
     for name, sheet in sheets.items():
         (choice,), one = sheet.solved.choices, planned[name]
-        (stem,) = {name.removesuffix("_instance") for name in sheet.found.results if name.endswith("_1_instance")}
-        assert sheet.found.results[f"{stem}_instance"] == one["instance"]
-        assert math.isclose(sheet.found.results[f"{stem}_monthly_usd"], choice.monthly_usd)
+        (stem,) = {name.removesuffix("_instance") for name in sheet.snapshot.results if name.endswith("_1_instance")}
+        assert sheet.snapshot.results[f"{stem}_instance"] == one["instance"]
+        assert math.isclose(sheet.snapshot.results[f"{stem}_monthly_usd"], choice.monthly_usd)
         assert choice.n_replicas == one["n_replicas"]
         layout = sheet.solved.layout(choice.offer)
         assert layout.tensor_parallel_size == one["tensor_parallel_size"]

@@ -91,7 +91,7 @@ def test_random_edits_come_back_and_give_what_the_workbook_says(book: Path, plac
         told = {str(one.place) for one in pulled.changed}
         assert len(told) == len(pulled.changed)
         n_changes += len(pulled.changed)
-        n_results += len(pulled.found.results)
+        n_results += len(pulled.snapshot.results)
         assert data(pulled)["recalculation"] == "agrees" and len(list(lines(pulled))) > 2
     assert n_changes > 20 * N_RANDOM
     print(f"{N_RANDOM} edited workbooks pulled: {n_changes} changes read, {n_results} results equal")
@@ -170,7 +170,7 @@ def test_without_recalculation_the_answer_is_of_the_new_inputs(book: Path, place
     if IN_LONG:
         fresh = pull(edited(book, tmp_path, typed), books.catalog())
         assert document(fresh.solved) == document(pulled.solved)
-        assert all(agree(now, fresh.found.results[name]) for name, now in pulled.after.results.items())
+        assert all(agree(now, fresh.snapshot.results[name]) for name, now in pulled.after.results.items())
     said = "\n".join(lines(pulled))
     assert "Chat (Inputs!B5): 4,096 -> 8,192 tokens (+100 %)" in said
     assert f"aws/p5.48xlarge, $ per hour ('{price[0]}'!{price[1]}): 55.04 -> 10 (-82 %)" in said

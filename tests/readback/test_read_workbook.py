@@ -17,6 +17,7 @@ from packages import TINY, area_of, cell_of, name_of, part_of, replaced, rewritt
 from recalculation import edit
 from workbook_cells import PRICES_SHEET, values
 
+from sheetgen import __version__
 from sheetgen.answer.solve import solve
 from sheetgen.book.change_log import SCHEMA
 from sheetgen.catalog import Catalog
@@ -267,7 +268,9 @@ def test_a_workbook_of_an_older_layout_says_how_to_build_it_anew(book: Path, tmp
 
     older = replaced(f">{SCHEMA}<", ">3<")
     path = rewritten(book, tmp_path / "old.xlsx", {"docProps/custom.xml": older})
-    layout = f"has the layout 3 of an older sheetgen (0.1.0); this one reads {SCHEMA}. Build it anew: sheetgen build"
+    layout = (
+        f"has the layout 3 of an older sheetgen ({__version__}); this one reads {SCHEMA}. Build it anew: sheetgen build"
+    )
     assert said(path) == f"{layout}."
     options = '{"models": "8b,70b", "typed": {"inputs": {}}, "tpot_ms": "chat=40; ls", "quiet": true}'
     named = replaced('"meta_version"', '"meta_options"')

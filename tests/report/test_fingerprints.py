@@ -100,12 +100,15 @@ def test_more_gpus_are_advised_only_where_the_machine_has_them() -> None:
         fixes = started("70b", only, tensor_parallel_size=size_of)["startup_weights_do_not_fit"].fixes
         assert ("--tensor-parallel-size" in [fix.flag for fix in fixes]) == is_left
     everywhere = answered("70b")
-    instances, n = everywhere.question.instances, record_for(everywhere, ()).of_replica
-    rented = instances[str(n["instance"])]
-    larger = [one for one in instances.values() if one.gpu_count > rented.gpu_count]
+    rented = everywhere.question.instances[str(record_for(everywhere, ()).of_replica["instance"])]
+    memory = {c.instance: c.gpu_count * c.gpu.memory.engine_bytes for c in everywhere.question.candidates}
+    larger = {c.instance: c for c in everywhere.question.candidates if memory[c.instance] > memory[rented.instance]}
     fixes = started("70b", {}, tensor_parallel_size=rented.gpu_count)["startup_weights_do_not_fit"].fixes
     offers = [fix.flag for fix in fixes if fix.direction == "rent"]
     assert bool(offers) == bool(larger) and len(offers) <= 1
+    # At the price of the class asked for: a machine that is sold by the block or on spot alone is none.
+    cheapest = min(larger.values(), key=lambda machine: machine.usd_per_hour)
+    assert cheapest.purchase == rented.purchase and f"${cheapest.usd_per_hour * 730:,.0f} a month" in offers[0]
 
 
 def test_a_limit_of_requests_is_no_want_of_memory() -> None:

@@ -20,6 +20,7 @@ from answers import page_for
 from page_sample import page_of
 from pages import TEMPLATES, alternatives_of, fonts_of, links_of, missing, outside, read, text_of
 
+from sheetgen import __version__
 from sheetgen.answer.solve import solve
 from sheetgen.catalog import Catalog
 from sheetgen.errors import PageError
@@ -179,7 +180,7 @@ def test_it_says_what_it_is() -> None:
     reader = pypdf.PdfReader(io.BytesIO(drawn(3, "a4")))
     assert reader.metadata is not None
     assert reader.metadata.title == "LLM serving sizing sheet: RAG (16k tokens), 32 requests at once"
-    assert reader.metadata.author == "sheetgen 0.1.0"
+    assert reader.metadata.author == f"sheetgen {__version__}"
     assert reader.metadata["/CreationDate"] == reader.metadata["/ModDate"] == "D:20261120"
     assert reader.trailer["/Root"]["/Lang"] == "en"
 

@@ -1,4 +1,4 @@
-"""What one change of a load buys: the same question asked again with it, beside what it costs.
+"""The savings from one change to a load: the same question asked again with the change, beside what it costs.
 
 Every lever is a whole answer: `solve` chooses again among all candidates, for all loads of a sheet at once.
 """

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
-from typing import Any
 
 import numpy
 
@@ -35,14 +34,14 @@ from sheetgen.catalog.hardware import Workload
 from sheetgen.catalog.model import Model
 from sheetgen.catalog.stacks import TOKENS_A_SECOND, LeverFile, LeverWords, StackFile
 from sheetgen.formula import round_down, same_money
-from sheetgen.program.grid import evaluate
+from sheetgen.program.grid import Columns, evaluate
 from sheetgen.program.quantities import GROUPS, KV_SHARD, all_of
 from sheetgen.question.deployment import model_columns, no_draft
 from sheetgen.question.sheet_question import Question, SheetModel, sheet_model
 from sheetgen.sizing import kv_cache
 from sheetgen.units import DTYPES, GB, GIB, ONE_DECIMAL, PERCENT, WHOLE, count, rate_text
 
-FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # of FP4 the first wins where both cost the same
+FP8, FP4 = "fp8", ("nvfp4", "mxfp4")  # the first FP4 format wins where both cost the same
 WEIGHTS, KV = "weight_dtype", "kv_cache_dtype"  # the precisions of a model on a sheet
 LOWER = (  # levers that lower a precision; both FP4 formats are tried, and the better is kept
     ("fp8-kv-cache", {KV: FP8}),
@@ -55,14 +54,14 @@ LEAST_CONTEXT = 2  # tokens: one of the prompt, one of the answer
 CONTEXT_STEPS = 128  # a context is sought in steps of this part of it, in whole blocks: within 0.8 %
 STEPS_OF_RATE = 100  # a lower rate is sought in hundredths of the load's
 KNOWN_WELL = ("sourced", "partly_derived")  # entries whose shape was read
-NO_CHAT = "embedding"  # part of the ids of models that answer nothing
+NO_CHAT = "embedding"  # parts of the ids of models that give no answers
 # What a decoding request keeps, whole (TP 1): its growing layers, its windows, its states.
 KEPT = (*GROUPS, *KV_SHARD, kv_cache.steady_bytes)
 
 
 def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tuple[tuple[Lever, ...], ...]:
-    """By load every lever, in the catalog's order: with its answer, or with the reason why it does not apply; of each
-    one, but of a target of speed the further steps, too, after the best one.
+    """By load, every lever in the catalog's order: with its answer, or with the reason why it does not apply. Only the
+    best of each lever; for a target of speed also the further steps after the best one.
 
     Nothing for a load over its model's limit; where `rows` are given, for these alone.
     """
@@ -81,17 +80,19 @@ def levers_of_sheet(solved: Solution, rows: Iterable[int] | None = None) -> tupl
     plans.next_steps(open_rows)
     plans.looser_targets(open_rows)
     plans.leaner_models(open_rows)
-    found: dict[int, dict[str, list[Lever]]] = {row: {one.id: [] for one in plans.file.levers} for row in open_rows}
+    by_lever: dict[int, dict[str, list[Lever]]] = {
+        row: {words.id: [] for words in plans.file.levers} for row in open_rows
+    }
     for row, lever in plans.worked_out():
-        found[row][lever.id].append(lever)
-    told = {row: tuple(one for same in of.values() for one in _told(same)) for row, of in found.items()}
+        by_lever[row][lever.id].append(lever)
+    told = {row: tuple(lever for same in by_id.values() for lever in _best_of(same)) for row, by_id in by_lever.items()}
     return tuple(told.get(row, ()) for row in range(len(question.loads)))
 
 
-def _told(same: Sequence[Lever]) -> Iterator[Lever]:
-    """Of the planned levers of one id the cheapest, and the further steps."""
-    yield min((x for x in same if not x.further), key=lambda one: one.after.monthly_usd if one.after else inf)
-    yield from (one for one in same if one.further)
+def _best_of(same: Sequence[Lever]) -> Iterator[Lever]:
+    """Among the planned levers of one id the cheapest, and the further steps."""
+    yield min((x for x in same if not x.further), key=lambda lever: lever.after.monthly_usd if lever.after else inf)
+    yield from (lever for lever in same if lever.further)
 
 
 class Plans:
@@ -101,9 +102,9 @@ class Plans:
         self.solved, self.question, self.loads = solved, solved.question, Loads(solved)
         reference, engine = self.question.reference, self.question.engine.engine
         self.file, self.assumption = reference.catalog.file(LeverFile), reference.assumption
-        self.words: dict[str, LeverWords] = {one.id: one for one in self.file.levers}
+        self.words: dict[str, LeverWords] = {words.id: words for words in self.file.levers}
         self.launcher = next((x for x in reference.catalog.file(StackFile).launchers if x.engine == engine), None)
-        self.not_run = next((one for one in self.file.not_run if one.engine == engine), None)
+        self.not_run = next((exception for exception in self.file.not_run if exception.engine == engine), None)
         self.planned: list[tuple[int, Change | None, Lever]] = []
 
     def plan(
@@ -120,17 +121,17 @@ class Plans:
         further: bool = False,
     ) -> None:
         """A lever of a load; without a change it has no price. `words` stand in place of the usual ones."""
-        known = self.words[lever]
-        cost = known.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
-        note = ". ".join(filter(None, (note, cost[:1].upper() + cost[1:], known.more)))
+        entry = self.words[lever]
+        cost = entry.cost.format_map(self._tokens_a_second(row, change)) if change or offload else ""
+        note = ". ".join(filter(None, (note, cost[:1].upper() + cost[1:], entry.more)))
         before = Rented.of(self.solved, row)
-        one = Lever(
-            lever, known.family, words or known.words, changed, cost, note, before, None, why_not, offload, further
+        planned = Lever(
+            lever, entry.family, words or entry.words, changed, cost, note, before, None, why_not, offload, further
         )
-        self.planned.append((row, change, one))
+        self.planned.append((row, change, planned))
 
     def _tokens_a_second(self, row: int, change: Change | None) -> dict[str, str]:
-        """What one user sees of each answer at the targets of the load and of the change."""
+        """Tokens a second that one user sees in each answer, at the targets of the load and of the change."""
         now, then = (
             MILLISECONDS_PER_SECOND / (getattr(workload, TPOT) or inf)
             for workload in (self.solved.workload_of(row), (change and change.workload) or self.solved.workload_of(row))
@@ -154,14 +155,14 @@ class Plans:
                 old, new = lever.before.candidate.gpu, after.candidate.gpu
                 words = f"bigger GPUs: {new.short_name}"
                 changed = " to ".join(
-                    f"{one.short_name} ({ONE_DECIMAL.text(one.memory.engine_bytes / GIB)} GiB)" for one in (old, new)
+                    f"{gpu.short_name} ({ONE_DECIMAL.text(gpu.memory.engine_bytes / GIB)} GiB)" for gpu in (old, new)
                 )
             if change.model is not None:
                 note = f"{self._weights_only(row, change.model, after)}{note}"
             yield row, replace(lever, words=words, changed=changed, note=note, after=after)
 
     def _weights_only(self, row: int, model: SheetModel, after: Rented) -> str:
-        """A word on a GPU that keeps other weights than before in fewer bits than it computes in."""
+        """A remark on a GPU that stores other weights than before in fewer bits than it computes in."""
         before, dtype, gpu = self.solved.model_of(row), model.weight_dtype, after.candidate.gpu
         is_same = (model.model.id, dtype) == (before.model.id, before.weight_dtype)
         if is_same or gpu.weights_run.get(dtype) != WEIGHT_ONLY:
@@ -174,34 +175,34 @@ class Plans:
         model = self.solved.model_of(row)
         for lever, dtypes in LOWER:
             words = f"{dtypes[WEIGHTS].upper()} weights" if lever == "fp4-weights" else ""
-            reasons = (self._why_not(model, what, dtype) for what, dtype in dtypes.items())
+            reasons = (self._why_not(model, part, dtype) for part, dtype in dtypes.items())
             if why_not := next(filter(None, reasons), ""):
                 self.plan(lever, row, words=words, why_not=why_not)
                 continue
             other = replace(model, **dtypes)  # type: ignore[arg-type]
             named = ((WEIGHTS, "weights"), (KV, "KV cache"))
-            changed = [f"{name} {getattr(model, what)} to {dtypes[what]}" for what, name in named if what in dtypes]
+            changed = [f"{name} {getattr(model, part)} to {dtypes[part]}" for part, name in named if part in dtypes]
             self.plan(lever, row, Change(row, model=other), words=words, changed=", ".join(changed))
 
-    def _why_not(self, model: SheetModel, what: str, dtype: str) -> str:
-        """Why the weights or the KV cache of a model cannot be lowered to a precision, or nothing where they can."""
-        of_weights, used, engine = what == WEIGHTS, getattr(model, what), self.question.engine.name
+    def _why_not(self, model: SheetModel, part: str, dtype: str) -> str:
+        """The reason why the weights or the KV cache of a model cannot be lowered to a precision; "" where they can."""
+        of_weights, used, engine = part == WEIGHTS, getattr(model, part), self.question.engine.name
         before, after = DTYPES[used], DTYPES[dtype]
         if before.linear_bytes <= after.linear_bytes if of_weights else before.kv_bytes <= after.kv_bytes:
             return f"{'the weights are' if of_weights else 'the KV cache is'} {used} already"
-        said = f"{dtype} weights" if of_weights else f"a KV cache in {dtype}"
-        # An engine that the catalogs say nothing of is taken to run it.
+        wanted = f"{dtype} weights" if of_weights else f"a KV cache in {dtype}"
+        # An engine about which the catalogs say nothing is assumed to run it.
         if self.launcher is not None:
             if dtype not in (self.launcher.weight_dtypes if of_weights else self.launcher.kv_cache_dtypes):
-                return f"{engine} does not run {said}"
+                return f"{engine} does not run {wanted}"
         elif self.not_run and dtype in (self.not_run.weight_dtypes if of_weights else self.not_run.kv_cache_dtypes):
-            return f"{engine} does not run {said}: {self.not_run.instead}"
+            return f"{engine} does not run {wanted}: {self.not_run.instead}"
         takes = self.question.engine.runs_kv
         runs = any(dtype in gpu.weights_run if of_weights else takes(gpu, dtype) for gpu in self.question.gpus)
-        return "" if runs else f"no candidate's GPU {'runs' if of_weights else 'keeps'} {said}"
+        return "" if runs else f"no candidate's GPU {'runs' if of_weights else 'keeps'} {wanted}"
 
     def smaller_loads(self, row: int) -> None:
-        """The levers of a load that ask for less by a stated share."""
+        """The levers of a load that reduce what it asks for by a stated share."""
         self._prefix_cache(row)
         context = self.solved.workload_of(row).context_tokens
         shorter = int(round_down(context * self.assumption("lever_context_fraction")))
@@ -217,7 +218,7 @@ class Plans:
             self._at_requests("fewer-users", row, steps)
 
     def _most_requests(self, row: int) -> int:
-        """The requests of a load in the steps that are tried: each at once; of a rate, hundredths of it."""
+        """The requests of a load in the steps that are tried: each request at once; for a rate, hundredths of it."""
         load = self.question.loads[row]
         return STEPS_OF_RATE if load.requests_per_second else int(load.concurrent_requests)
 
@@ -227,7 +228,7 @@ class Plans:
 
     def _prefix_cache(self, row: int) -> None:
         settings, share = self.question.settings, self.assumption("lever_prefix_cache_hit_fraction")
-        now, then = (PERCENT.text(one) for one in (settings.prefix_cache_hit_fraction, share))
+        now, then = (PERCENT.text(value) for value in (settings.prefix_cache_hit_fraction, share))
         why_not, change = "", None
         if settings.prefix_cache_hit_fraction >= share:
             why_not = f"{now} hits are counted already"
@@ -246,7 +247,7 @@ class Plans:
         workload = self.solved.workload_of(row)
         counts = workload.context_tokens, context_tokens
         short = [short_tokens(count) for count in counts]  # 128k where both are so many k, else 131,072
-        before, after = short if all(one.endswith("k") for one in short) else [f"{count:,}" for count in counts]
+        before, after = short if all(text.endswith("k") for text in short) else [f"{count:,}" for count in counts]
         self.plan(
             lever,
             row,
@@ -260,16 +261,16 @@ class Plans:
         change, rate = self._fewer(row, steps), self.question.loads[row].requests_per_second
         share = PERCENT.text(1 - steps / self._most_requests(row))
         after, before = (
-            rate_text(one) if rate else f"{one:,.0f}"
-            for one in (change.requests or 0, rate or self._most_requests(row))
+            rate_text(number) if rate else f"{number:,.0f}"
+            for number in (change.requests or 0, rate or self._most_requests(row))
         )
-        unit, what = ("requests/s", "requests per second") if rate else ("at once", "requests at once")
+        unit, counted = ("requests/s", "requests per second") if rate else ("at once", "requests at once")
         self.plan(
             lever,
             row,
             change,
             words=f"{after} {unit}, not {before}",
-            changed=f"{what} {before} to {after} ({share} fewer)",
+            changed=f"{counted} {before} to {after} ({share} fewer)",
         )
 
     def next_steps(self, rows: Sequence[int]) -> None:
@@ -278,10 +279,10 @@ class Plans:
         At the next step it costs no less. The choice within the near tie may tip back further up, by no more than it.
         """
         searches = [search for row in rows for search in (self._contexts(row), self._requests(row))]
-        while open_ones := [one for one in searches if one.is_open]:
+        while open_ones := [search for search in searches if search.is_open]:
             self._halve(open_ones)
-        for one in searches:
-            one.plan(one.low)
+        for closed in searches:
+            closed.plan(closed.low)
 
     def _contexts(self, row: int) -> _Search:
         workload = self.solved.workload_of(row)
@@ -311,17 +312,17 @@ class Plans:
     def _halve(self, searches: Sequence[_Search]) -> None:
         """Narrow the bounds of each search by two halvings: to work out what either way leads to takes less time than
         to work out the loads of two halvings in turn."""
-        tried = [one.next_steps(2) for one in searches]
+        tried = [search.next_steps(2) for search in searches]
         answers = iter(
-            self.loads.ask([one.change(n) for one, steps in zip(searches, tried, strict=True) for n in steps])
+            self.loads.ask([search.change(n) for search, steps in zip(searches, tried, strict=True) for n in steps])
         )
-        for one, steps in zip(searches, tried, strict=True):
-            known = {n: next(answers) for n in steps}
-            while one.is_open and one.step in known:
-                if is_less(one.before, known[one.step]):
-                    one.low = one.step
+        for search, steps in zip(searches, tried, strict=True):
+            answer_of = {n: next(answers) for n in steps}
+            while search.is_open and search.step in answer_of:
+                if is_less(search.before, answer_of[search.step]):
+                    search.low = search.step
                 else:
-                    one.high = one.step
+                    search.high = search.step
 
     def looser_targets(self, rows: Sequence[int]) -> None:
         """The next steps of each load's targets of speed, both alone and together: all loads at once.
@@ -331,13 +332,15 @@ class Plans:
         """
         targets = self.file.tried_targets
         tried = {
-            (lever, row): [Change(row, workload=one) for one in looser(self.solved.workload_of(row), lever, targets)]
+            (lever, row): [
+                Change(row, workload=other) for other in looser(self.solved.workload_of(row), lever, targets)
+            ]
             for lever in LOOSER  # first each target alone
             for row in rows
         }
         before = {row: Rented.of(self.solved, row) for row in rows}
         loosest = iter(self.loads.ask([changes[-1] for changes in tried.values() if changes]))
-        least = {row: inf if one is None else one.cheapest_usd for row, one in before.items()}
+        least = {row: inf if rented is None else rented.cheapest_usd for row, rented in before.items()}
         for (lever, row), changes in tried.items():
             after = next(loosest) if changes else None
             if after is None or after.cheapest_usd > least[row] or same_money(after.cheapest_usd, least[row]):
@@ -351,8 +354,8 @@ class Plans:
         alone = dict(before)  # the least that one target alone leads to
         steps_of: dict[tuple[str, int], list[Step]] = {}
         for (lever, row), changes in tried.items():
-            found = [(change.workload, next(answers)) for change in changes if change.workload]
-            steps = steps_down(alone[row], found, self.assumption("lever_step_fraction"))
+            answered = [(change.workload, next(answers)) for change in changes if change.workload]
+            steps = steps_down(alone[row], answered, self.assumption("lever_step_fraction"))
             if steps and is_less(alone[row], steps[-1].after):
                 alone[row] = steps[-1].after
             steps_of[lever, row] = steps
@@ -362,7 +365,7 @@ class Plans:
     def _narrowed(
         self, steps_of: Mapping[tuple[str, int], Sequence[Step]], before: Mapping[int, Rented | None]
     ) -> dict[tuple[str, int], list[Step]]:
-        """The steps at the tightest targets in two figures that lead to them, by halving: all loads at once."""
+        """The steps at the tightest targets, in two figures, that reach them, by halving: all loads at once."""
         targets, workload_of = self.file.tried_targets, self.solved.workload_of
         searches = {
             (lever, row): [
@@ -370,12 +373,12 @@ class Plans:
             ]
             for (lever, row), steps in steps_of.items()
         }
-        in_all = [(row, one) for (_, row), found in searches.items() for one in found]
-        while open_ones := [(row, one) for row, one in in_all if one.is_open]:
-            asked = [Change(row, workload=one.targets[one.middle]) for row, one in open_ones]
-            for (_, one), after in zip(open_ones, self.loads.ask(asked), strict=True):
-                one.take(after)
-        return {key: [one.step for one in found] for key, found in searches.items()}
+        in_all = [(row, narrowing) for (_, row), narrowings in searches.items() for narrowing in narrowings]
+        while open_ones := [(row, narrowing) for row, narrowing in in_all if narrowing.is_open]:
+            asked = [Change(row, workload=narrowing.targets[narrowing.middle]) for row, narrowing in open_ones]
+            for (_, narrowing), after in zip(open_ones, self.loads.ask(asked), strict=True):
+                narrowing.take(after)
+        return {key: [narrowing.step for narrowing in narrowings] for key, narrowings in searches.items()}
 
     def _plan_steps(self, lever: str, row: int, steps: Sequence[Step]) -> None:
         """The lever of a load: the best of its steps, and of slower tokens alone the further ones."""
@@ -385,24 +388,25 @@ class Plans:
             self.plan(lever, row, why_not="no looser target costs less" if is_set else "no such target is set")
             return
         best = best_step(Rented.of(self.solved, row), steps, fields[0], getattr(workload, fields[0]))
-        for one in steps if fields == (TPOT,) else (best,):
-            now, then = ([_time_of(getattr(w, field)) for field in fields] for w in (workload, one.workload))
+        for step in steps if fields == (TPOT,) else (best,):
+            now, then = ([_time_of(getattr(w, field)) for field in fields] for w in (workload, step.workload))
             words = WORDS[lever].format(*then, now=now[0])
             changed = (f"{NAMES[field]} {x} to {y}" for field, x, y in zip(fields, now, then, strict=True))
             self.plan(
                 lever,
                 row,
-                Change(row, workload=one.workload),
+                Change(row, workload=step.workload),
                 words=words,
                 changed=", ".join(changed),
-                further=one is not best,
+                further=step is not best,
             )
 
     # Levers of hardware. Host memory is an indication, never a price: each step of decoding reads the bytes again, so
     # every token waits.
 
     def more_of_memory(self, row: int) -> None:
-        """The lever of a load, where GPUs that cost clearly less lack less memory than the engine may take more."""
+        """The lever of a load for which GPUs that cost clearly less lack less memory than the engine may take in
+        addition."""
         share = self.question.settings.gpu_memory_utilization
         most = self.launcher.most_share if self.launcher else share
         if self._nearly_held(row, most - share):
@@ -413,13 +417,13 @@ class Plans:
             self.plan(MORE, row, why_not="no cheaper GPUs lack as little memory as the engine may take more")
 
     def _nearly_held(self, row: int, more: float) -> bool:
-        """Whether any offer that is clearly cheaper in one machine lacks less than a further share of its memory."""
+        """True where an offer that is clearly cheaper in one machine lacks less than a further share of its memory."""
         solved = self.solved
-        profiles = [one.profile for one in solved.offers]
+        profiles = [offer.profile for offer in solved.offers]
         needed, left, runs = (solved.sequences[name] for name in ("charge_bytes", "counted_kv_budget_bytes", "runs"))
         short = (needed[row] - left[row])[profiles]
         gained = more * numpy.array(
-            [self.question.candidates[one.candidate].gpu.memory.engine_bytes for one in solved.offers]
+            [self.question.candidates[offer.candidate].gpu.memory.engine_bytes for offer in solved.offers]
         )
         clearly = 1 - self.assumption("clearly_cheaper_fraction")
         months = solved.grid.spread("instance_month_usd", ("offer",))
@@ -430,36 +434,36 @@ class Plans:
         return bool((is_cheaper & ~is_held & (runs[row][profiles] == 1) & (short > 0) & (short < gained)).any())
 
     def bigger_gpus(self, row: int) -> None:
-        """The lever of a load; what is bigger is known when it is worked out."""
+        """The lever of a load; which GPU is bigger is known when it is worked out."""
         fit = Fit.of(self.solved, row)
         if fit is None:
             self.plan("bigger-gpus", row, why_not="no GPU is chosen to be bigger than")
             return
         gpu, own = fit.candidate.gpu, fit.candidate.gpu.memory.engine_bytes
-        if any(one.memory.engine_bytes > own for one in self.question.gpus):
+        if any(gpu.memory.engine_bytes > own for gpu in self.question.gpus):
             self.plan("bigger-gpus", row, Change(row, memory_above=own))
         else:
             self.plan("bigger-gpus", row, why_not=f"no candidate's GPU has more memory than the {gpu.short_name}")
 
     def host_memory(self, row: int) -> None:
         """The lever of a load: one replica fewer, else one pipeline stage, else half the tensor-parallel size."""
-        found = self._offload(row)
-        if isinstance(found, str):
-            self.plan("host-memory", row, why_not=found)
+        offload = self._offload(row)
+        if isinstance(offload, str):
+            self.plan("host-memory", row, why_not=offload)
             return
-        weights = f"{found.bytes_per_gpu / GIB:,.1f} GiB of weights of each in host memory"
-        speed = f"{found.link}, {ONE_DECIMAL.text(found.link_bytes_per_second / GB)} GB/s one way"
+        weights = f"{offload.bytes_per_gpu / GIB:,.1f} GiB of weights of each in host memory"
+        speed = f"{offload.link}, {ONE_DECIMAL.text(offload.link_bytes_per_second / GB)} GB/s one way"
         drive = f"{ONE_DECIMAL.text(self.file.nvme_bytes_per_second / GB)} GB/s"
         note = (
-            f"Every token reads {found.bytes_per_gpu / GB:,.1f} GB over the host link ({speed}) on each GPU and waits "
-            f"at least {_time(found.seconds_per_token)} more; from an NVMe drive ({drive}) "
-            f"{_time(found.nvme_seconds_per_token)}. The KV cache of a parked request, "
-            f"{found.parked_kv_bytes_per_gpu / GIB:,.2f} GiB a GPU, is back in {_time(found.parked_kv_seconds)}"
+            f"Every token reads {offload.bytes_per_gpu / GB:,.1f} GB over the host link ({speed}) on each GPU and "
+            f"waits at least {_time(offload.seconds_per_token)} more; from an NVMe drive ({drive}) "
+            f"{_time(offload.nvme_seconds_per_token)}. The KV cache of a parked request, "
+            f"{offload.parked_kv_bytes_per_gpu / GIB:,.2f} GiB a GPU, is back in {_time(offload.parked_kv_seconds)}"
         )
-        self.plan("host-memory", row, changed=f"{count(found.n_gpus, 'GPU')}, {weights}", note=note, offload=found)
+        self.plan("host-memory", row, changed=f"{count(offload.n_gpus, 'GPU')}, {weights}", note=note, offload=offload)
 
     def _offload(self, row: int) -> Offload | str:
-        """What the smaller deployment would read from the host, or why there is none."""
+        """The weights that the smaller deployment would read from the host, or the reason why there is none."""
         fit = Fit.of(self.solved, row)
         if fit is None:
             return "nothing is chosen to make smaller"
@@ -479,10 +483,10 @@ class Plans:
         link = self.file.link(gpu)
         if link is None:
             return f"the {gpu.short_name}'s link to its host is not known here"
-        at = self.solved.at(row, profile)
+        columns = self.solved.at(row, profile)
 
         def of(name: str) -> float:
-            return float(at[name][0])
+            return float(columns[name][0])
 
         if of("runs") != 1:
             return f"the heads do not divide over {size} GPUs"
@@ -513,7 +517,7 @@ class Plans:
     # A model of like size that keeps less of each request: another model, so quality is not compared.
 
     def leaner_models(self, rows: Sequence[int]) -> None:
-        """The lever of each load: of the models whose total parameters are alike, the one that keeps least of it."""
+        """The lever of each load: among the models with about as many parameters, the one with the smallest cache."""
         every = [
             m
             for m in self.question.reference.models
@@ -547,8 +551,8 @@ class Plans:
         kept = kept_bytes([model, *others], context_tokens, self.question)
         if not others or kept[1:].min() >= kept[0]:
             return None
-        at = int(kept[1:].argmin())
-        return others[at], f"{_described(model, kept[0])} to {_described(others[at], kept[1 + at])}"
+        leanest = int(kept[1:].argmin())
+        return others[leanest], f"{_described(model, kept[0])} to {_described(others[leanest], kept[1 + leanest])}"
 
 
 @dataclass
@@ -563,7 +567,7 @@ class _Search:
 
     @property
     def is_open(self) -> bool:
-        """Whether a number of steps between the bounds is to be tried."""
+        """True while a number of steps between the bounds is to be tried."""
         return self.high - self.low > 1
 
     @property
@@ -580,8 +584,8 @@ class _Search:
 
 
 def with_context(workload: Workload, context_tokens: int) -> Workload:
-    """A workload at another context: the answer's length stays, the prompt takes the rest, as `--contexts` has it; or
-    less of it, where the prompt was stated and leaves a part of the context unused."""
+    """A workload at another context: the length of the answer stays and the prompt takes the rest, as with
+    `--contexts`; or less, where the prompt was stated and leaves a part of the context unused."""
     answer = workload.output_tokens if context_tokens > workload.output_tokens else context_tokens // 2
     rest = context_tokens - answer
     is_filled = workload.input_tokens + workload.output_tokens >= workload.context_tokens
@@ -593,7 +597,7 @@ def with_context(workload: Workload, context_tokens: int) -> Workload:
 
 
 def _time_of(milliseconds: float) -> str:
-    """A target as it is said: 60 ms, 8 s, 1.5 s."""
+    """A target as text: 60 ms, 8 s, 1.5 s."""
     rounded = float(f"{milliseconds:.3g}")
     if rounded < MILLISECONDS_PER_SECOND:
         return f"{rounded:g} ms"
@@ -607,7 +611,7 @@ def _time(seconds: float) -> str:
 def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Question) -> numpy.ndarray:
     """Bytes of cache that a request of this context keeps while it is answered, by model."""
     rows = [model_columns(m.model, m.weight_dtype, m.kv_cache_dtype) for m in models]
-    values: dict[str, Any] = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
+    values: Columns = {k: numpy.array([r[k] for r in rows], float) for k in rows[0]}
     values |= question.engine.columns() | {
         "tensor_parallel_size": 1.0,
         **all_of(float(context_tokens)),
@@ -617,7 +621,7 @@ def kept_bytes(models: Sequence[SheetModel], context_tokens: int, question: Ques
 
 
 def _described(model: SheetModel, kept: float) -> str:
-    """A model by its own numbers: parameters (10^9), and what a request keeps."""
+    """A model described by its own numbers: parameters (10^9), and the bytes that a request keeps."""
     params = model.model.params
     active = f", {ONE_DECIMAL.text(params.active / 1e9)} B active" if params.active < params.total else ""
     size = f"{ONE_DECIMAL.text(params.total / 1e9)} B{active}"

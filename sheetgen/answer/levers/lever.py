@@ -1,4 +1,5 @@
-"""A lever: one change, what is rented without and with it, its cost beside money; and which a reader sees first.
+"""A lever: one change, what is rented without and with it, its cost besides money; and the order in which readers see
+levers.
 
 Changed loads are worked out together: each model, workload and settings once, whatever the requests at once.
 """
@@ -24,7 +25,7 @@ from sheetgen.question.inputs import Settings
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Load, Question, SheetModel
 
-ANOTHER_MODEL = "model"  # a family that no ranking by dollars holds: quality is not compared
+ANOTHER_MODEL = "model"  # a family left out of the ranking by dollars: quality is not compared
 FP8_LEVERS = ("fp8-both", "fp8-kv-cache")  # the change to FP8; the second where weights have 8 bits or fewer already
 OneLoad = tuple[Settings, SheetModel, Workload]
 ModelKey = tuple[int, str, str]
@@ -33,7 +34,7 @@ Key = tuple[Settings, ModelKey, Workload]
 
 @dataclass(frozen=True)
 class Rented:
-    """What a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
+    """The machines that a load takes. `n_gpus` are those at work (replicas x TP x PP), as in the cells of the JSON.
 
     cheapest_usd: a month of the very cheapest, which may be another within the near tie. is_even_chance:
     nothing serves the load at the confidence requested, and this is what an even chance takes.
@@ -45,16 +46,16 @@ class Rented:
     monthly_usd: float
     cheapest_usd: float
     is_even_chance: bool = False
-    chances: tuple[Chances, int] | None = field(default=None, compare=False, repr=False)  # with its place there
+    chances: tuple[Chances, int] | None = field(default=None, compare=False, repr=False)  # with its position there
 
     @property
     def chance(self) -> float | None:
-        """How sure it is that this serves the changed load; nothing of a load that was not changed."""
+        """How sure the machines are to serve the changed load; None for a load that was not changed."""
         return None if self.chances is None else self.chances[0].of(self.chances[1])
 
     @classmethod
     def of(cls, solved: Solution, row: int) -> Rented | None:
-        """What was chosen for a load, or nothing where nothing holds it."""
+        """The choice for a load; None where nothing holds it."""
         fit = Fit.of(solved, row)
         if fit is None:
             return None
@@ -71,7 +72,7 @@ class Rented:
 
 
 def saved_usd(before: Rented, after: Rented) -> float:
-    """Dollars a month that `after` takes less; negative where it takes more, 0 where the month costs the same.
+    """Dollars a month that `after` costs less; negative where it costs more, 0 where the month costs the same.
 
     What would be rented is compared with what would be rented, as both months stand on the page. But the choice may
     take dearer hardware within the near tie, and a change may tip it either way where nothing became cheaper or
@@ -86,7 +87,7 @@ def saved_usd(before: Rented, after: Rented) -> float:
 
 
 def is_less(before: Rented | None, after: Rented | None) -> bool:
-    """Whether a load costs less than before, or something holds it only now."""
+    """True where a load costs less than before, or where something holds it only now."""
     return after is not None and (before is None or saved_usd(before, after) > 0)
 
 
@@ -109,7 +110,7 @@ class Offload:
 
 @dataclass(frozen=True)
 class Lever:
-    """What one change buys for one load.
+    """The effect of one change on one load.
 
     `before` and `after` are nothing where nothing holds the load. `why_not` says why the change does not apply, and
     is empty where it does. `offload` has an indication in place of a price. `further`: a step beyond the best one of
@@ -120,7 +121,7 @@ class Lever:
     family: str
     words: str  # "FP8 KV cache"
     changed: str  # "KV cache bf16 to fp8"
-    cost: str  # what the change costs beside money, in short: "8 bits lose little"
+    cost: str  # the cost besides money, in short: "8 bits lose little"
     note: str  # the same in full
     before: Rented | None
     after: Rented | None = None
@@ -130,7 +131,7 @@ class Lever:
 
     @cached_property
     def saved_usd(self) -> float | None:
-        """Dollars a month, see `saved_usd`; nothing without a price."""
+        """Dollars a month, from `saved_usd`; None without a price."""
         return None if self.before is None or self.after is None else saved_usd(self.before, self.after)
 
     @property
@@ -141,22 +142,22 @@ class Lever:
 
     @property
     def is_near_tie(self) -> bool:
-        """Whether the months differ, though the change saves nothing: see `saved_usd`."""
+        """True where the months differ, though the change saves nothing: see `saved_usd`."""
         if self.before is None or self.after is None or self.saved_usd:
             return False
         return not same_money(self.before.monthly_usd, self.after.monthly_usd)
 
     @property
     def now_fits(self) -> bool:
-        """Whether something holds the load only with the change."""
+        """True where something holds the load only with the change."""
         return self.before is None and self.after is not None
 
 
 def at_fp8(levers: Iterable[Lever]) -> Rented | None:
     """Machines that take the load with FP8 weights and an FP8 KV cache; weights of 8 bits or fewer stay. None where
     neither the engine nor any hardware runs them, or nothing holds it then."""
-    known = {one.id: one for one in levers}
-    lowered = (known[name] for name in FP8_LEVERS if name in known and not known[name].why_not)
+    by_id = {lever.id: lever for lever in levers}
+    lowered = (by_id[name] for name in FP8_LEVERS if name in by_id and not by_id[name].why_not)
     lever = next(lowered, None)
     return None if lever is None else lever.after
 
@@ -168,35 +169,35 @@ L = TypeVar("L", Lever, LeverRecord)
 
 
 def rank(lever: Lever | LeverRecord) -> float:
-    """Sorts levers: what makes a load fit comes first, then by dollars saved, where 12 digits tell them apart."""
+    """Sort key of levers: those that make a load fit first, then by dollars saved, where 12 digits tell them apart."""
     return -math.inf if lever.now_fits else -float(f"{lever.saved_usd or 0.0:.12g}")
 
 
 def in_order(levers: Iterable[Lever]) -> list[Lever]:
     """The levers that have a price, those that save most first; where they tie, as the catalog has them."""
-    return sorted((one for one in levers if one.after), key=rank)
+    return sorted((lever for lever in levers if lever.after), key=rank)
 
 
 def best(by_row: Mapping[int, Sequence[L]], count: int) -> list[tuple[int, L]]:
-    """The `count` best levers of some loads, with their rows: first the best of each load, then each one's second.
+    """The `count` best levers of some loads, with their rows: first the best of each load, then each load's second.
 
     by_row: those that have a price, in their order. Of a load one of each family, none that costs more: where fewer
     save anything, those that change nothing follow: that they do not is worth knowing. Another model is never among
     them, and of a target's steps the best alone.
     """
-    chosen: list[tuple[int, float, int, L]] = []  # its place among those of its load, its rank, its load
+    chosen: list[tuple[int, float, int, L]] = []  # its position among the levers of its load, its rank, its load
     for row, levers in by_row.items():
         families: dict[str, L] = {}
-        for one in levers:
-            if one.family != ANOTHER_MODEL and not one.further and rank(one) <= 0:
-                families.setdefault(one.family, one)
-        chosen += [(place, rank(one), row, one) for place, one in enumerate(families.values())]
-    return [(row, lever) for _, _, row, lever in sorted(chosen, key=lambda one: one[:2])[:count]]
+        for candidate in levers:
+            if candidate.family != ANOTHER_MODEL and not candidate.further and rank(candidate) <= 0:
+                families.setdefault(candidate.family, candidate)
+        chosen += [(place, rank(lever), row, lever) for place, lever in enumerate(families.values())]
+    return [(row, lever) for _, _, row, lever in sorted(chosen, key=lambda entry: entry[:2])[:count]]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A load of the sheet with something changed; what is not given stays.
+    """A load of the sheet with something changed; whatever is not given stays.
 
     requests: at once, or per second where the load is a rate. memory_above: only candidates whose GPU shows more
     bytes than this.
@@ -223,20 +224,20 @@ class Loads:
             self._known.setdefault(_key(self._load(Change(row))), (solved, row))
 
     def ask(self, changes: Sequence[Change]) -> list[Rented | None]:
-        """What each changed load takes; nothing where nothing holds it."""
+        """The machines that each changed load takes; None where nothing holds it."""
         self.work_out(changes)
-        known = [self._known[_key(self._load(change))] for change in changes]  # its tables, and the row there
-        found: list[Rented | None] = [None] * len(changes)
-        for here in {id(solved): solved for solved, _ in known}.values():
-            mine = [i for i, (solved, _) in enumerate(known) if solved is here]
+        changed = [self._known[_key(self._load(change))] for change in changes]  # its tables, and the row there
+        answers: list[Rented | None] = [None] * len(changes)
+        for here in {id(solved): solved for solved, _ in changed}.values():
+            mine = [i for i, (solved, _) in enumerate(changed) if solved is here]
             loads = [_with_requests(self.solved.question.loads[changes[i].row], changes[i].requests) for i in mine]
-            rows, above = [known[i][1] for i in mine], [changes[i].memory_above for i in mine]
+            rows, above = [changed[i][1] for i in mine], [changes[i].memory_above for i in mine]
             for i, answer in zip(mine, _cheapest(here, rows, loads, above), strict=True):
-                found[i] = answer
-        return found
+                answers[i] = answer
+        return answers
 
     def work_out(self, changes: Iterable[Change]) -> None:
-        """Make the changed loads known, all that are new together.
+        """Work out all new changed loads together.
 
         Other models apart from other workloads: `tables` works out the speed of all pairs of those it is given.
         """
@@ -269,21 +270,22 @@ def _key(load: OneLoad) -> Key:
 
 
 def _model_key(model: SheetModel) -> ModelKey:
-    """A model by its object and precisions: two models of one id may differ, as an imported one does."""
+    """A model by its object and precisions: two models with one id may differ, as an imported one does."""
     return id(model.model), model.weight_dtype, model.kv_cache_dtype
 
 
 def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> Question:
-    """A sheet's question with a cell for each load, and the models and workloads that these are of."""
+    """A sheet's question with a cell for each load, and the models and workloads of these."""
     models = {_model_key(model): model for _, model, _ in loads}
     workloads = tuple(dict.fromkeys(w for _, _, w in loads))
-    places, at = {key: i for i, key in enumerate(models)}, {workload: i for i, workload in enumerate(workloads)}
+    model_places = {key: i for i, key in enumerate(models)}
+    workload_places = {workload: i for i, workload in enumerate(workloads)}
     # Where the sheet has a rate, the times of full replicas are needed.
-    any_rate = float(any(one.requests_per_second for one in sheet.loads))
+    any_rate = float(any(load.requests_per_second for load in sheet.loads))
     cells = tuple(
         Load(
-            places[_model_key(model)],
-            at[workload],
+            model_places[_model_key(model)],
+            workload_places[workload],
             tier=0,
             context_tokens=workload.context_tokens,
             input_tokens=workload.input_tokens,
@@ -300,7 +302,8 @@ def _question(sheet: Question, settings: Settings, loads: Sequence[OneLoad]) -> 
 def _cheapest(
     tables: Solution, rows: Sequence[int], loads: Sequence[Load], memory_above: Sequence[int]
 ) -> list[Rented | None]:
-    """What loads of the tables take with the requests of others, on GPUs that show more bytes than `memory_above`.
+    """The machines that loads of the tables take with the requests of others, on GPUs that show more bytes than
+    `memory_above`.
 
     Chosen as in the sheet itself; nothing where nothing holds a load.
     """
@@ -315,15 +318,15 @@ def _cheapest(
     picks = picks_of(grid, "chosen")
     chances = Chances(grid, picks)
     return [
-        one
+        pair
         and Rented(
-            tables.candidate(one[0].offer),
-            one[0].n_instances,
-            int(n_gpus[i, one[0].offer]),
-            one[0].usd,
-            one[1].usd,
+            tables.candidate(pair[0].offer),
+            pair[0].n_instances,
+            int(n_gpus[i, pair[0].offer]),
+            pair[0].usd,
+            pair[1].usd,
             is_fallback(tables, rows[i]),
             (chances, i),
         )
-        for i, one in enumerate(picks)
+        for i, pair in enumerate(picks)
     ]

@@ -21,7 +21,7 @@ WORDS = {
 
 
 class Step(NamedTuple):
-    """A workload at looser targets, and what it takes then."""
+    """A workload at looser targets, and what it takes at them."""
 
     workload: Workload
     after: Rented
@@ -32,20 +32,22 @@ def looser(workload: Workload, lever: str, tried: TriedTargets) -> Iterator[Work
 
     Where both targets are loosened, the first token's is by at least as much as the other, to the next one tried.
     """
-    of = {TPOT: tried.tpot_ms, TTFT: tried.ttft_ms}
+    tried_ms = {TPOT: tried.tpot_ms, TTFT: tried.ttft_ms}
     now = {field: getattr(workload, field) for field in LOOSER[lever]}
     if not all(now.values()):
         return
     first, usual = next(iter(now.items()))
-    for ms in of[first]:
-        then = {field: next((one for one in of[field] if one * usual >= now[field] * ms), None) for field in now}
+    for ms in tried_ms[first]:
+        then = {
+            field: next((limit for limit in tried_ms[field] if limit * usual >= now[field] * ms), None) for field in now
+        }
         if ms > usual and all(then.values()):
             yield workload.model_copy(update={field: float(target or 0) for field, target in then.items()})
 
 
 def steps_down(least: Rented | None, answers: Iterable[tuple[Workload, Rented | None]], share: float) -> list[Step]:
-    """The steps at which the month falls below `least`: the first that does at all, each further one by at least this
-    share of the one before."""
+    """The steps at which the month falls below `least`: the first that falls at all, then each that falls by at least
+    this share of the one before."""
     steps: list[Step] = []
     for workload, after in answers:
         if after is None or not is_less(steps[-1].after if steps else least, after):
@@ -56,23 +58,23 @@ def steps_down(least: Rented | None, answers: Iterable[tuple[Workload, Rented | 
 
 
 def up_to_two_figures(milliseconds: float) -> float:
-    """A time as somebody would promise it: 7,144 ms is 7,200, 51.3 ms is 52; whole milliseconds."""
+    """A time rounded up as somebody would promise it: 7,144 ms is 7,200, 51.3 ms is 52; whole milliseconds."""
     unit = max(1.0, 10.0 ** (math.floor(math.log10(milliseconds)) - 1))
     return math.ceil(milliseconds / unit - ROUNDING) * unit
 
 
 def tighter(workload: Workload, lever: str, step: Workload, tried: TriedTargets) -> list[Workload]:
-    """A workload at each target in two figures above the one that was tried before a step, up to the step, the
-    tightest first. Where both are loosened, the first token's is by as much as the other."""
+    """A workload at each target, in two figures, above the one tried before a step and up to the step, the tightest
+    first. Where both targets are loosened, the first token's is loosened as much as the other."""
     first, *others = LOOSER[lever]
     usual, most = getattr(workload, first), getattr(step, first)
     before = max((ms for ms in (tried.tpot_ms if first == TPOT else tried.ttft_ms) if ms < most), default=usual)
-    found, ms = list[Workload](), up_to_two_figures(max(usual, before) * JUST_ABOVE)
+    targets, ms = list[Workload](), up_to_two_figures(max(usual, before) * JUST_ABOVE)
     while ms <= most:
         then = {field: up_to_two_figures(getattr(workload, field) * ms / usual) for field in others}
-        found.append(workload.model_copy(update={first: ms, **then}))
+        targets.append(workload.model_copy(update={first: ms, **then}))
         ms = up_to_two_figures(ms * JUST_ABOVE)
-    return [*found, step] if others else [*found[:-1], step]
+    return [*targets, step] if others else [*targets[:-1], step]
 
 
 class Narrowing:
@@ -91,7 +93,7 @@ class Narrowing:
         return (self.first + self.last) // 2
 
     def take(self, after: Rented | None) -> None:
-        """Narrow it by what the middle one takes."""
+        """Narrow the search by what the middle target takes."""
         if after is not None and is_less(self.before, after) and not is_less(after, self.step.after):
             self.last, self.step = self.middle, Step(self.targets[self.middle], after)
         else:
@@ -99,8 +101,8 @@ class Narrowing:
 
 
 def best_step(before: Rented | None, steps: Sequence[Step], field: str, now: float) -> Step:
-    """Of the steps the one that saves most for each percent by which the target is looser; the tightest where nothing
-    holds the load as it is."""
+    """The step that saves most for each percent by which the target is looser; the tightest step where nothing holds
+    the load as it is."""
     if before is None:
         return steps[0]
-    return max(steps, key=lambda one: saved_usd(before, one.after) / (getattr(one.workload, field) / now - 1))
+    return max(steps, key=lambda step: saved_usd(before, step.after) / (getattr(step.workload, field) / now - 1))

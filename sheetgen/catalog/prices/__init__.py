@@ -1,4 +1,4 @@
-"""Price lists (files or web addresses), in six forms or one of the user's own, against the catalogs' rows.
+"""Price lists (files or web addresses) in six known forms or the user's own, compared with the catalogs' rows.
 
-Knows nothing of the command line.
+Independent of the command line.
 """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 USD = "USD"
-HOURS_OF_A_LISTED_MONTH = 730  # lists that state a price for a month have made it from the hour by this number
+HOURS_OF_A_LISTED_MONTH = 730  # lists compute monthly prices from hourly ones with this number
 _SYMBOLS = {
     "us$": USD, "usd$": USD, "c$": "CAD", "ca$": "CAD", "a$": "AUD", "au$": "AUD", "s$": "SGD", "hk$": "HKD",
     "r$": "BRL", "nz$": "NZD", "nt$": "TWD", "mx$": "MXN", "rmb": "CNY",
@@ -21,7 +21,7 @@ CURRENCIES = {
 _AMBIGUOUS = {"¥": "JPY or CNY", "kr": "SEK, NOK or DKK", "kr.": "SEK, NOK or DKK"}
 _BLANKS = "\u00a0\u2007\u2009\u202f "
 _NUMBER = re.compile(rf"[0-9](?:[0-9.,'’{_BLANKS}]*[0-9])?(?:[eE][+-]?[0-9]{{1,3}})?|\.[0-9]+")
-# What may stand around a number: of what and for how long the price is.
+# Words that may stand around a number: the unit and the period of the price.
 _AROUND = re.compile(
     r"(?:per|pro|par|je|/|from|ab|hourly|hours?|hrs?|h|stunden?|std|stdl|heures?|monthly|months?|mo|mth|"
     r"monate?|mtl|mois|yearly|years?|yr|annually|jahre?|days?|tage?|gpus?|instances?|nodes?|servers?|gib|gb|x|netto|net|"
@@ -31,36 +31,39 @@ MOST_LENGTH = 80
 
 
 class AmountError(ValueError):
-    """What an amount must be instead, to stand behind `It must be`."""
+    """A text that is no valid amount; the message says what it must be, to follow `It must be`."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number, and the currency that stands beside it; `` where none does."""
+    """A number, and the currency beside it (empty for none)."""
 
     value: float
     currency: str = ""
 
 
 def read_amount(text: str, decimal: str = "") -> Amount | None:
-    """The amount that a text states, or None where it holds no digit, as `on request` does.
+    """The amount that a text states; None if it has no digit, such as `on request`.
 
-    decimal: the sign before the fraction where one separator could be that or group thousands; `` where nobody knows.
-    Raises AmountError for text that is no amount of 0 or more, or could be two.
+    decimal: the decimal sign, for numbers whose one separator could also group thousands; empty if unknown.
+    Raises AmountError for text that is no amount of 0 or more, or is ambiguous.
     """
     if not any(c.isdigit() for c in text):
         return None
     is_plain = re.sub(rf"[{_BLANKS}]", " ", text).isprintable() and len(text) <= MOST_LENGTH
-    found = _NUMBER.search(text) if is_plain else None
-    if found is None or text[: found.start()].rstrip().endswith(("-", "=", "@")):
+    number = _NUMBER.search(text) if is_plain else None
+    if number is None or text[: number.start()].rstrip().endswith(("-", "=", "@")):
         raise AmountError("a plain number of 0 or more")
-    around = f"{text[: found.start()]} {text[found.end() :]}"
-    return Amount(_number(found[0], decimal), currency_in(around, is_all=True))
+    around = f"{text[: number.start()]} {text[number.end() :]}"
+    return Amount(_number(number[0], decimal), currency_in(around, is_all=True))
 
 
 def currency_in(text: str, is_all: bool = False) -> str:
-    """The currency that a text names by its sign or code, or `` for none; where it is to be all of the text, besides
-    words such as `per hour`, AmountError for anything else. Raises AmountError for a sign of several currencies."""
+    """The currency that a text names by sign or code; empty for none.
+
+    is_all: the text may hold nothing else but words such as `per hour`. Raises AmountError for other text then, and for
+    a sign of several currencies or several currencies.
+    """
     currency = ""
     for word in re.findall(r"[A-Za-zÀ-ž]*[$€£₹₩¥]|[^\W\d_]+\.?|\S", text):
         low = word.lower()
@@ -79,6 +82,7 @@ def currency_in(text: str, is_all: bool = False) -> str:
 
 
 def _number(text: str, decimal: str) -> float:
+    """The value of a number with any separators. Raises AmountError where these are wrong or ambiguous."""
     blanks = re.sub(rf"[{_BLANKS}]", " ", text)
     if " " in blanks and not re.fullmatch("[0-9]{1,3}( [0-9]{3})+([.,][0-9]+)?", blanks):
         raise AmountError("one number")
@@ -98,12 +102,12 @@ def _number(text: str, decimal: str) -> float:
 
 
 def _is_ambiguous(bare: str) -> bool:
-    """Whether a number has one separator, which could group thousands or stand before a fraction of three digits."""
+    """True for a number whose one separator could group thousands or precede a fraction of three digits."""
     return bool(re.fullmatch("[1-9][0-9]{0,2}[.,][0-9]{3}", bare))
 
 
 def _fraction_sign(bare: str) -> str:
-    """The sign before the fraction where the number itself shows it, else ``."""
+    """The decimal sign where the number itself shows it, else ""."""
     if _is_ambiguous(bare) or not (signs := re.findall("[.,]", bare)):
         return ""
     if len(signs) > 1 and len({*signs}) == 1:  # it groups thousands
@@ -112,7 +116,7 @@ def _fraction_sign(bare: str) -> str:
 
 
 def decimal_sign(texts: Iterable[str]) -> str:
-    """The sign before the fraction in these amounts, `` where none of them shows it or they differ."""
-    numbers = (re.sub("[ '’]", "", found[0]) for text in texts for found in [_NUMBER.search(text)] if found)
+    """The decimal sign of these amounts; empty where none of them shows it or they differ."""
+    numbers = (re.sub("[ '’]", "", number[0]) for text in texts for number in [_NUMBER.search(text)] if number)
     signs = {sign for sign in map(_fraction_sign, numbers) if sign}
     return signs.pop() if len(signs) == 1 else ""

@@ -32,41 +32,41 @@ COLUMNS = ("model", "provider", "input_usd_per_token", "output_usd_per_token")
 CACHED, LONGEST, SOURCE = "cache_read_usd_per_token", "max_input_tokens", "source"
 RETIRES, READ_ON = "deprecation_date", "source_date"
 TOKENS = 10**6
-# A price that no page stands for, under this share of what the middle one of the other hosts asks, is no offer unless
-# another host is near it: lists carry the smallest size's price for a 70B model, and prices of services that closed.
+# A price without a source page below this share of the other hosts' median is dropped, unless another host's is within
+# a factor of NEAR: lists carry the smallest size's price for a 70B model, and prices of services that closed.
 LEAST_SHARE = 0.2
-NEAR = 2  # times
-PROMPTS_PER_ANSWER = 3  # tokens, for such comparisons; as the field blends the two prices
+NEAR = 2
+PROMPTS_PER_ANSWER = 3  # prompt tokens per output token in such comparisons, the industry's usual blend
 MOST_DIGITS = 18  # of a number of tokens
-DIGITS = 6  # of a price of a million tokens: a list has it by the token, in floating point
+DIGITS = 6  # decimals of a price per million tokens, which lists state per token in floating point
 
 
 @dataclass(frozen=True)
 class HostedRefresh:
-    """What a list does to hosted.yaml. Nothing of it is written yet."""
+    """The changes that a list makes to hosted.yaml; nothing is written yet."""
 
     where: str
     file: HostedFile
     n_lines: int
-    n_matched: int  # lines that price a model of the catalogs; of those alike in all, one stays in the file
+    n_matched: int  # lines that price a model of the catalogs; of identical offers the file keeps one
     changed: tuple[tuple[str, HostedPrice, HostedPrice], ...]  # model, the price before, the price now
     added: tuple[tuple[str, HostedPrice], ...]
     gone: tuple[tuple[str, HostedPrice], ...]
     left_out: Mapping[str, tuple[str, ...]]  # names by reason
     skipped: tuple[Fault, ...]
-    doubts: tuple[str, ...]  # prices that are far from what they were, each with how far
+    doubts: tuple[str, ...]  # sentences on prices that changed implausibly much
 
 
 def read_hosted(places: Sequence[str], sheet: str | None = None) -> tuple[ListFile | None, dict[str, ListFile]]:
-    """The list of hosted prices among `places`, where there is one; and every list that could be read, by its place.
+    """The list of hosted prices among `places`, if there is one, and every list that could be read, by place.
 
-    Raises CatalogError where it does not stand alone: it is another kind of file, as a whole.
+    Raises CatalogError where a list of hosted prices is given together with others.
     """
     read: dict[str, ListFile] = {}
     for place in dict.fromkeys(places):
-        with contextlib.suppress(CatalogError):  # which is told with those of all other lists
+        with contextlib.suppress(CatalogError):  # read_lists reports it with those of all lists
             read[place] = read_list(place, sheet)
-    hosted = [place for place, one in read.items() if _is_hosted(one)]
+    hosted = [place for place, file in read.items() if _is_hosted(file)]
     if hosted and len(set(places)) > 1:
         raise CatalogError(f"{read[hosted[0]].where}: holds hosted prices. Give that list alone.")
     return (read[hosted[0]] if hosted else None), read
@@ -81,16 +81,16 @@ def _is_hosted(read: ListFile) -> bool:
 def refresh_hosted(catalog: Catalog, read: ListFile, as_of: str | None, skip_broken: bool = False) -> HostedRefresh:
     """hosted.yaml of the catalogs at the prices of a list that was read on `as_of`.
 
-    A line prices the model whose id or Hugging Face name its own reads like, or that `also_called` names; any other
-    is left out, and so are lines without a price, of a host that closed or past their deprecation date, and those
-    that another of the same host is as cheap as in all. A line's own day says more than `as_of`.
+    A line prices the model whose id or Hugging Face name reads like the line's name, or that `also_called` gives. Lines
+    of other models are left out, as are lines without a price, of closed hosts or past their deprecation date, and
+    offers that another of the same host matches or beats in every respect. A line's own date overrides `as_of`.
 
-    Raises CatalogError where the list lacks a column, for every broken line, and without a day.
+    Raises CatalogError for a missing column, a missing date and, unless `skip_broken`, every broken line.
     """
     table = read_table(read.tables[0])
     where, cited, lines, faults = read.where, read.cited, table.lines, list(table.faults)
     if missing := [column for column in COLUMNS if column not in {name.lower() for name in table.header}]:
-        raise CatalogError(f"{table.at}: looks like hosted prices, but has no column {', '.join(missing)}.")
+        raise CatalogError(f"{table.place}: looks like hosted prices, but has no column {', '.join(missing)}.")
     days = {_day_of(cells) for cells in lines.values()}
     if as_of is None and "" not in days:
         as_of = max(days, default=None)
@@ -98,13 +98,13 @@ def refresh_hosted(catalog: Catalog, read: ListFile, as_of: str | None, skip_bro
         raise CatalogError(
             f"{where}: says no date. Give the day when its prices were read, such as --as-of 2026-11-20."
         )
-    known = catalog.file(HostedFile)
-    models = models_by_key(catalog.models(), known.also_called)
-    others = {one.name for one in known.other_weights}
-    hosts = {provider: one.id for one in known.hosts for provider in one.providers}
-    closed = {host.id for host in known.hosts if host.closed_on and first_day(host.closed_on) <= as_of}
+    old_file = catalog.file(HostedFile)
+    models = models_by_key(catalog.models(), old_file.also_called)
+    others = {other.name for other in old_file.other_weights}
+    hosts = {provider: host.id for host in old_file.hosts for provider in host.providers}
+    closed = {host.id for host in old_file.hosts if host.closed_on and first_day(host.closed_on) <= as_of}
     known_ids, new_hosts = set(hosts.values()), dict[str, Host]()
-    found: dict[str, list[HostedPrice]] = {}
+    prices_of: dict[str, list[HostedPrice]] = {}
     left_out: dict[str, list[str]] = {}
     for number, cells in lines.items():
         name, provider = cells["model"], cells["provider"]
@@ -144,31 +144,31 @@ def refresh_hosted(catalog: Catalog, read: ListFile, as_of: str | None, skip_bro
         if is_retired(price, first_day(price.read_on or as_of)):
             left_out.setdefault("past their deprecation date", []).append(name)
             continue
-        found.setdefault(str(model), []).append(price)
+        prices_of.setdefault(str(model), []).append(price)
     if faults and not skip_broken:
-        raise CatalogError(*(str(fault) for fault in sorted(faults, key=lambda one: one.line)[:MOST_REPORTED]))
-    for model, prices in found.items():
+        raise CatalogError(*(str(fault) for fault in sorted(faults, key=lambda fault: fault.line)[:MOST_REPORTED]))
+    for model, prices in prices_of.items():
         if odd := _too_cheap(prices):
             left_out.setdefault("without a source page, under a fifth of what other hosts ask", []).extend(
-                one.name for one in odd
+                price.name for price in odd
             )
-            found[model] = [one for one in prices if one not in odd]
+            prices_of[model] = [price for price in prices if price not in odd]
     file = HostedFile(
         read_on=as_of,
         origin=f"price list {cited}",
-        hosts=(*known.hosts, *new_hosts.values()),
-        also_called=known.also_called,
-        other_weights=known.other_weights,
-        models=tuple(HostedModel(model=model, prices=cheapest(found[model])) for model in sorted(found)),
+        hosts=(*old_file.hosts, *new_hosts.values()),
+        also_called=old_file.also_called,
+        other_weights=old_file.other_weights,
+        models=tuple(HostedModel(model=model, prices=cheapest(prices_of[model])) for model in sorted(prices_of)),
     )
-    before, now = _by_name(known), _by_name(file)
+    before, now = _by_name(old_file), _by_name(file)
     same = before.keys() & now.keys()
     changed = tuple((key[0], before[key], now[key]) for key in now if key in same and before[key] != now[key])
     return HostedRefresh(
         where,
         file,
         len(lines) + len(faults),
-        sum(map(len, found.values())),
+        sum(map(len, prices_of.values())),
         changed=changed,
         added=tuple((key[0], now[key]) for key in now if key not in same),
         gone=tuple((key[0], before[key]) for key in before if key not in same),
@@ -187,7 +187,7 @@ def _doubts(changed: Iterable[tuple[str, HostedPrice, HostedPrice]], plausible: 
 
 
 def _reason(name: str, model: str | None, others: Iterable[str]) -> str:
-    """Why a line is not for the file, whatever its price; empty where it is."""
+    """The reason to leave a line out whatever its price; empty for none."""
     if model is None:
         return "of models that are not in the catalogs"
     if name in others:
@@ -198,12 +198,12 @@ def _reason(name: str, model: str | None, others: Iterable[str]) -> str:
 
 
 def _day_of(cells: Mapping[str, str]) -> str:
-    """The day that a line states of itself, such as 2026-11-28 of `2026-11-28 (release 1.110.2)`; empty for none."""
+    """A line's own date, such as 2026-11-28 in `2026-11-28 (release 1.110.2)`; empty for none."""
     return cells.get(READ_ON, "").split(" ")[0]
 
 
 def _per_million(text: str) -> float | str | None:
-    """US dollars per million tokens of a price by the token; None where there is none, what is wrong else."""
+    """A price per token as USD per million tokens; None for an empty cell, a message for an invalid one."""
     if not text:
         return None
     try:
@@ -220,57 +220,57 @@ def _host_id(provider: str) -> str:
 
 
 def _too_cheap(prices: Sequence[HostedPrice]) -> list[HostedPrice]:
-    """Prices without a source page that are too far below those of other hosts to be one's offer."""
+    """Prices without a source page that are implausibly far below those of all other hosts."""
 
-    def blended(one: HostedPrice) -> float:
-        parts = PROMPTS_PER_ANSWER * one.input_usd_per_million + one.output_usd_per_million
+    def blended_usd(price: HostedPrice) -> float:
+        parts = PROMPTS_PER_ANSWER * price.input_usd_per_million + price.output_usd_per_million
         return parts / (PROMPTS_PER_ANSWER + 1)
 
     of_host: dict[str, float] = {}
-    for one in prices:
-        of_host[one.host] = min(of_host.get(one.host, float("inf")), blended(one))
+    for price in prices:
+        of_host[price.host] = min(of_host.get(price.host, float("inf")), blended_usd(price))
 
-    def stands_alone(one: HostedPrice) -> bool:
-        others = [usd for host, usd in of_host.items() if host != one.host]
-        usd = blended(one)
+    def stands_alone(price: HostedPrice) -> bool:
+        others = [usd for host, usd in of_host.items() if host != price.host]
+        usd = blended_usd(price)
         return len(others) > 1 and usd * NEAR < min(others) and usd < LEAST_SHARE * statistics.median_low(others)
 
-    return [one for one in prices if not one.source and stands_alone(one)]
+    return [price for price in prices if not price.source and stands_alone(price)]
 
 
 def cheapest(prices: Sequence[HostedPrice]) -> tuple[HostedPrice, ...]:
-    """Those that no other of the same host and precision is as cheap as in all while it takes prompts as long, and may
-    be named by as many answers: it has a source page too, was read as late and retires no earlier."""
+    """The prices that no other of the same host and precision matches or beats in every respect: input, cached and
+    output price, prompt length, source page, retirement and reading date."""
 
-    def terms(one: HostedPrice) -> tuple[float, ...]:
-        cached = one.cached_usd_per_million or one.input_usd_per_million
+    def terms(price: HostedPrice) -> tuple[float, ...]:
+        cached = price.cached_usd_per_million or price.input_usd_per_million
         ends = (
-            one.max_input_tokens or math.inf,
-            bool(one.source),
-            _ordinal(one.deprecation_date),
-            _ordinal(one.read_on),
+            price.max_input_tokens or math.inf,
+            bool(price.source),
+            _ordinal(price.deprecation_date),
+            _ordinal(price.read_on),
         )
-        return one.input_usd_per_million, cached, one.output_usd_per_million, *(-end for end in ends)
+        return price.input_usd_per_million, cached, price.output_usd_per_million, *(-end for end in ends)
 
     kept: list[HostedPrice] = []
-    for one in sorted(prices, key=lambda p: (terms(p), len(p.name), p.name)):
-        rivals = (k for k in kept if (k.host, k.precision) == (one.host, one.precision))
-        if not any(all(a <= b for a, b in zip(terms(k), terms(one), strict=True)) for k in rivals):
-            kept.append(one)
+    for price in sorted(prices, key=lambda p: (terms(p), len(p.name), p.name)):
+        rivals = (k for k in kept if (k.host, k.precision) == (price.host, price.precision))
+        if not any(all(a <= b for a, b in zip(terms(k), terms(price), strict=True)) for k in rivals):
+            kept.append(price)
     return tuple(kept)
 
 
 def _ordinal(day: str | None) -> float:
-    """A date as a number of days, to be compared; none is later than any."""
+    """A date as a number of days, for comparison; None is later than all."""
     return datetime.date.fromisoformat(first_day(day)).toordinal() if day else math.inf
 
 
 def _by_name(file: HostedFile) -> dict[tuple[str, str], HostedPrice]:
-    return {(one.model, price.name): price for one in file.models for price in one.prices}
+    return {(hosted.model, price.name): price for hosted in file.models for price in hosted.prices}
 
 
 def hosted_text(file: HostedFile, to: Path) -> dict[Path, str]:
-    """The file of the folder `to`, by its path; the comment at its top stays.
+    """The text of hosted.yaml in the folder `to`, by its path; the comment at the top of an existing file is kept.
 
     Raises CatalogError for more than a catalog file may hold.
     """
@@ -280,27 +280,27 @@ def hosted_text(file: HostedFile, to: Path) -> dict[Path, str]:
     return {path: text}
 
 
-def hosted_report(found: HostedRefresh) -> Iterable[str]:
-    """The list, what changes, and what is left out, in sentences."""
-    n_prices = sum(len(one.prices) for one in found.file.models)
-    n_hosts = len({price.host for one in found.file.models for price in one.prices})
-    yield f"{found.where}: hosted prices, {found.n_lines:,} lines."
+def hosted_report(result: HostedRefresh) -> Iterable[str]:
+    """Sentences on the list, on the changes, and on the lines left out."""
+    n_prices = sum(len(hosted.prices) for hosted in result.file.models)
+    n_hosts = len({price.host for hosted in result.file.models for price in hosted.prices})
+    yield f"{result.where}: hosted prices, {result.n_lines:,} lines."
     yield (
-        f"{found.n_matched:,} price {len(found.file.models):,} models of the catalogs; {n_prices:,} of them, of "
+        f"{result.n_matched:,} price {len(result.file.models):,} models of the catalogs; {n_prices:,} of them, of "
         f"{n_hosts} hosts, are cheapest for some load and kept."
     )
-    if unsourced := sum(not price.source for one in found.file.models for price in one.prices):
+    if unsourced := sum(not price.source for hosted in result.file.models for price in hosted.prices):
         yield f"Without a source page, {unsourced:,}: `list hosts` has them, no answer names them."
-    kinds = {"changed": len(found.changed), "new": len(found.added), "gone": len(found.gone)}
-    yield f"Against the catalog: {', '.join(f'{count:,} {what}' for what, count in kinds.items())}."
-    for model, price in found.added:
+    kinds = {"changed": len(result.changed), "new": len(result.added), "gone": len(result.gone)}
+    yield f"Against the catalog: {', '.join(f'{count:,} {kind}' for kind, count in kinds.items())}."
+    for model, price in result.added:
         yield f"  new: {model}: {price.host} {shown(price.name, 80)}"
-    for model, before, now in found.changed:
+    for model, before, now in result.changed:
         old, new = (
             "/".join(f"{usd:g}" for usd in (p.input_usd_per_million, p.output_usd_per_million)) for p in (before, now)
         )
         yield f"  changed: {model}: {shown(now.name, 80)}: {old} to {new} $ per million"
-    for reason, names in sorted(found.left_out.items(), key=lambda pair: -len(pair[1])):
-        each = list(dict.fromkeys(names))
-        few = ", ".join(shown(name, 60) for name in each[:4])
-        yield f"Left out, {len(names):,} {reason}: {few}{' ...' if len(each) > 4 else ''}"
+    for reason, names in sorted(result.left_out.items(), key=lambda pair: -len(pair[1])):
+        distinct = list(dict.fromkeys(names))
+        few = ", ".join(shown(name, 60) for name in distinct[:4])
+        yield f"Left out, {len(names):,} {reason}: {few}{' ...' if len(distinct) > 4 else ''}"

@@ -1,5 +1,5 @@
-"""The columns of price lists as `templates/price_lists.toml` has them: the forms that are known by theirs, and what a
-list of any form may call one."""
+"""The columns of price lists, from `templates/price_lists.toml`: those of the known forms, and the names that columns
+of any other list may have."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sheetgen.shipped import shipped_table
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Format:
-    """One kind of list. `provider` is None where a column names it; `decimals` is how far its prices are kept.
+    """One kind of list. `provider` is None where a column names it; prices are rounded to `decimals`.
 
-    name: the column with the instance type, or with the GPU where prices are by the GPU (`per_gpu`). names, amounts:
-    columns of an offer's other fields, those of amounts with their unit. prices: by purchase class a column and its
-    hours; terms: what the catalogs call their terms. purchase, spot: the column that says of which class a line's one
-    price is, by its name or by a yes. type_starts: how every type begins.
+    name: the column with the instance type, or with the GPU where prices are per GPU (`per_gpu`). names, amounts: the
+    columns of an offer's other fields, those of amounts with their unit. prices: by purchase class a column and the
+    hours of its price; terms: the catalogs' names of their terms. purchase, spot: the column with the purchase class of
+    a line's one price, by name or as yes and no. type_starts: the prefix of every type.
     """
 
     title: str
@@ -43,6 +43,9 @@ class Format:
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Columns:
+    """The file: the known forms, and for other lists the columns' names by role (`names`), and by name of a column the
+    values of a plain machine (`plain`; any other value is another product)."""
+
     forms: tuple[Format, ...]
     names: dict[str, tuple[str, ...]]
     plain: dict[str, tuple[str, ...]]

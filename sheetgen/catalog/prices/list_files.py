@@ -16,8 +16,8 @@ from sheetgen.catalog.prices.list_tables import Table, tables_of
 from sheetgen.errors import CatalogError, shown
 
 MAX_BYTES = 32 * 2**20
-SILENCE_SECONDS = 30  # how long a server may say nothing
-FETCH_SECONDS = 120  # how long a whole list may take
+SILENCE_SECONDS = 30  # without data from the server
+FETCH_SECONDS = 120  # for a whole list
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*)://")
 _HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
     urllib.request.ProxyHandler,
@@ -32,7 +32,8 @@ _HANDLERS = (  # what urllib opens by itself, less file:, ftp: and data:
 
 @dataclass(frozen=True)
 class ListFile:
-    """A list: its name in messages, its name in a catalog row's source, and its tables, of a workbook one a sheet."""
+    """A list: its name in messages, its name in a catalog row's source, and its tables (one per sheet of a
+    workbook)."""
 
     where: str
     cited: str
@@ -40,9 +41,9 @@ class ListFile:
 
 
 def read_list(place: str, sheet: str | None = None) -> ListFile:
-    """The list at a path or an http(s) address, of a workbook one sheet where one is named.
+    """The list at a path or an http(s) address; `sheet` selects one sheet of a workbook.
 
-    Raises CatalogError, one line, where it cannot be read, holds no table, or has more than 32 MiB.
+    Raises CatalogError with one problem where it cannot be read, holds no table, or has more than 32 MiB.
     """
     if scheme := _SCHEME.match(place):
         if scheme[1].lower() not in ("http", "https"):
@@ -57,14 +58,14 @@ def read_list(place: str, sheet: str | None = None) -> ListFile:
             raise CatalogError(f"{name}: {error}.") from error
     if len(raw) > MAX_BYTES:
         raise CatalogError(f"{name}: is larger than {MAX_BYTES // 2**20} MiB, the most that a price list may have.")
-    # As it may stand in a catalog row: no mark-up, no colon but of the scheme and the port.
+    # Safe in a catalog row: no mark-up, no colon except after the scheme and before a port.
     scheme_name, sign, rest = cited.rpartition("://")
     clean = re.sub(r":(?![0-9]+(/|$))|[^A-Za-z0-9 ._/@%+:-]", "_", rest)
     return ListFile(name, f"{scheme_name}{sign}{clean}"[:120].strip() or "list", tables_of(raw, name, sheet))
 
 
 def _fetched(url: str, name: str) -> bytes:
-    """The body, read in pieces: a server that drips bytes does not hold the command for ever."""
+    """The body of a response, read in pieces, so that a slow server cannot block the command for ever."""
     if "@" in url.split("/")[2]:
         raise CatalogError(f"{name}: has a user or a password before the host, which is not sent. Take it out.")
     opener = urllib.request.OpenerDirector()
@@ -86,7 +87,7 @@ def _fetched(url: str, name: str) -> bytes:
         reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
         if isinstance(error, urllib.error.HTTPError):
             reason = f"{error.code} {error.reason}"
-            error.close()  # it is the server's answer, too
+            error.close()  # the exception holds the response
         raise CatalogError(f"{name}: cannot be fetched ({shown(reason, 100)}).") from error
     if stated.isdecimal() and len(raw) < min(int(stated), MAX_BYTES):
         raise CatalogError(f"{name}: cannot be fetched (it ended after {len(raw):,} of {int(stated):,} bytes).")
@@ -94,7 +95,7 @@ def _fetched(url: str, name: str) -> bytes:
 
 
 def _public(url: str) -> str:
-    """The address without what may be secret: user, password, query."""
+    """The address without the parts that may be secret: user, password, query."""
     try:
         parts = urllib.parse.urlsplit(url)
     except ValueError:

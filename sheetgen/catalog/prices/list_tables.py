@@ -1,5 +1,5 @@
-"""Tables of cells, as text, of a file that holds prices: CSV with any separator and encoding, an Excel workbook, JSON
-records. What is wrong with a line is kept beside it, not raised."""
+"""Price list files as tables of text cells: CSV with any separator and encoding, an Excel workbook, JSON records.
+Faults of single lines are collected, not raised."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ import math
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sheetgen.catalog.base import decoded
+from sheetgen.catalog.base import RawMapping, RawValue, decoded
 from sheetgen.catalog.prices.amounts import AmountError, currency_in
 from sheetgen.errors import CatalogError, shown
 from sheetgen.units import count
 
 MAX_LINES = 50_000
 MAX_COLUMNS = 200
-MAX_CELLS = 500_000  # of a sheet, and texts that a workbook's sheets share
-MAX_UNPACKED = 128 * 2**20  # of a workbook
-_STARTS = (  # the first bytes of what people take for a price list
+MAX_CELLS = 500_000  # of a sheet; also the most shared texts of a workbook
+MAX_UNPACKED = 128 * 2**20  # bytes of a workbook
+_STARTS = (  # the first bytes of files that people mistake for a price list
     (b"\x1f\x8b", "is compressed (gzip). Unpack it first"),
     (b"\xd0\xcf\x11\xe0", "is an old or locked Excel file. Save it as .xlsx without a password, or as CSV"),
     (b"%PDF", "is a PDF. Copy its table into a sheet, and save that as .xlsx or CSV"),
     (b"<", "is a web page or XML, not CSV. Name the file itself"),
 )
+
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATORS = (";", "\t", "|", ",")
 _NO_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
@@ -38,30 +39,32 @@ _NO_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 @dataclass(frozen=True)
 class Table:
-    """The records of one table that hold anything, each with the number of its line; `where` names it in messages."""
+    """The non-empty records of one table, each with its line number; `where` is the table's name in messages."""
 
     where: str
     records: tuple[tuple[int, tuple[str, ...]], ...]
     sheet: str = ""
-    separator: str = ""  # between its columns, where it is text
-    is_hidden: bool = False  # a sheet that nobody sees, which is read where it is named
+    separator: str = ""  # between the columns of a text file
+    is_hidden: bool = False  # a hidden sheet, which is read only by name
 
     def at(self, line: int) -> str:
-        """A line's place in messages; the header of JSON records has none."""
+        """`where:line`, for messages; the header of JSON records has no line."""
         return f"{self.where}:{line}" if line else self.where
 
 
 def tables_of(raw: bytes, name: str, sheet: str | None = None) -> tuple[Table, ...]:
-    """The tables of a file, of a workbook one a sheet, or that of one sheet where that is named. Raises CatalogError,
-    one line, where it holds none."""
+    """The tables of a file: one per sheet of a workbook, or that of the named sheet.
+
+    Raises CatalogError with one problem where the file holds none.
+    """
     start = raw.lstrip()[:8]
     if start.startswith(b"PK\x03\x04"):
         return tuple(_sheets(raw, name, sheet))
     if sheet is not None:
         raise CatalogError(f"{name}: has no sheets. --sheet names one of an Excel workbook (.xlsx).")
-    for first, what in _STARTS:
+    for first, problem in _STARTS:
         if start.startswith(first):
-            raise CatalogError(f"{name}: {what}.")
+            raise CatalogError(f"{name}: {problem}.")
     text = _text(raw, name)
     if not text.strip():
         raise CatalogError(f"{name}: is empty.")
@@ -75,7 +78,7 @@ def tables_of(raw: bytes, name: str, sheet: str | None = None) -> tuple[Table, .
 
 
 def _text(raw: bytes, name: str) -> str:
-    """The text of a file: in UTF-8, UTF-16 (Excel's "Unicode text") or the Windows code page of Western Europe."""
+    """The text of a file in UTF-8, UTF-16 (Excel's "Unicode text") or Windows-1252."""
     if raw.startswith(_UTF_16):
         try:
             return raw.decode("utf-16")
@@ -90,8 +93,10 @@ def _text(raw: bytes, name: str) -> str:
 
 
 def _separator(text: str) -> tuple[str, str]:
-    """The sign between columns, and the text without the line in which Excel states it: the sign that parts most lines
-    into as many cells as most others have."""
+    """The column separator, and the text without Excel's `sep=` line.
+
+    Without that line it is the sign that splits the most lines into equal numbers of cells.
+    """
     first, _, rest = text.partition("\n")
     if stated := re.fullmatch(r'"?sep=(.)"?\s*', first):
         return stated[1], f"\n{rest}"
@@ -111,7 +116,7 @@ def _n_cells(line: str, separator: str) -> int:
 
 
 def _records(where: str, text: str, separator: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The records that hold anything, each with the number of the line where it begins."""
+    """The non-empty records of a CSV text, each with the number of its first line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     begins = 1
     try:
@@ -131,17 +136,17 @@ def _too_wide(where: str, n_columns: int) -> str:
 
 
 def _sheets(raw: bytes, name: str, sheet: str | None) -> Iterator[Table]:
-    """The sheets of a workbook with their cells as they are shown; a formula is the value that is stored with it."""
+    """The sheets of a workbook with the displayed text of their cells; a formula has its stored value."""
     import openpyxl
 
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as package:
             members = package.infolist()
-            if sum(one.file_size for one in members) > MAX_UNPACKED:
+            if sum(member.file_size for member in members) > MAX_UNPACKED:
                 raise CatalogError(f"{name}: unpacks to more than {MAX_UNPACKED // 2**20} MiB. Keep the GPU rows.")
-            if "xl/workbook.xml" not in {one.filename for one in members}:
+            if "xl/workbook.xml" not in {member.filename for member in members}:
                 raise CatalogError(f"{name}: is a zip archive, but no Excel workbook. Unpack it, or save it as .xlsx.")
-            if any(b"<!DOCTYPE" in package.read(one)[:2000] for one in members if one.filename.endswith(".xml")):
+            if any(b"<!DOCTYPE" in package.read(part)[:2000] for part in members if part.filename.endswith(".xml")):
                 raise CatalogError(f"{name}: holds a document type, which no workbook needs. Save it anew as .xlsx.")
             for member in members:
                 _hold_to(
@@ -151,27 +156,27 @@ def _sheets(raw: bytes, name: str, sheet: str | None) -> Iterator[Table]:
             openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=data_only) for data_only in (True, False)
         )
         names = values.sheetnames
-        if sheet is not None and sheet.strip().lower() not in (low := [one.lower() for one in names]):
+        if sheet is not None and sheet.strip().lower() not in (low := [title.lower() for title in names]):
             raise CatalogError(f"{name}: has no sheet {shown(sheet)!r}. It has {', '.join(map(shown, names))}.")
         wanted = names if sheet is None else [names[low.index(sheet.strip().lower())]]
-        for one in wanted:
-            where = f"{name}[{shown(one, 31)}]" if len(names) > 1 else name
-            if sheet is None and values[one].sheet_state != "visible":
-                yield Table(where, (), sheet=one, is_hidden=True)
-            elif hasattr(values[one], "iter_rows"):  # which a sheet with only a chart has not
-                _hold_sheet(raw, values[one], where)
-                rows = zip(_rows(values[one]), _rows(formulas[one]), strict=False)
-                yield Table(where, tuple(_shown_rows(rows, where)), sheet=one)
+        for title in wanted:
+            where = f"{name}[{shown(title, 31)}]" if len(names) > 1 else name
+            if sheet is None and values[title].sheet_state != "visible":
+                yield Table(where, (), sheet=title, is_hidden=True)
+            elif hasattr(values[title], "iter_rows"):  # a chart sheet has no rows
+                _hold_sheet(raw, values[title], where)
+                rows = zip(_rows(values[title]), _rows(formulas[title]), strict=False)
+                yield Table(where, tuple(_shown_rows(rows, where)), sheet=title)
     except CatalogError:
         raise
-    except Exception as error:  # openpyxl raises what the damage makes it raise
-        what = shown(f"{type(error).__name__}: {error}", 80)
-        raise CatalogError(f"{name}: is no Excel workbook that can be read ({what}). Save it anew.") from error
+    except Exception as error:  # openpyxl raises many kinds of errors for damaged files
+        damage = shown(f"{type(error).__name__}: {error}", 80)
+        raise CatalogError(f"{name}: is no Excel workbook that can be read ({damage}). Save it anew.") from error
 
 
 def _hold_to(package: zipfile.ZipFile, member: str, tag: bytes, most: int, told: str, until: bytes = b"") -> None:
-    """Refuse a member of a workbook with more elements of a tag, between two of `until` where that is given, before
-    anything holds them in memory."""
+    """Raise CatalogError (`told`) if a member of a workbook has more than `most` elements of a tag, or, with `until`,
+    more than that inside one `until` element. The member is read in pieces."""
     marks = re.compile(
         rb"<(?:\w{1,20}:)?" + tag + rb"(?=[\s/>])" + (rb"|(</)(?:\w{1,20}:)?" + until + rb">" if until else rb"")
     )
@@ -187,11 +192,11 @@ def _hold_to(package: zipfile.ZipFile, member: str, tag: bytes, most: int, told:
             rest = text[max(end, len(text) - _LONGEST_MARK) :]
 
 
-_LONGEST_MARK = 64  # bytes of a tag and its prefix, which two pieces of a file may part
+_LONGEST_MARK = 64  # bytes of a tag with its prefix, which may be split between two pieces of a file
 
 
 def _hold_sheet(raw: bytes, sheet: Any, where: str) -> None:
-    """Refuse a sheet with a row of too many cells, or with too many in all."""
+    """Raise CatalogError for a sheet with too many cells in a row or in all."""
     with zipfile.ZipFile(io.BytesIO(raw)) as package:
         member = sheet._worksheet_path.lstrip("/")
         wide = f"{where}: has a row of more than {MAX_COLUMNS} cells"
@@ -200,13 +205,17 @@ def _hold_sheet(raw: bytes, sheet: Any, where: str) -> None:
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[Any]]:
-    sheet.reset_dimensions()  # as stated by the program that wrote it, which may be wrong
+    sheet.reset_dimensions()  # those that the file states may be wrong
     yield from sheet.iter_rows()
 
 
 def _shown_rows(
     rows: Iterable[tuple[Sequence[Any], Sequence[Any]]], where: str
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The non-empty rows as text with their numbers, of rows of cells with values and the same cells with formulas.
+
+    Raises CatalogError for a formula without a stored value, and for too many rows or columns.
+    """
     for number, (values, formulas) in enumerate(rows, start=1):
         if number > MAX_LINES or len(values) > MAX_COLUMNS:
             raise CatalogError(
@@ -214,8 +223,8 @@ def _shown_rows(
             )
         for cell, formula in zip(values, formulas, strict=False):
             if cell.value is None and formula.value is not None:
-                at, mend = formula.coordinate, "Open it in Excel, save it and try again"
-                raise CatalogError(f"{where}:{number}: cell {at} is a formula without a stored value. {mend}.")
+                cell_name, mend = formula.coordinate, "Open it in Excel, save it and try again"
+                raise CatalogError(f"{where}:{number}: cell {cell_name} is a formula without a stored value. {mend}.")
         cells = tuple(_cell_text(cell) for cell in values)
         if any(cells):
             yield number, cells
@@ -234,7 +243,7 @@ def _cell_text(cell: Any) -> str:
 
 
 def _number_text(value: float) -> str:
-    """A number as text that nobody reads as thousands: 12.345 is 12.3450."""
+    """A number as text that cannot be mistaken for grouped thousands: 12.345 is 12.3450."""
     if not math.isfinite(value):
         return ""
     text = repr(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"
@@ -242,7 +251,7 @@ def _number_text(value: float) -> str:
 
 
 def _currency_of(number_format: str) -> str:
-    """The currency of a number format such as `#,##0.00 [$€-407]`, or `` for none."""
+    """The currency of a number format such as `#,##0.00 [$€-407]`; empty for none."""
     text = re.sub(r"\[\$([^\]-]*)(-[^\]]*)?\]", r" \1 ", number_format.split(";")[0])
     try:
         return next((code for word in re.findall(r"[^\d#0.,;\s\"\\_()*-]+", text) if (code := currency_in(word))), "")
@@ -251,7 +260,7 @@ def _currency_of(number_format: str) -> str:
 
 
 def _json(text: str, name: str) -> Table:
-    """The records of a JSON file: its longest list of mappings, or its longest mapping of them, each a line."""
+    """The records of a JSON file as a table: those of its longest list or mapping of objects."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -273,61 +282,63 @@ def _json(text: str, name: str) -> Table:
     return Table(name, tuple(enumerate((header, *lines))))
 
 
-def _lists_in(data: Any, depth: int = 0) -> Iterator[list[Mapping[str, Any]]]:
-    """Every list of mappings, and the values of every mapping that has only such."""
+def _lists_in(data: RawValue, depth: int = 0) -> Iterator[list[RawMapping]]:
+    """Every list of objects, and the values of every object with only objects in it, down to five levels."""
     values = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []
-    if values and all(isinstance(one, dict) for one in values) and (isinstance(data, list) or len(values) > 1):
+    if values and all(isinstance(entry, dict) for entry in values) and (isinstance(data, list) or len(values) > 1):
         yield values
     if depth < 4:
         for value in values[:MAX_LINES]:
             yield from _lists_in(value, depth + 1)
 
 
-def _leaves(record: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """The plain values of a record under their dotted names; of a list the first of them."""
+def _leaves(record: RawMapping, path: str = "") -> Iterator[tuple[str, str]]:
+    """The scalar values of a record as text under their dotted names; a list counts as its first item."""
     for key, value in record.items():
-        at = f"{path}{key}"
+        name = f"{path}{key}"
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, dict) and path.count(".") < 4:
-            yield from _leaves(value, f"{at}.")
+            yield from _leaves(value, f"{name}.")
         elif isinstance(value, (str, bool)):
-            yield at, str(value).strip()
+            yield name, str(value).strip()
         elif isinstance(value, (int, float)):
-            yield at, _number_text(value)
+            yield name, _number_text(value)
 
 
 @dataclass(frozen=True)
 class Fault:
+    """A problem of one line of a price list."""
+
     where: str
     line: int
-    what: str  # one sentence or two, with their full stops
-    is_pair: bool = False  # another line, which `what` names, cannot be used either
+    problem: str  # one sentence or two, with their full stops
+    is_pair: bool = False  # the other line that `problem` names cannot be used either
 
     def __str__(self) -> str:
-        return f"{self.where}:{self.line}: {self.what}"
+        return f"{self.where}:{self.line}: {self.problem}"
 
 
 @dataclass(frozen=True)
 class Lines:
-    """A table under its header: the columns as they are called, the lines by their numbers, each with its cells by
-    column in lower case, and the lines that have more or fewer cells."""
+    """A table with its header: the columns' names, the lines by number (cells by lower-case column), and the faults of
+    lines with too many or too few cells."""
 
-    at: str
+    place: str
     header: tuple[str, ...]
     lines: dict[int, dict[str, str]]
     faults: tuple[Fault, ...]
 
 
 def read_table(table: Table, head: int = 0) -> Lines:
-    """The lines below the record number `head`, which is the header. Raises CatalogError where it is none."""
+    """The lines below the record `head`, which is the header. Raises CatalogError for too many or duplicate columns."""
     first, names = table.records[head] if table.records else (1, ())
-    at = table.at(first)
+    place = table.at(first)
     header = tuple(cell.lower() for cell in names)
     if len(header) > MAX_COLUMNS:
-        raise CatalogError(_too_wide(at, len(header)))
+        raise CatalogError(_too_wide(place, len(header)))
     if twice := next((name for i, name in enumerate(header) if name and name in header[:i]), None):
-        raise CatalogError(f"{at}: column {shown(twice)} is there twice. Keep one.")
+        raise CatalogError(f"{place}: column {shown(twice)} is there twice. Keep one.")
     lines: dict[int, dict[str, str]] = {}
     faults: list[Fault] = []
     for number, cells in table.records[head + 1 :]:
@@ -337,6 +348,6 @@ def read_table(table: Table, head: int = 0) -> Lines:
         if len(padded) == len(header):
             lines[number] = dict(zip(header, padded, strict=True))
         else:
-            what = f"has {count(len(cells), 'cell')} under a header of {len(header)} columns."
-            faults.append(Fault(table.where, number, what))
-    return Lines(at, tuple(names), lines, tuple(faults))
+            problem = f"has {count(len(cells), 'cell')} under a header of {len(header)} columns."
+            faults.append(Fault(table.where, number, problem))
+    return Lines(place, tuple(names), lines, tuple(faults))

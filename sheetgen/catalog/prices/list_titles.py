@@ -1,5 +1,5 @@
-"""What stands around the table of a price list, its title or a remark under it, and says of all its prices: for how
-long they are, of one GPU, in which currency."""
+"""Texts around the table of a price list, its title or a remark under it, that state the period, the unit (one GPU) or
+the currency of all its prices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_TIME = re.compile(
     r"|\b(?P<adjective>hourly|daily|weekly|monthly|quarterly|yearly|annual|stündlich|monatlich|stundenpreis|monatspreis)"
 )
 _OF_PRICES = re.compile(r"\b(price|prices|pricing|rates?|costs?|preise?|kosten|prix|tarifs?|net|netto|vat|mwst|tva)\b")
-MOST_BARE = 6  # words of a remark that names a unit and no price
+MOST_BARE = 6  # words of a remark that states a unit without mentioning a price
 _CURRENCY = re.compile(r"\b[A-Z]{3}\b|[A-Za-z]{0,3}\$|[€£₹₩¥]|\b[Ee]uros?\b|\b[Dd]ollars?\b")
 _WITH_TAX = re.compile(
     r"\b(incl|including|inkl|inklusive|with|mit)\b[^;]*?(vat|tax|taxes|mwst|ust|tva)\b|\bttc\b|\bbrutto"
@@ -34,10 +34,9 @@ MOST_SHOWN = 80
 
 @dataclass(frozen=True)
 class Title:
-    """A text around a table, and what it says of its prices: hours that each is for (0: none), whether of one GPU,
-    and the currency; empty where it says nothing of that."""
+    """A text around a table, and the hours of a price (0: not stated), unit and currency (empty: not stated) in it."""
 
-    at: str
+    place: str
     text: str
     hours: float
     per_gpu: bool
@@ -45,9 +44,9 @@ class Title:
 
 
 def titles_of(records: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Title]:
-    """The texts around a table that say something of its prices, from records each with its place.
+    """The texts around a table that state something about its prices; `records` are places and cells.
 
-    Raises CatalogError for one that says what no list may be: with tax, in thousands, in two currencies.
+    Raises CatalogError for unsupported statements: with tax, in thousands, in two currencies.
     """
     for place, cells in records:
         text = " ".join(filter(None, cells))
@@ -64,12 +63,12 @@ def titles_of(records: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Title]:
             continue
         hours = {PERIODS[next(filter(None, match.groups()))] for match in _OF_TIME.finditer(words)}
         if len(hours) > 1 or len(named) > 1:
-            what = "times" if len(hours) > 1 else "currencies"
+            kind = "times" if len(hours) > 1 else "currencies"
             mend = "Name the columns by theirs, such as price per hour, or take it out"
-            raise CatalogError(f"{place}: {shown(text, MOST_SHOWN)!r} names several {what}. {mend}.")
-        found = Title(place, text, next(iter(hours), 0.0), bool(_PER_GPU.search(words)), next(iter(named), ""))
-        if found.hours or found.per_gpu or found.currency or _OF_CLASS.search(words):
-            yield found
+            raise CatalogError(f"{place}: {shown(text, MOST_SHOWN)!r} names several {kind}. {mend}.")
+        title = Title(place, text, next(iter(hours), 0.0), bool(_PER_GPU.search(words)), next(iter(named), ""))
+        if title.hours or title.per_gpu or title.currency or _OF_CLASS.search(words):
+            yield title
 
 
 def _is_currency(mark: str) -> bool:
@@ -77,41 +76,44 @@ def _is_currency(mark: str) -> bool:
 
 
 def with_titles(columns: OwnColumns, titles: Sequence[Title]) -> tuple[OwnColumns, list[str]]:
-    """The columns as the texts around the table have them, and what was read of these, in words.
+    """The columns completed by the texts around the table, and notes on the texts that were used.
 
-    Raises CatalogError for a text that says otherwise than a column does.
+    Raises CatalogError for a text that contradicts a column.
     """
     notes = list[str]()
     for title in titles:
-        prices = tuple(_under(title, one, columns) for one in columns.prices)
-        said = shown(title.text, MOST_SHOWN)
+        prices = tuple(_under(title, column, columns) for column in columns.prices)
+        quoted = shown(title.text, MOST_SHOWN)
         if not (title.hours or title.per_gpu or title.currency):
-            if not {"purchase", "spot"} & columns.of.keys() and {one.purchase for one in columns.prices} == {ON_DEMAND}:
+            classes = {column.purchase for column in columns.prices}
+            if not {"purchase", "spot"} & columns.roles.keys() and classes == {ON_DEMAND}:
                 mend = "Name the column by its class, such as spot price or 1 year price, or take it out"
-                raise CatalogError(f"{title.at}: says {said!r}, and no column does. {mend}.")
+                raise CatalogError(f"{title.place}: says {quoted!r}, and no column does. {mend}.")
             continue
         if prices != columns.prices:
-            notes.append(f"Read as it says around the table: {said!r}.")
-        others = tuple(_filled(title, one, columns) for one in columns.others)
+            notes.append(f"Read as it says around the table: {quoted!r}.")
+        others = tuple(_filled(title, column, columns) for column in columns.others)
         columns = replace(columns, prices=prices, others=others)
     return columns, notes
 
 
-def _under(title: Title, one: PriceColumn, columns: OwnColumns) -> PriceColumn:
-    """A column of prices as a text around the table has it. Raises CatalogError where they contradict each other."""
-    for what, of_title, of_column in (("time", title.hours, one.hours), ("currency", title.currency, one.currency)):
+def _under(title: Title, column: PriceColumn, columns: OwnColumns) -> PriceColumn:
+    """A column of prices completed by a text around the table. Raises CatalogError where they contradict each other."""
+    stated = (("time", title.hours, column.hours), ("currency", title.currency, column.currency))
+    for kind, of_title, of_column in stated:
         if of_title and of_column and of_title != of_column:
-            said, mend = shown(title.text, MOST_SHOWN), "Name the column as it is meant, and take the other out"
-            raise CatalogError(f"{title.at}: says {said!r}, and column {shown(one.column)} another {what}. {mend}.")
-    return _filled(title, one, columns)
+            quoted, name = shown(title.text, MOST_SHOWN), shown(column.name)
+            mend = "Name the column as it is meant, and take the other out"
+            raise CatalogError(f"{title.place}: says {quoted!r}, and column {name} another {kind}. {mend}.")
+    return _filled(title, column, columns)
 
 
-def _filled(title: Title, one: PriceColumn, columns: OwnColumns) -> PriceColumn:
-    """A column of prices with what its own name, and the columns beside it, leave to the text around the table."""
-    is_of_machine = bool(_PER_MACHINE.search(plain(one.column))) or "unit" in columns.of
+def _filled(title: Title, column: PriceColumn, columns: OwnColumns) -> PriceColumn:
+    """A column of prices; what neither its name nor other columns state is taken from the text around the table."""
+    is_of_machine = bool(_PER_MACHINE.search(plain(column.name))) or "unit" in columns.roles
     return replace(
-        one,
-        hours=one.hours or (0.0 if "unit" in columns.of else title.hours),
-        per_gpu=one.per_gpu or (title.per_gpu and not is_of_machine),
-        currency=one.currency or ("" if "currency" in columns.of else title.currency),
+        column,
+        hours=column.hours or (0.0 if "unit" in columns.roles else title.hours),
+        per_gpu=column.per_gpu or (title.per_gpu and not is_of_machine),
+        currency=column.currency or ("" if "currency" in columns.roles else title.currency),
     )

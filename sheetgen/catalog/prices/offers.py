@@ -1,5 +1,5 @@
-"""Price lists as offers: which form a list has; and its lines: who sells what, where and how, at what price. What is
-wrong with a line is kept beside it, not raised."""
+"""Price lists of the known forms as offers: the form of a list, and each line's provider, machine, region, purchase
+classes and prices. Faults of single lines are collected, not raised."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sheetgen.catalog.prices.known_columns import FORMATS, Format
 from sheetgen.catalog.prices.list_tables import Fault, Lines
 from sheetgen.errors import CatalogError, did_you_mean, shown
 
-MOST_PRESENT = 4  # columns of a form that others may have by chance
+MOST_PRESENT = 4  # columns of a form that another list may have by chance
 
 
 def most_like(header: Collection[str]) -> tuple[Format, list[str]]:
-    """The form that has most columns of a header, and its columns that the header lacks."""
+    """The known form that shares the most columns with a header, and its required columns that the header lacks."""
     present = set(header)
     best = max(FORMATS, key=lambda f: (len(present & {*f.required, *f.optional}), -len(set(f.required) - present)))
     return best, [column for column in best.required if column not in present]
 
 
 def misspelt(header: Sequence[str]) -> str:
-    """What a header lacks of a known form that is meant, with the column that could be it; else empty."""
+    """A message on the column that a header lacks of a known form, with the one that may be misspelt; else empty."""
     best, missing = most_like(header)
     spare = [column for column in header if column not in (*best.required, *best.optional)]
     near = did_you_mean(missing[0], spare)
@@ -33,23 +33,23 @@ def misspelt(header: Sequence[str]) -> str:
         return ""
     if not near and len(spare) == 1:
         near = f" Is it {shown(spare[0])}?"
-    what = f"looks like {best.title}, but has no column {missing[0]}"
-    return f"{what}.{near} Known: {', '.join(f.title for f in FORMATS)}."
+    problem = f"looks like {best.title}, but has no column {missing[0]}"
+    return f"{problem}.{near} Known: {', '.join(f.title for f in FORMATS)}."
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One line: prices by purchase class, US dollars an hour, and what the line says of the machine."""
+    """One line of a list: prices in USD per hour by purchase class, and the machine's properties."""
 
     where: str
     line: int
     cited: str
     provider: str
-    name: str  # instance type, or GPU where the price is by the GPU
+    name: str  # instance type, or GPU where the price is per GPU
     prices: dict[str, float]
     region: str = ""
     as_of: str = ""
-    has_own_day: bool = True  # else `as_of` is that of the whole list
+    has_own_day: bool = True  # false: `as_of` is that of the whole list
     tier: str = ""
     per_gpu: bool = False
     gpu: str = ""
@@ -61,9 +61,9 @@ class Offer:
     local_nvme_gb: float | None = None
     network_gbps: float | None = None
     source: str = ""  # as the line states it
-    is_for_gpu: bool = False  # its prices are of one GPU of a machine, whose GPUs the list does not count
+    is_for_gpu: bool = False  # its prices are per GPU of a machine, whose GPUs the list does not count
     kinds: dict[str, str] = field(default_factory=dict)
-    is_own: bool = False  # of a list of the user's own form, which may bring providers and machines
+    is_own: bool = False  # from a list of the user's own form, which may add providers and machines
     has_gpu_column: bool = False
 
     @property
@@ -71,28 +71,28 @@ class Offer:
         return f"{self.where}:{self.line}"
 
 
-def read_offers(table: Lines, where: str, cited: str, known: Format) -> tuple[tuple[Offer, ...], list[Fault]]:
-    """The offers of a list of a known form, those without a price too, and the lines that are broken.
+def read_offers(table: Lines, where: str, cited: str, form: Format) -> tuple[tuple[Offer, ...], list[Fault]]:
+    """The offers of a list of a known form, including those without a price, and the faults of broken lines.
 
     Raises CatalogError where no line is of that form.
     """
     lines, faults = table.lines, list(table.faults)
-    if lines and not any(cells[known.name].startswith(known.type_starts) for cells in lines.values()):
-        what = f"has the columns of {known.title}, but no type in it begins {known.type_starts}"
-        raise CatalogError(f"{table.at}: {what}. Lists of other providers have more columns.")
-    prices = (cells.get(column, "") for cells in lines.values() for column, _ in known.prices.values())
+    if lines and not any(cells[form.name].startswith(form.type_starts) for cells in lines.values()):
+        problem = f"has the columns of {form.title}, but no type in it begins {form.type_starts}"
+        raise CatalogError(f"{table.place}: {problem}. Lists of other providers have more columns.")
+    prices = (cells.get(column, "") for cells in lines.values() for column, _ in form.prices.values())
     decimal = decimal_sign(prices) or "."
     offers: list[Offer] = []
     for number, cells in lines.items():
         row = _Cells(cells, decimal)
-        offer = _offer(known, row, where=where, line=number, cited=cited)
-        faults += [Fault(where, number, what) for what in row.wrong]
+        offer = _offer(form, row, where=where, line=number, cited=cited)
+        faults += [Fault(where, number, problem) for problem in row.wrong]
         if not row.wrong:
             offers.append(offer)
     return tuple(offers), faults
 
 
-LEAST_USD, MOST_USD = 1e-4, 1e6  # an hour: what the catalogs' schema takes
+LEAST_USD, MOST_USD = 1e-4, 1e6  # USD per hour, as the catalogs' schema allows
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]*")
 _DAY = re.compile(r"([0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?)([T ]|$)", re.ASCII)
@@ -100,9 +100,9 @@ _YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 
 
 class _Cells:
-    """The cells of one line as values; what is wrong with them is kept in `wrong`, a sentence or two each.
+    """The cells of one line as values; their faults are collected in `wrong`, a sentence or two each.
 
-    An empty cell, or a column that the list has not, is no value, and no fault where it need not have one.
+    An empty cell or a missing column has no value, which is a fault only where one is required.
     """
 
     def __init__(self, cells: dict[str, str], decimal: str) -> None:
@@ -113,7 +113,7 @@ class _Cells:
         self.wrong.append(f"{column} is {shown(self._cells[column])!r}. It must be {must_be}.")
 
     def _number(self, column: str) -> float | None:
-        """A number of 0 or more, in dollars or without a currency."""
+        """A number of 0 or more, in dollars or without a currency; None for anything else."""
         try:
             amount = read_amount(self._cells[column], self._decimal)
         except AmountError:
@@ -121,11 +121,11 @@ class _Cells:
         return amount.value if amount and amount.currency in ("", USD) else None
 
     def price(self, column: str, hours: int) -> float | None:
-        """US dollars an hour, of a price for so many hours."""
+        """A price for `hours` hours as USD per hour; None if there is none."""
         if not self._cells.get(column):
             return None
         value = self._number(column)
-        if not value:  # 0 is no price, whatever it was meant to say
+        if not value:  # 0 is no price
             self._refuse(column, "a price above 0")
             return None
         if LEAST_USD <= value / hours <= MOST_USD:
@@ -145,25 +145,25 @@ class _Cells:
         return None
 
     def name(self, column: str, optional: bool = False) -> str:
-        """A name to be compared with those of the catalogs."""
+        """A name, to be looked up in the catalogs."""
         text = self._cells.get(column, "")
         if not text and not optional:
             self.wrong.append(f"{column} is empty.")
         elif len(text) > 120:
             self.wrong.append(f"{column} is {shown(text, 30)!r}, {len(text):,} characters. A name has at most 120.")
         elif text and not _NAME.fullmatch(text):
-            what = "which is no name: letters, digits and . _ - ( ) / + only"
-            self.wrong.append(f"{column} is {shown(text)!r}, {what}.")
+            problem = "which is no name: letters, digits and . _ - ( ) / + only"
+            self.wrong.append(f"{column} is {shown(text)!r}, {problem}.")
         return text
 
     def label(self, column: str, most: int = 120) -> str:
-        """A few words for a catalog row; nothing of longer ones or of what a page could not show."""
+        """A short text for a catalog row; empty if it is too long or not printable."""
         text = " ".join(self._cells.get(column, "").split())
         return text if len(text) <= most and text.isprintable() and not set("<>") & set(text) else ""
 
     def day(self, column: str) -> str:
-        """The day of 2026-05-24, of 2026-05-24T12:00:00Z, or of a day with a remark after it; of a line that states
-        less, its month or year."""
+        """The date of `2026-05-24`, `2026-05-24T12:00:00Z`, or a date with a remark after it; a month or a year where
+        the line states no more."""
         text = self._cells.get(column, "")
         stated = _DAY.match(text)
         try:
@@ -177,37 +177,35 @@ class _Cells:
         return ""
 
     def yes_or_no(self, column: str) -> bool | None:
-        found = _YES_NO.get(self._cells[column].lower())
-        if found is None:
+        answer = _YES_NO.get(self._cells[column].lower())
+        if answer is None:
             self._refuse(column, "True or False")
-        return found
+        return answer
 
 
-def _offer(known: Format, row: _Cells, **fields: Any) -> Offer:
-    """The offer of a line, whose place is in `fields`."""
-    columns = known.prices
-    if known.spot:  # one column of prices, and another that says of which class
-        spot = row.yes_or_no(known.spot)
+def _offer(form: Format, row: _Cells, **fields: Any) -> Offer:
+    """The offer of a line; `fields` has its location (where, line, cited)."""
+    columns = form.prices
+    if form.spot:  # one column of prices, and another with their class
+        spot = row.yes_or_no(form.spot)
         columns = {purchase: how for purchase, how in columns.items() if (purchase == "spot") == spot}
-    if known.purchase:  # a class that the catalogs do not have is no price
-        columns = {purchase: how for purchase, how in columns.items() if purchase == row.label(known.purchase)}
+    if form.purchase:  # a price of a class that the catalogs lack is ignored
+        columns = {purchase: how for purchase, how in columns.items() if purchase == row.label(form.purchase)}
     read = {purchase: row.price(*how) for purchase, how in columns.items()}
     prices = {
-        purchase: usd if known.decimals is None else round(usd, known.decimals)
+        purchase: usd if form.decimals is None else round(usd, form.decimals)
         for purchase, usd in read.items()
         if usd is not None
     }
-    name = row.name(known.name) if columns else row.label(known.name)
-    if not name.startswith(known.type_starts) and not row.wrong:
-        row.wrong.append(f"{known.name} is {shown(name)!r}. Every type of {known.title} begins {known.type_starts}.")
-    fields |= {field: row.amount(*how) for field, how in known.amounts.items()}
-    fields["provider"] = known.provider or row.name(known.provider_column)
-    if known.region:
-        fields["region"] = row.name(known.region, optional=not prices)  # a type without a price may have none
-    fields["as_of"] = row.day(known.date)
+    name = row.name(form.name) if columns else row.label(form.name)
+    if not name.startswith(form.type_starts) and not row.wrong:
+        row.wrong.append(f"{form.name} is {shown(name)!r}. Every type of {form.title} begins {form.type_starts}.")
+    fields |= {field: row.amount(*how) for field, how in form.amounts.items()}
+    fields["provider"] = form.provider or row.name(form.provider_column)
+    if form.region:
+        fields["region"] = row.name(form.region, optional=not prices)  # a type without a price may have none
+    fields["as_of"] = row.day(form.date)
     fields["source"] = row.label("source", most=400).replace(";", ",")
-    fields |= {field: row.name(column, optional=True) for field, column in known.names.items()}
-    kinds = (
-        {purchase: row.label("kind") for purchase in columns if row.label("kind")} if known.purchase else known.terms
-    )
-    return Offer(name=name, prices=prices, per_gpu=known.per_gpu, kinds=kinds, **fields)
+    fields |= {field: row.name(column, optional=True) for field, column in form.names.items()}
+    kinds = {purchase: row.label("kind") for purchase in columns if row.label("kind")} if form.purchase else form.terms
+    return Offer(name=name, prices=prices, per_gpu=form.per_gpu, kinds=kinds, **fields)

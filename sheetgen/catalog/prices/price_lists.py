@@ -1,4 +1,4 @@
-"""Price lists as they are read: each with its form, known by its columns, or of the user's own."""
+"""Reads price lists of the known forms, which are recognized by their columns, and of the user's own form."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ OWN = "a price list of your own"
 
 @dataclass(frozen=True)
 class PriceList:
-    """One list, read: what it offers, how many of its lines have no price, the lines that are broken, those that are no
-    offer, each with the reason, and what was assumed of it."""
+    """One list: its offers, the number of lines without a price, the faults of broken lines, lines left out with the
+    reason, and notes on assumptions."""
 
     where: str
     title: str
@@ -35,21 +35,21 @@ class PriceList:
 
 
 def read_prices(place: str, stated: Stated | None = None, file: ListFile | None = None) -> PriceList:
-    """The list at a path or an http(s) address; `file` is what `read_list` gave for it, where it was read already.
+    """The list at a path or an http(s) address; `file` is the result of `read_list` for it, if it was read already.
 
-    Raises CatalogError where it is no price list at all, or its form needs something beside it; broken lines are in
+    Raises CatalogError where it is no price list, or `stated` lacks something that its form needs; broken lines are in
     `faults`, in order.
     """
     stated = stated or Stated()
     file = file or read_list(place, stated.sheet)
-    found = [(table, *known) for table in file.tables if (known := _form_of(table))]
-    if len(found) > 1:
-        sheets = ", ".join(shown(one.sheet, 31) for one, *_ in found)
-        raise CatalogError(f"{file.where}: has prices on {len(found)} sheets: {sheets}. Name one: --sheet NAME.")
-    if not found:
+    with_prices = [(table, *head_and_form) for table in file.tables if (head_and_form := _form_of(table))]
+    if len(with_prices) > 1:
+        sheets = ", ".join(shown(table.sheet, 31) for table, *_ in with_prices)
+        raise CatalogError(f"{file.where}: has prices on {len(with_prices)} sheets: {sheets}. Name one: --sheet NAME.")
+    if not with_prices:
         first = max(file.tables, key=lambda table: len(table.records), default=Table(file.where, ()))
         raise CatalogError(" ".join([_unknown(read_table(first)), *_hidden(file)]))
-    ((table, head, form),) = found
+    ((table, head, form),) = with_prices
     lines = read_table(table, head)
     if not lines.lines and not lines.faults:
         raise CatalogError(f"{table.where}: has a header and no line under it.")
@@ -62,19 +62,19 @@ def read_prices(place: str, stated: Stated | None = None, file: ListFile | None 
     form, of_titles = with_titles(form, list(titles_of(_around(table, head))))
     own = read_own(lines, table.where, file.cited, form, stated)
     notes = (*of_titles, *own.notes, *_hidden(file))
-    read = PriceList(table.where, OWN, form.of.get("date"), own.offers, n_lines, 0, own.faults, own.left, notes)
+    read = PriceList(table.where, OWN, form.roles.get("date"), own.offers, n_lines, 0, own.faults, own.left, notes)
     return _priced_once(read, lines, None)
 
 
 def _around(table: Table, head: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The records above the header of a table, and those below with one cell, each with its place."""
+    """The records above the header of a table, and those below it with a single cell, each with its location."""
     for i, (number, cells) in enumerate(table.records):
         if i < head or (i > head and len(cells) > 2 and sum(map(bool, cells)) == 1):
             yield table.at(number), cells
 
 
 def _hidden(file: ListFile) -> Iterator[str]:
-    """Which sheets were not read, as nobody sees them."""
+    """A sentence that names the hidden sheets, which were not read."""
     if names := [shown(table.sheet, 31) for table in file.tables if table.is_hidden]:
         yield f"Not read, as hidden: {', '.join(names)}. --sheet NAME reads one."
 
@@ -82,22 +82,22 @@ def _hidden(file: ListFile) -> Iterator[str]:
 def _unknown(table: Lines) -> str:
     begins = f"begins with {shown_key(', '.join(table.header).lower())!r}, which is no price list that sheetgen knows"
     own = "A list of your own has a column of instances or GPUs and one of prices, such as gpu and price_per_hour"
-    return f"{table.at}: {begins}. {own}. `sheetgen catalog prices --help` has the known forms."
+    return f"{table.place}: {begins}. {own}. `sheetgen catalog prices --help` has the known forms."
 
 
 def _form_of(table: Table) -> tuple[int, Format | OwnColumns] | None:
-    """The record that is the header of a table, and what its columns say; nothing where none does.
+    """The index of a table's header record, and its form: a known one, or the columns of the user's own.
 
-    Raises CatalogError for the header of a known form with a column misspelt.
+    None where no record is a header. Raises CatalogError for a header of a known form with a misspelt column.
     """
     heads = [(i, number, names) for i, (number, names) in enumerate(table.records[:MOST_ABOVE])]
     for i, number, names in heads:
         header = tuple(name.lower() for name in names)
-        known, missing = most_like(header)
+        form, missing = most_like(header)
         if not missing:
-            return i, known
-        if what := misspelt(header):
-            raise CatalogError(f"{table.at(number)}: {what}")
+            return i, form
+        if problem := misspelt(header):
+            raise CatalogError(f"{table.at(number)}: {problem}")
     for i, number, names in heads:
         try:
             columns = own_columns(names) if sum(map(bool, names)) > 1 else None
@@ -108,17 +108,20 @@ def _form_of(table: Table) -> tuple[int, Format | OwnColumns] | None:
     return None
 
 
-def _priced_once(read: PriceList, table: Lines, known: Format | None) -> PriceList:
-    """The same without lines that price one thing a second time and differently, which are faults."""
+def _priced_once(read: PriceList, table: Lines, form: Format | None) -> PriceList:
+    """The list without offers that another line prices differently; those lines become faults.
+
+    Offers without a price are removed and counted.
+    """
     faults, clashing = list(read.faults), set[int]()
     first: dict[tuple[str, ...], Offer] = {}
     for offer in read.offers:
-        key, named = _priced(offer, table.lines[offer.line], known)
+        key, named = _priced(offer, table.lines[offer.line], form)
         before = first.setdefault(key, offer)
         if before.prices != offer.prices and before.prices and offer.prices:
-            old, new = (", ".join(f"{usd:g}" for usd in one.prices.values()) for one in (before, offer))
-            what = f"{named} is priced twice: {old} on line {before.line}, {new} here. Keep one."
-            faults.append(Fault(offer.where, offer.line, what, is_pair=True))
+            old, new = (", ".join(f"{usd:g}" for usd in priced.prices.values()) for priced in (before, offer))
+            problem = f"{named} is priced twice: {old} on line {before.line}, {new} here. Keep one."
+            faults.append(Fault(offer.where, offer.line, problem, is_pair=True))
             clashing |= {before.line, offer.line}
     return replace(
         read,
@@ -128,15 +131,15 @@ def _priced_once(read: PriceList, table: Lines, known: Format | None) -> PriceLi
     )
 
 
-def _priced(offer: Offer, cells: Mapping[str, str], known: Format | None) -> tuple[tuple[str, ...], str]:
-    """What a line prices, by which another line of the same is known, and in words."""
-    if known is not None and known.region is None:
+def _priced(offer: Offer, cells: Mapping[str, str], form: Format | None) -> tuple[tuple[str, ...], str]:
+    """The key by which lines for the same offer are recognized, and its name in messages."""
+    if form is not None and form.region is None:
         # One GPU has several offers; only those alike in every other column are one.
         return tuple(text for column, text in cells.items() if column != "price_usd_hour"), (
             f"{offer.name} of {offer.provider}"
         )
-    purchase = cells[known.purchase] if known and known.purchase else ""
-    if known is None:
+    purchase = cells[form.purchase] if form and form.purchase else ""
+    if form is None:
         purchase = " ".join((*offer.prices, offer.gpu, f"{offer.gpu_memory_gb or ''}"))
     place = f" in {offer.region}" if offer.region else ""
     return (offer.provider.lower(), offer.name.lower(), offer.region.lower(), purchase), f"{offer.name}{place}"

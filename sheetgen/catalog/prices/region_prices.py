@@ -1,4 +1,4 @@
-"""Prices of other regions than a row's own: what lists do to those of `regions/PROVIDER.yaml`."""
+"""The changes that lists make to prices in other regions than a row's own (`regions/PROVIDER.yaml`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from sheetgen.catalog.regions import Regions
 
 @dataclass(frozen=True)
 class RegionPrice(Change):
-    """What a reading does to the price of a type in one region, which is `old_region` and `new_region`."""
+    """The change of the price of a type in one region, which is both `old_region` and `new_region`."""
 
     kind: str | None
     source: str
-    is_new_pair: bool  # the catalogs have no price of that type in that region, in whatever class
+    is_new_pair: bool  # the catalogs have no price of that type in that region, in any class
 
 
 def prices_of_regions(readings: Iterable[Reading], regions: Regions) -> tuple[list[RegionPrice], list[Unmatched]]:
-    """The newest reading of each type, region and class beside the catalogs' price, in the order of the lists; and the
-    offers in regions that the catalogs do not list, or in classes in which the type is not sold. The newest price
-    holds; older ones are not kept."""
+    """The changes by the newest reading of each type, region and class, in the order of the lists; and the offers in
+    regions that the catalogs do not list, or in classes in which the type is not sold. Older prices are not kept."""
     newest: dict[tuple[str, str, str], Reading] = {}
     left: dict[str, Unmatched] = {}
     for reading in readings:
@@ -45,12 +44,12 @@ def prices_of_regions(readings: Iterable[Reading], regions: Regions) -> tuple[li
         offer = reading.offer
         of_type = regions.of_row(reading.row)
         old, _ = of_type.get(region_id, {}).get(purchase, (None, ""))
-        what = compared(old, reading)
+        outcome = compared(old, reading)
         prices.append(
             RegionPrice(
                 instance=instance,
                 purchase=purchase,
-                what=what,
+                what=outcome,
                 old_usd=old.usd_per_hour if old else None,
                 new_usd=reading.usd_per_hour,
                 old_as_of=old.as_of if old else None,
@@ -58,7 +57,7 @@ def prices_of_regions(readings: Iterable[Reading], regions: Regions) -> tuple[li
                 old_region=region_id,
                 new_region=region_id,
                 at=offer.at,
-                touches_row=what not in ("unchanged", "older"),
+                touches_row=outcome not in ("unchanged", "older"),
                 kind=offer.kinds.get(purchase) or (old.kind if old else None),
                 source=offer.source or f"price list {offer.cited}",
                 is_new_pair=region_id not in of_type,

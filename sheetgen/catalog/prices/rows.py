@@ -1,10 +1,10 @@
-"""Offers beside the catalogs' rows: which row each one prices, the row under its new prices, and rows for what the
-catalogs do not have.
+"""Offers matched to the catalogs' rows: the row that each prices, the row at its new prices, and new rows for offers
+that the catalogs lack.
 
-An offer is matched by its type, or by the words of a GPU's name, its memory and its form. What is not certain is
-named, never guessed, and nothing goes by likeness. The newest price of a row holds, every other becomes its history.
-A row's source says which of its prices came from price lists: `price list a.csv (on-demand, spot); ...`, and beside
-them what the row was made from, which still holds for its shape and its other prices.
+An offer is matched by its type, or by the words of a GPU's name, its memory and its form. An uncertain match is
+reported, never guessed. The newest price of a row is used, all others become its history. A row's source states which
+of its prices came from price lists, `price list a.csv (on-demand, spot); ...`, and the original source of its shape and
+other prices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NO_ROW = "no row of the catalogs"
 
 @dataclass(frozen=True)
 class Reading:
-    """One price of one catalog row, as a list has it."""
+    """A list's price of one catalog row in one purchase class."""
 
     row: Instance
     purchase: str
@@ -36,19 +36,20 @@ class Reading:
 
 @dataclass(frozen=True)
 class Unmatched:
-    """An offer that prices no row of the catalogs, and why; `gpu` where it is known."""
+    """An offer that prices no row of the catalogs, and the reason; `gpu` if it was recognized."""
 
     offer: Offer
     why: str
-    provider: str = ""  # as the catalogs spell it; empty where it is in none
+    provider: str = ""  # in the catalogs' spelling
     gpu: Gpu | None = None
-    named: str = ""  # what the report calls it; its own name where empty
+    named: str = ""  # its name in the report; empty: the offer's own
 
 
 def match(
     offers: Iterable[Offer], rows: Sequence[Instance], gpus: Sequence[Gpu]
 ) -> tuple[list[Reading], list[Unmatched]]:
-    """Every offer with its row: by type, in whatever region, or by provider and GPU where it has no type."""
+    """The offers' prices with their rows, matched by type in any region, or by provider and GPU; and the other
+    offers."""
     readings: list[Reading] = []
     unmatched: list[Unmatched] = []
     of_types = {(row.provider, row.type.lower()): row for row in rows}
@@ -68,26 +69,26 @@ def match(
     spelt: dict[str, list[str]] = defaultdict(list)
     for provider in sold:
         spelt[letters_of(provider)].append(provider)
-    known, by_id = by_core(gpus), {gpu.id: gpu for gpu in gpus}
+    by_words, by_id = by_core(gpus), {gpu.id: gpu for gpu in gpus}
     claims: dict[tuple[str, str, str, bool], list[tuple[bool, Reading]]] = defaultdict(list)
     for offer in by_gpu:
         names = (offer.provider, offer.provider + offer.tier)
         named = next(filter(None, (spelt.get(letters_of(name)) for name in names)), [])
-        begins = [one for one in sold if letters_of(one).startswith(letters_of(offer.provider))]
+        begins = [seller for seller in sold if letters_of(seller).startswith(letters_of(offer.provider))]
         provider = provider_id(offer.provider)
         if len(named) != 1 and (begins or not is_id(provider)):
             could_be_of = " or ".join(begins) or "one whose name has letters from a to z"
             unmatched.append(Unmatched(offer, f"of a provider that could be {could_be_of}"))
             continue
         provider = named[0] if named else provider
-        could = gpus_named(words(offer.name, offer.interconnect, offer.gpu_memory_gb), known)
-        found, by_name = _row_of(offer, sold.get(provider, ()), could, by_id)
-        if isinstance(found, str):
-            unmatched.append(Unmatched(offer, found, provider, could[0] if len(could) == 1 else None))
+        could = gpus_named(words(offer.name, offer.interconnect, offer.gpu_memory_gb), by_words)
+        row_or_why, by_name = _row_of(offer, sold.get(provider, ()), could, by_id)
+        if isinstance(row_or_why, str):
+            unmatched.append(Unmatched(offer, row_or_why, provider, could[0] if len(could) == 1 else None))
             continue
         for purchase, usd in offer.prices.items():
-            claim_of = claims[found.id, purchase, offer.as_of, offer.has_own_day]
-            claim_of.append((by_name, Reading(found, purchase, usd, offer)))
+            claim_of = claims[row_or_why.id, purchase, offer.as_of, offer.has_own_day]
+            claim_of.append((by_name, Reading(row_or_why, purchase, usd, offer)))
     for claim in claims.values():
         best = [reading for by_name, reading in claim if by_name] or [reading for _, reading in claim]
         row = best[0].row
@@ -103,7 +104,8 @@ def match(
 
 
 def letters_of(provider: str) -> str:
-    """`vast-ai` is vast.ai; and `runpod` with the tier `secure` is runpod-secure."""
+    """A provider's name reduced to letters and digits, so that `vast-ai` and `vast.ai` are equal, as are `runpod` with
+    the tier `secure` and runpod-secure."""
     return re.sub(r"[^a-z0-9]", "", provider.lower())
 
 
@@ -118,9 +120,9 @@ def provider_id(name: str) -> str:
 def _row_of(
     offer: Offer, rows: Sequence[Instance], could: Sequence[Gpu], gpus: dict[str, Gpu]
 ) -> tuple[Instance | str, bool]:
-    """The provider's row of that GPU, or why there is none; and whether it is so by the row's name.
+    """The provider's row for a GPU, or the reason why there is none; and whether the row's name matches the offer's.
 
-    Only rows that are priced by the GPU take a price by the GPU: a whole machine costs more than its parts.
+    A price per GPU applies only to rows that are priced per GPU: a whole machine costs more than its parts.
     """
     named, stated = words(offer.name), words(offer.name, offer.interconnect, offer.gpu_memory_gb)
     single = [row for row in rows if row.unit == "per_gpu" and row.gpu_count == 1 and row.offer != "average"]
@@ -150,7 +152,7 @@ _LIST = re.compile(r"price list ([^;()]+) \(([a-z0-9, -]+)\)")
 
 
 def taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
-    """The purchase classes by the list that their prices came from, and what the row was made from."""
+    """A row's source parsed: the purchase classes by the list of their prices, and the original source."""
     lists: dict[str, list[str]] = {}
     rest: list[str] = []
     for part in source.split("; "):
@@ -162,38 +164,40 @@ def taken_apart(source: str) -> tuple[dict[str, list[str]], str]:
 
 
 def list_of(source: str, purchase: str) -> str | None:
-    """The list that the price in that class came from; nothing where it came with the row."""
+    """The list in a row's source that the price of a class came from; None if it came with the row."""
     lists, _ = taken_apart(source)
     return next((f"price list {name}" for name, classes in lists.items() if purchase in classes), None)
 
 
 def with_list(source: str, name: str, purchase: str) -> str:
-    """`source` when the price in that class came from the list `name`.
+    """A row's source after the price of a class came from the list `name`.
 
-    The sheet cites what stands first: a list of on-demand prices, else what the row was made from.
+    The sheet cites the first part: a list of on-demand prices, else the original source.
     """
     lists, rest = taken_apart(source)
     for classes in lists.values():
         if purchase in classes:
             classes.remove(purchase)
     lists.setdefault(name, []).append(purchase)
-    cited = {one: f"price list {one} ({', '.join(classes)})" for one, classes in lists.items() if classes}
-    first = [text for one, text in cited.items() if "on-demand" in lists[one]]
-    last = [text for one, text in cited.items() if "on-demand" not in lists[one]]
+    cited = {
+        list_name: f"price list {list_name} ({', '.join(classes)})" for list_name, classes in lists.items() if classes
+    }
+    first = [text for list_name, text in cited.items() if "on-demand" in lists[list_name]]
+    last = [text for list_name, text in cited.items() if "on-demand" not in lists[list_name]]
     return "; ".join(filter(None, [*first, rest, *last]))
 
 
-# What a reading does to its row. `moved`: the row was priced in another region. `older`: the catalog's price is
-# newer, and stays.
+# The outcome of a reading. `moved`: the row had prices of another region. `older`: the catalog's price is newer, and
+# is kept.
 What = Literal["changed", "added", "moved", "confirmed", "unchanged", "older"]
 
-MOST_HISTORY = 40  # past prices of one row and class; a catalog file has a limit of size
+MOST_HISTORY = 40  # past prices of one row and class, as catalog files are limited in size
 ORDER = tuple(PURCHASES)  # as the shipped rows have them
 
 
 @dataclass(frozen=True)
 class Change:
-    """What one reading does to one price. US dollars an hour; None where there was no price, or no date."""
+    """The outcome of one reading for one price, in USD per hour; None where there was no price or date before."""
 
     instance: str
     purchase: str
@@ -205,7 +209,7 @@ class Change:
     old_region: str
     new_region: str
     at: str
-    touches_row: bool  # false where nothing is new: the same price, or an older one that the history has
+    touches_row: bool  # false for the same price, or an older one that the history has
 
     @property
     def share(self) -> float | None:
@@ -214,10 +218,9 @@ class Change:
 
 
 def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, list[Change]]:
-    """`row` as it is after `readings`, and what each of them did.
+    """`row` at the prices of `readings`, in any order, and the outcome of each.
 
-    The order of the readings does not matter. A row that they price in another region loses the prices that
-    they do not give: they are those of a place where it is no more.
+    A row that they price in another region loses its prices of the old region.
     """
     ordered = sorted(readings, key=lambda reading: first_day(reading.offer.as_of))
     region = ordered[0].offer.region or row.region
@@ -228,14 +231,14 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
     changes: list[Change] = []
     for reading in ordered:
         offer, old = reading.offer, prices.get(reading.purchase)
-        what: What = "moved" if moved and old is None else compared(old, reading)
-        if old is not None and what == "older":
+        outcome: What = "moved" if moved and old is None else compared(old, reading)
+        if old is not None and outcome == "older":
             after = _with_past(old, reading.usd_per_hour, offer.as_of, f"price list {offer.cited}")
-        elif old is not None and what == "unchanged":
+        elif old is not None and outcome == "unchanged":
             after = old
-        else:  # its terms are the list's, or stay
+        else:  # the terms are the list's, else those of the old price
             past = old
-            if old is not None and what == "changed":
+            if old is not None and outcome == "changed":
                 past = _with_past(old, old.usd_per_hour, old.as_of, list_of(source, old.purchase))
             after = InstancePrice.model_validate(
                 {
@@ -253,7 +256,7 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
             Change(
                 instance=row.id,
                 purchase=reading.purchase,
-                what=what,
+                what=outcome,
                 old_usd=was.usd_per_hour if was else None,
                 new_usd=reading.usd_per_hour,
                 old_as_of=was.as_of if was else None,
@@ -269,7 +272,7 @@ def changed_row(row: Instance, readings: Iterable[Reading]) -> tuple[Instance, l
 
 
 def compared(old: InstancePrice | None, reading: Reading) -> What:
-    """What a reading does to the price before it."""
+    """The outcome of a reading compared with the price before it."""
     if old is None:
         return "added"
     day, old_day = first_day(reading.offer.as_of), first_day(old.as_of)
@@ -279,7 +282,7 @@ def compared(old: InstancePrice | None, reading: Reading) -> What:
 
 
 def _with_past(price: InstancePrice, usd_per_hour: float, as_of: str | None, source: str | None) -> InstancePrice:
-    """`price` with one more in its history, the newest first; one that it has already is not entered twice."""
+    """`price` with one more price in its history, the newest first, unless the history has it."""
     if any((past.usd_per_hour, past.as_of) == (usd_per_hour, as_of) for past in price.history):
         return price
     history = [PastPrice(usd_per_hour=usd_per_hour, as_of=as_of, source=source), *price.history]
@@ -288,63 +291,63 @@ def _with_past(price: InstancePrice, usd_per_hour: float, as_of: str | None, sou
 
 
 MOST_GPUS = 1024  # of one row, by the catalogs' schema
-ANY_REGION = "mixed"  # what the catalogs say of offers without one
-MARKETS = ("marketplace", "community")  # tiers in which others than the provider sell
+ANY_REGION = "mixed"  # the catalogs' region of offers without one
+MARKETS = ("marketplace", "community")  # tiers of third-party offers
 
 
 def new_rows(
     unmatched: Iterable[Unmatched], rows: Sequence[Instance], gpus: Sequence[Gpu], region: str | None
 ) -> tuple[list[Instance], list[Unmatched]]:
-    """Rows for offers without one, and the offers of which no row can be made, each with its reason.
+    """New rows for offers without one, and the offers for which none can be made, each with the reason.
 
     A type is added in `region`, or in the region of most of its provider's rows.
     """
     of_type: dict[tuple[str, str], list[Unmatched]] = defaultdict(list)
     of_gpu: dict[tuple[str, str], list[Unmatched]] = defaultdict(list)
     left: list[Unmatched] = []
-    for one in unmatched:
-        if one.why != NO_ROW:
-            left.append(one)
-        elif one.offer.per_gpu:
-            assert one.gpu is not None  # a provider without a row of it says so only of a GPU that is known
-            of_gpu[one.provider, one.gpu.id].append(one)
+    for entry in unmatched:
+        if entry.why != NO_ROW:
+            left.append(entry)
+        elif entry.offer.per_gpu:
+            assert entry.gpu is not None  # NO_ROW is given only for a recognized GPU
+            of_gpu[entry.provider, entry.gpu.id].append(entry)
         else:
-            of_type[one.provider, one.offer.name.lower()].append(one)
+            of_type[entry.provider, entry.offer.name.lower()].append(entry)
     made: list[tuple[Instance | str, list[Unmatched]]] = []
-    known = by_core(gpus)
+    by_words = by_core(gpus)
     for (provider, _), several in of_type.items():
         most_common = Counter(row.region for row in rows if row.provider == provider).most_common(1)
         home = region or (most_common[0][0] if most_common else "")
-        here = [one for one in several if one.offer.region.lower() == home.lower()]
-        one = (here or several)[-1]
-        made.append((_of_type(one, known) if here else f"new, but not sold in {home}", [one]))
+        here = [entry for entry in several if entry.offer.region.lower() == home.lower()]
+        entry = (here or several)[-1]
+        made.append((_of_type(entry, by_words) if here else f"new, but not sold in {home}", [entry]))
     types = {(row.provider, row.type.lower()) for row in rows}
     made += [(_of_gpu(several, types), several) for several in of_gpu.values()]
-    left += [replace(one, why=why) for why, several in made if isinstance(why, str) for one in several]
+    left += [replace(entry, why=why) for why, several in made if isinstance(why, str) for entry in several]
     return [row for row, _ in made if isinstance(row, Instance)], left
 
 
-def _of_type(one: Unmatched, known: dict[frozenset[str], list[Gpu]]) -> Instance | str:
-    """A whole machine, or why the list does not say enough of it."""
-    offer = one.offer
+def _of_type(entry: Unmatched, by_words: dict[frozenset[str], list[Gpu]]) -> Instance | str:
+    """A row for a whole machine, or the reason why the list does not suffice for one."""
+    offer = entry.offer
     if not offer.gpu or offer.gpu_count is None:
         return "new, but the list does not say its GPU and how many"
     count = int(offer.gpu_count)
     if not 1 <= count <= MOST_GPUS or count != offer.gpu_count:
         return f"new, with {offer.gpu_count:g} GPUs by the list, which is no whole number from 1"
-    could = gpus_named(words(offer.gpu, "", offer.gpu_memory_gb), known)
+    could = gpus_named(words(offer.gpu, "", offer.gpu_memory_gb), by_words)
     if len(could) != 1:
         named = " or ".join(gpu.id for gpu in could)
         return f"new, but its GPU could be {named}" if could else "new, with a GPU that is in no catalog"
     shape = {"unit": "instance", "gpu_count": count, "region": offer.region}
-    return row_of_offers(one.provider, offer.name, could[0], [offer], **shape)
+    return row_of_offers(entry.provider, offer.name, could[0], [offer], **shape)
 
 
 def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]]) -> Instance | str:
-    """A GPU by the hour, or why it is not clear which of the provider's offers is meant."""
+    """A row for a GPU by the hour, or the reason why the provider's offers for it are ambiguous."""
     gpu, provider = several[0].gpu, several[0].provider
     assert gpu is not None
-    offers = [one.offer for one in several]
+    offers = [entry.offer for entry in several]
     if (provider, gpu.short_name.lower()) in types:
         return f"new, but {provider} has another row called {gpu.short_name}"
     for purchase in ORDER:
@@ -356,7 +359,7 @@ def _of_gpu(several: list[Unmatched], types: set[tuple[str, str]]) -> Instance |
 
 
 def row_of_offers(provider: str, name: str, gpu: Gpu, offers: Sequence[Offer], **fields: object) -> Instance:
-    """A row from the list alone: its own name only where it is a type, sizes where its offers agree on them."""
+    """A row made of offers alone, with the sizes on which they agree."""
     prices: dict[str, dict[str, object]] = {}
     source = ""
     for offer in sorted(offers, key=lambda o: o.as_of):
