@@ -42,7 +42,9 @@ NOT_RUN = {
 }
 PARSED = {"--smtp": "needs a server", "https://": "needs the network"}
 PARSED_PAGES = ("docs/reference/commands.md",)  # examples of --help: they name files of the reader's
-READERS_FILES = ("docs/plan.md",)  # pages whose commands may name files of the reader's; those are only parsed
+READERS_FILES = (
+    "docs/how-to/plan-a-quarter.md",
+)  # pages whose commands may name files of the reader's; those are only parsed
 SLOW = ("build", "mail", "plan")
 _BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"`((?:\./run|sheetgen) [^`]+)`")  # within a sentence

@@ -1,4 +1,5 @@
-"""docs/reference/: every command with its options, every input, and every quantity with its formula and source.
+"""docs/reference/: every command with its options, every input, every quantity with its formula and source, and every
+key of a plan.
 
 python tests/reference_pages.py     writes them
 """
@@ -7,18 +8,27 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+import annotated_types
 import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from sheetgen.catalog import Catalog
+from sheetgen.catalog.base import Id
 from sheetgen.catalog.engines import load_engine
 from sheetgen.catalog.guidance import assumptions
 from sheetgen.cli import main
 from sheetgen.cli.options import HEADINGS, SHORT, Command
 from sheetgen.explain import CHOICE_FORMULAS, QUANTITIES, quantities, spaced, unit_of
 from sheetgen.formula import Expr, Formula
+from sheetgen.plan import schema
+from sheetgen.plan.profile import SHARES
 from sheetgen.question.inputs import INPUTS, Input
 from sheetgen.question.parse import FLAG, Kind
 from sheetgen.units import DTYPES
@@ -235,12 +245,139 @@ def quantities_document() -> str:
     )
 
 
+# Keys of a plan.
+
+KEYS = Path(__file__).with_name("plan_keys.toml")
+SECTIONS: dict[str, tuple[str, str, type[BaseModel]]] = {
+    "plan": ("plan", "Once.", schema.Head),
+    "policy": ("policy", "For all services.", schema.Policy),
+    "redundancy": ("Redundancy", "Of `policy` and of a service.", schema.Redundancy),
+    "services": ("services", "A list.", schema.Service),
+    "demand": ("Demand", "Exactly one of these, each a number, a band or a mapping.", schema.Demand),
+    "users": ("Users", "`people` or `dau`, and the keys beside it.", schema.Users),
+    "requests": ("Requests", "One of the first three.", schema.Requests),
+    "tokens": ("Tokens", "One of the amounts, and `of`.", schema.TokenRate),
+    "growth": ("Growth", "One of `per_quarter`, `steps`, `series`.", schema.Growth),
+    "request": ("Request", "Both lengths, or the context.", schema.Request),
+    "model": ("Model", "A list, by `from`; a name alone is its `id`.", schema.Served),
+    "targets": ("Targets", "", schema.Targets),
+    "engine": ("Engine", "", schema.EngineOf),
+    "allowed": ("Allowed", "Of `supply` and of a service.", schema.Allowed),
+    "supply": ("supply", "", schema.Supply),
+    "owned": ("Owned", "A list of `supply`.", schema.Owned),
+    "committed": ("Committed", "A list of `supply`.", schema.Committed),
+    "quota": ("Quota", "A list of `supply`.", schema.Quota),
+    "prices": ("prices", "", schema.Prices),
+}  # fmt: skip
+KINDS: list[tuple[Any, str]] = [
+    (schema.Line, "text"),
+    (schema.StatedPoint, "text"),
+    (schema.Day, "a day: 2027-01-31"),
+    (schema.InQuarter, "a quarter: 2027-Q1"),
+    (schema.Tokens, "tokens; 16k is 16,384"),
+    (schema.LengthOf, "tokens, or {mean, p95}"),
+    (schema.Milliseconds, f"{schema.LEAST_MS:g} to {schema.MOST_MS:,}, or off"),
+    (schema.AmountBand, "above 0, or a band"),
+    (schema.ChangeBand, "above -1, or a band"),
+    (schema.DayBand, "0 or more, or a band"),
+    (Id, "lower case letters, digits, dot, dash, underscore"),
+]
+MOST_STATED = 10**9  # limits from which on a number is as good as unlimited
+BY_NAME_OF_KEY = {
+    "currency": "three letters",
+    "profile": f"{', '.join(SHARES)}, or 24 shares",
+    "time_zone": "a name such as Europe/Berlin",
+}
+
+
+def plan_keys() -> dict[str, dict[str, tuple[str, str, str]]]:
+    """By section and key its unit, its meaning and an example."""
+    return tomllib.loads(KEYS.read_text("utf-8"))
+
+
+def key_of(name: str, field: FieldInfo) -> str:
+    return field.alias or name
+
+
+def bounds(marks: Iterable[Any]) -> str:
+    """The limits of a number in words: 0 to 1."""
+    low = high = ""
+    for mark in marks:
+        match mark:
+            case annotated_types.Ge(ge=least):
+                low = f"{least:g}"
+            case annotated_types.Gt(gt=least):
+                low = f"above {least:g}"
+            case annotated_types.Le(le=int() | float() as most) if most < MOST_STATED:
+                high = f"{most:,.10g}"
+            case FieldInfo(metadata=inner):
+                return bounds(inner)
+    return f"{low} to {high}" if high and low else f"{low} or more" if low else ""
+
+
+def allowed_of(kind: Any) -> str:
+    """The values of an annotation in words."""
+    for known, text in KINDS:
+        if kind == known:
+            return text
+    if get_origin(kind) is Literal:
+        return ", ".join(map(str, get_args(kind)))
+    if get_origin(kind) is Annotated:
+        inner, *marks = get_args(kind)
+        within = bounds(marks)
+        return f"{'whole, ' if inner is int else ''}{within}" if within else allowed_of(inner)
+    if get_origin(kind) is tuple:
+        return f"a list: {allowed_of(get_args(kind)[0])}"
+    if get_origin(kind) is dict:
+        return f"by {allowed_of(get_args(kind)[0])}: {allowed_of(get_args(kind)[1])}"
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return "a mapping"
+    parts = [allowed_of(part) for part in get_args(kind) if part is not type(None)]
+    return ", ".join(dict.fromkeys(filter(None, parts)))
+
+
+def default_of(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if value is PydanticUndefined:
+        return "must be given"
+    if isinstance(value, schema.Band):
+        return f"{value.p50:g}"
+    return "" if value in (None, "", (), {}) or isinstance(value, BaseModel) else str(value)
+
+
+def plan_document() -> str:
+    meanings = plan_keys()
+    parts = [
+        "# Keys of a plan",
+        "Of plan.yaml, which `sheetgen plan` reads; [how to write one](../how-to/plan-a-quarter.md), "
+        "[how it is worked out](../plan.md). A band is {p10, p50, p90}: in one of ten cases it is at most p10, in nine "
+        "of ten at most p90; one number has no band. A key that is not here is refused, with its line.",
+    ]
+    for section, (title, about_it, model) in SECTIONS.items():
+        hints = get_type_hints(model, include_extras=True)
+        names, rows = {key_of(name, field): name for name, field in model.model_fields.items()}, []
+        for key, (unit, meaning, example) in meanings[section].items():
+            name, field = names[key], model.model_fields[names[key]]
+            kinds = BY_NAME_OF_KEY.get(key) or allowed_of(hints[name])
+            rows.append((code(key), meaning, unit, default_of(field), kinds, code(example)))
+        heads = ("key", "what it is", "unit", "default", "allowed", "example")
+        parts += [f"## {title}", about_it, table(*heads, rows=rows)]
+    parts += [
+        "## budget",
+        "By quarter, in the plan's currency: `budget: {2027-Q1: 1400000, 2027-Q2: 1400000}`. A quarter without one is "
+        "not compared.",
+        MADE,
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
 def documents() -> dict[str, str]:
     catalog = Catalog()
     return {
         "commands.md": commands_document(),
         "inputs.md": inputs_document(catalog),
         "quantities.md": quantities_document(),
+        "plan.md": plan_document(),
     }
 
 

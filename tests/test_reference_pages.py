@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 import pytest
-from reference_pages import FOLDER, documents, tree
+from reference_pages import FOLDER, SECTIONS, documents, key_of, plan_keys, tree
 
+from sheetgen.catalog import read_document
 from sheetgen.cli import main
 from sheetgen.explain import quantities
 from sheetgen.question.inputs import BY_OPTION, INPUTS
@@ -31,3 +35,29 @@ def test_nothing_is_left_out() -> None:
     inputs = [one.name for one in INPUTS if not one.name.startswith(("log_", "case_", "model"))]
     assert len(BY_OPTION) > 70 and [one for one in inputs if f"| `{one}` |" not in PAGES["inputs.md"]] == []
     assert [name for name, *_ in quantities() if name not in PAGES["quantities.md"]] == []
+
+
+# The keys that an example leaves to its reader.
+MUST_BE_GIVEN: dict[str, dict[str, Any]] = {
+    "plan": {"start": "2027-Q1", "quarters": 4},
+    "services": {"id": "chat", "demand": {"in_flight": 1}, "model": "8b"},
+    "model": {"id": "8b"},
+    "owned": {"id": "pool", "gpu": "h100", "count": 8},
+    "committed": {"id": "term", "type": "aws/p5.48xlarge", "count": 1},
+    "quota": {"type": "aws/p5.48xlarge", "limit": 1},
+}
+
+
+def test_every_key_of_a_plan_has_its_meaning() -> None:
+    for section, (_, _, model) in SECTIONS.items():
+        assert {key_of(name, field) for name, field in model.model_fields.items()} == {*plan_keys()[section]}, section
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_the_example_of_a_key_is_taken(section: str, tmp_path: Path) -> None:
+    model = SECTIONS[section][2]
+    for key, (_, _, example) in plan_keys()[section].items():
+        (tmp_path / "example.yaml").write_text(f"{{{example}}}")
+        stated = read_document(tmp_path / "example.yaml").data
+        assert key in stated
+        model.model_validate({**MUST_BE_GIVEN.get(section, {}), **stated})

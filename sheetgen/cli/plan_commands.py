@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -151,7 +151,10 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
 @plan.command(cls=Command)
 @click.argument("file", metavar="PLAN.yaml")
 @click.option(
-    "--format", "formats", metavar="NAMES", help=f"Any of {','.join(PLAN_FORMATS)}. Default {DEFAULT_OF_PLAN}."
+    "--format",
+    "formats",
+    metavar="NAMES",
+    help=f"Any of {','.join(PLAN_FORMATS)}. Default {','.join(DEFAULT_OF_PLAN)}.",
 )
 @click.option("--out", metavar="DIR", help="Folder to write to. Default output.")
 @click.option("--name", metavar="NAME", help="Name of the files, without an ending. Default capacity-plan.")
@@ -159,6 +162,11 @@ def check(file: str, as_json: bool, catalog: Catalog, quiet: bool) -> None:
     "--since",
     metavar="LAST",
     help="Say what changed since that plan: its JSON, or its workbook as built. Default: plan.since of the file.",
+)
+@click.option(
+    "--actuals",
+    metavar="FILE.csv",
+    help="What was really spent, as `plan actuals` reads it: beside what the last plan said, in the JSON's variance.",
 )
 @click.option("--paper", type=click.Choice(["a4", "letter"]), default="a4", help="Of PDF and docx. Default a4.")
 @click.option(
@@ -176,6 +184,7 @@ def build(
     out: str | None,
     name: str | None,
     since: str | None,
+    actuals: str | None,
     paper: str,
     sheets: bool,
     measured: list[str] | None,
@@ -196,10 +205,10 @@ def build(
     from sheetgen.plan.record import NAME
     from sheetgen.report.measured_words import unused_lines
 
-    named = formats_named(formats, PLAN_FORMATS) or (DEFAULT_OF_PLAN,)
+    named = formats_named(formats, PLAN_FORMATS) or DEFAULT_OF_PLAN
     place = place_of(out, NAME if name is None else name)
     brand_read = brand_of(brand)
-    solved = solved_file(file, catalog, since, paper, measured or ())
+    solved = solved_file(file, catalog, since, paper, measured or (), actuals)
     answer, record = solved.whole.answer, solved.record
     linked = sheet_names(answer, place) if sheets else {}
     files, missing = draw_plan(named, solved, brand_read, linked)
@@ -340,10 +349,11 @@ def record_of_file(path: Path) -> Mapping[str, Raw]:
 
 @dataclass(frozen=True)
 class Since:
-    """The last plan, with which a plan is compared: its file, and its content."""
+    """The last plan, with which a plan is compared: its file, its content, and the file of what was spent."""
 
     file: str
     record: Mapping[str, Raw]
+    actuals: str | None = None
 
 
 @dataclass(frozen=True)
@@ -357,10 +367,16 @@ class Solved:
 
 
 def solved_file(
-    file: str, catalog: Catalog, since: str | None = None, paper: str = "a4", measured: Sequence[str] = ()
+    file: str,
+    catalog: Catalog,
+    since: str | None = None,
+    paper: str = "a4",
+    measured: Sequence[str] = (),
+    actuals: str | None = None,
 ) -> Solved:
     """The plan in a file, worked out: from YAML, from the JSON that was written of one, or from its workbook with what
-    was typed since. measured: results of benchmarks for a plan in YAML."""
+    was typed since. measured: results of benchmarks for a plan in YAML; actuals: the CSV of what was spent since the
+    last plan."""
     from sheetgen.plan.bridge import plan_of_record
     from sheetgen.plan.read_plan import read_plan
 
@@ -380,7 +396,10 @@ def solved_file(
             read = read_plan(Path(file), catalog, measured)
     if since is None and read.head.since is not None:
         since = str(Path(file).parent / read.head.since)
-    solved = solved_of(read, None if since is None else Since(since, record_of_file(Path(since))), paper)
+    if actuals is not None and since is None:
+        raise ScenarioError(f"{shown(actuals, 200)}: spent beside no plan. Name the last plan with --since.")
+    last = None if since is None else Since(since, record_of_file(Path(since)), actuals)
+    solved = solved_of(read, last, paper)
     if built is not None and solved.record["money"] != built["money"]:
         raise ScenarioError(
             f"{shown(file, 200)}: the catalogs of today give other money than it says. Name its "
@@ -390,6 +409,7 @@ def solved_file(
 
 
 def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solved:
+    from sheetgen.plan.actuals import of_services, read_actuals
     from sheetgen.plan.bridge import last_of
     from sheetgen.plan.findings import findings
     from sheetgen.plan.pages import plan_page
@@ -398,6 +418,9 @@ def solved_of(read: Plan, since: Since | None = None, paper: str = "a4") -> Solv
 
     step(f"working out {count(len(read.services), 'service')}, {count(len(read.quarters), 'quarter')}")
     last = last_of(since.record, shown(since.file, 200), read.catalog) if since else None
+    if last is not None and since is not None and since.actuals is not None:
+        spent = read_actuals(Path(since.actuals), last.plan.head.fiscal_year_starts)
+        last = replace(last, variance=tuple(of_services(since.record, spent)))
     whole = findings(solved_plan(read), last)
     return Solved(whole, plan_page(whole, paper), record_of(whole), since)
 

@@ -65,7 +65,7 @@ _OVER_ANY_BUDGET = 0.93  # share of the card in this process's tensors, more tha
 
 
 @dataclass(frozen=True)
-class Bill:
+class Cause:
     """A label with its confidence, the form of the failure, other possible labels, and the evidence that is missing."""
 
     label: str
@@ -77,9 +77,9 @@ class Bill:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The bill, its run of the engine, the failure that decided it (None where nothing failed), and the evidence."""
+    """The cause, its run of the engine, the failure that decided it (None where nothing failed), and the evidence."""
 
-    bill: Bill
+    cause: Cause
     run: Run
     failure: Failure | None
     phase: str
@@ -103,25 +103,25 @@ class Verdict:
         return self.failure.amounts if self.failure else {}
 
 
-# The bill by the stage of the deepest frame.
+# The cause by the stage of the deepest frame.
 _OF_STAGE = {
-    "sampler": Bill(SAMPLER, 0.87),
-    "logprobs": Bill(SAMPLER, 0.85, also=(PREFILL,)),
-    "encoder": Bill(ENCODER, 0.85),
-    "lora": Bill(ADDED, 0.82, "lora"),
-    "draft": Bill(ADDED, 0.8, "draft"),
-    "graphs": Bill(WORKSPACE, 0.88),
-    "weights": Bill(WEIGHTS, 0.88),
-    "pinned": Bill(HOST, 0.85),
-    "cache": Bill(WORKSPACE, 0.5, also=(SHARED, POOL)),
-    "slots": Bill(MANY, 0.6, "pool", (LONG,)),
+    "sampler": Cause(SAMPLER, 0.87),
+    "logprobs": Cause(SAMPLER, 0.85, also=(PREFILL,)),
+    "encoder": Cause(ENCODER, 0.85),
+    "lora": Cause(ADDED, 0.82, "lora"),
+    "draft": Cause(ADDED, 0.8, "draft"),
+    "graphs": Cause(WORKSPACE, 0.88),
+    "weights": Cause(WEIGHTS, 0.88),
+    "pinned": Cause(HOST, 0.85),
+    "cache": Cause(WORKSPACE, 0.5, also=(SHARED, POOL)),
+    "slots": Cause(MANY, 0.6, "pool", (LONG,)),
 }
 _OF_PHASE = {
-    "loading": Bill(WEIGHTS, 0.8),
-    "loaded": Bill(WORKSPACE, 0.6, "profile", (ENCODER,)),
-    "sized": Bill(WORKSPACE, 0.7, also=(SAMPLER,)),
-    "capturing": Bill(WORKSPACE, 0.87),
-    "captured": Bill(SAMPLER, 0.5, also=(WORKSPACE,)),
+    "loading": Cause(WEIGHTS, 0.8),
+    "loaded": Cause(WORKSPACE, 0.6, "profile", (ENCODER,)),
+    "sized": Cause(WORKSPACE, 0.7, also=(SAMPLER,)),
+    "capturing": Cause(WORKSPACE, 0.87),
+    "captured": Cause(SAMPLER, 0.5, also=(WORKSPACE,)),
 }
 # Stages of outer frames, which other frames specify: a run of the model, and whether the engine starts or serves.
 WIDE = ("profile", "forward", "compile", "serving", "starting")
@@ -133,33 +133,33 @@ def _share_of_others(amounts: Mapping[str, float]) -> float:
     return amounts.get("other_bytes", 0.0) / total if total else 0.0
 
 
-def bill_of(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The bill of a failed allocation; `added` has "lora" and "draft" if the engine's arguments enable them."""
+def cause_of(failure: Failure, run: Run, added: Collection[str]) -> Cause:
+    """The cause of a failed allocation; `added` has "lora" and "draft" if the engine's arguments enable them."""
     amounts, stages = failure.amounts, failure.stages
     if 0 < _WITH_ROOM * amounts.get("tried_bytes", 0.0) <= amounts.get("free_bytes", 0.0):
-        suspects = [bill.label for bill in (_by_frame(stages, run),) if bill is not None]
-        return Bill(UNDETERMINED, 0.3, REFUSED, tuple(suspects), (REFUSED_MISSING,))
+        suspects = [cause.label for cause in (_by_frame(stages, run),) if cause is not None]
+        return Cause(UNDETERMINED, 0.3, REFUSED, tuple(suspects), (REFUSED_MISSING,))
     share = _share_of_others(amounts) if amounts.get("other_bytes", 0.0) > GIB else 0.0
     if share > _MOSTLY_OTHERS:
-        return Bill(SHARED, 0.7, also=(WEIGHTS,))
-    bill = _by_frame(stages, run) or _by_phase(failure, run, added)
+        return Cause(SHARED, 0.7, also=(WEIGHTS,))
+    cause = _by_frame(stages, run) or _by_phase(failure, run, added)
     is_block = amounts.get("tried_bytes", 0.0) > _OF_ONE_BLOCK * amounts.get("gpu_memory_bytes", float("inf"))
-    if bill.case == "profile" and is_block:
-        bill = Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(LINES_MISSING,))
+    if cause.case == "profile" and is_block:
+        cause = Cause(ENCODER, 0.5, also=(WORKSPACE,), missing=(LINES_MISSING,))
     if failure.match.signature.says == UNSAID:
         most = _UNSAID_HERE if "no-virtual-memory" in run.clues else _UNSAID
-        also, missing = (*bill.also, NOT_AN_OOM), (UNSAID_MISSING, *bill.missing)
-        bill = replace(bill, confidence=min(most, bill.confidence), also=also, missing=missing)
+        also, missing = (*cause.also, NOT_AN_OOM), (UNSAID_MISSING, *cause.missing)
+        cause = replace(cause, confidence=min(most, cause.confidence), also=also, missing=missing)
     if failure.match.signature.engine == "llama.cpp":  # which prints no traceback
-        missing = tuple(LINES_MISSING if hint == FRAMES_MISSING else hint for hint in bill.missing)
-        bill = replace(bill, missing=missing)
-    if share > _PARTLY_OTHERS and bill.confidence < 0.7:
-        return Bill(SHARED, 0.55, also=(bill.label,) if bill.label != UNDETERMINED else ())
-    return bill
+        missing = tuple(LINES_MISSING if hint == FRAMES_MISSING else hint for hint in cause.missing)
+        cause = replace(cause, missing=missing)
+    if share > _PARTLY_OTHERS and cause.confidence < 0.7:
+        return Cause(SHARED, 0.55, also=(cause.label,) if cause.label != UNDETERMINED else ())
+    return cause
 
 
-def _by_frame(stages: list[str], run: Run) -> Bill | None:
-    """The bill by the frames of the traceback; None where they do not decide."""
+def _by_frame(stages: list[str], run: Run) -> Cause | None:
+    """The cause by the frames of the traceback; None where they do not decide."""
     for word in ("draft", "lora", "pinned"):
         if word in stages:
             return _OF_STAGE[word]
@@ -168,15 +168,15 @@ def _by_frame(stages: list[str], run: Run) -> Bill | None:
         return _OF_STAGE.get(deep[-1])
     if "profile" in stages:
         if "images" in run.clues:
-            return Bill(ENCODER, 0.75, also=(WORKSPACE,))
-        return Bill(WORKSPACE, 0.65, "profile", (ENCODER,))
+            return Cause(ENCODER, 0.75, also=(WORKSPACE,))
+        return Cause(WORKSPACE, 0.65, "profile", (ENCODER,))
     if "compile" in stages and not {"forward", "serving"} & set(stages):
-        return Bill(WORKSPACE, 0.65, also=(SAMPLER,))
+        return Cause(WORKSPACE, 0.65, also=(SAMPLER,))
     return None
 
 
-def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The bill by the phase of the engine, and by the amounts of the line."""
+def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Cause:
+    """The cause by the phase of the engine, and by the amounts of the line."""
     phase = failure.phase
     if "serving" in failure.stages and "starting" not in failure.stages:
         return _while_serving(failure, run, added)
@@ -184,9 +184,9 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     if phase in ("unknown", "captured") and run.seen("died-serving") and not starting:
         phase = "died-serving"
     if "images" in run.clues and phase not in ("loading", "sized", "capturing"):
-        return Bill(ENCODER, 0.75, also=(WORKSPACE, PREFILL))
+        return Cause(ENCODER, 0.75, also=(WORKSPACE, PREFILL))
     if phase == "loading" and "draft" in run.clues:
-        return Bill(ADDED, 0.65, "draft", (WEIGHTS,))
+        return Cause(ADDED, 0.65, "draft", (WEIGHTS,))
     if phase in _OF_PHASE:
         return _OF_PHASE[phase]
     if (phase in SERVING and "starting" not in failure.stages) or "forward" in failure.stages:
@@ -196,28 +196,28 @@ def _by_phase(failure: Failure, run: Run, added: Collection[str]) -> Bill:
     total, held = amounts.get("gpu_memory_bytes", 0.0), amounts.get("allocated_bytes", 0.0)
     alone = total and held / total > _OVER_ANY_BUDGET and "private_pool_bytes" not in amounts
     if alone and starting:
-        return Bill(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
+        return Cause(WEIGHTS, 0.55, also=(WORKSPACE,), missing=(FRAMES_MISSING, PHASE_MISSING))
     likely = (WEIGHTS, PREFILL) if alone else (WORKSPACE, PREFILL)
     if added:
-        return Bill(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
+        return Cause(ADDED, 0.45, next(iter(added)), likely, (FRAMES_MISSING, PHASE_MISSING))
     if "private_pool_bytes" in amounts and not starting:
-        return Bill(PREFILL, _GRAPHS_MADE, "peak", (WORKSPACE, SAMPLER), (FRAMES_MISSING, PHASE_MISSING))
-    return Bill(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
+        return Cause(PREFILL, _GRAPHS_MADE, "peak", (WORKSPACE, SAMPLER), (FRAMES_MISSING, PHASE_MISSING))
+    return Cause(UNDETERMINED, 0.3, also=likely, missing=(FRAMES_MISSING, PHASE_MISSING))
 
 
-def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The bill of a failure while serving: the pool is allocated, so the peak of a step was too high."""
+def _while_serving(failure: Failure, run: Run, added: Collection[str]) -> Cause:
+    """The cause of a failure while serving: the pool is allocated, so the peak of a step was too high."""
     if failure.match.signature.engine == "llama.cpp":
         # Its compute buffers were reserved at the start: a request allocates only for images, or scratch.
-        return Bill(ENCODER, 0.5, also=(WORKSPACE,), missing=(FRAMES_MISSING,))
+        return Cause(ENCODER, 0.5, also=(WORKSPACE,), missing=(FRAMES_MISSING,))
     if "lora" in added:
-        return Bill(ADDED, 0.55, "lora", (PREFILL,))
+        return Cause(ADDED, 0.55, "lora", (PREFILL,))
     images = (ENCODER,) if "images" in run.clues else ()
     samples = run.usage.until(failure.match.line_number)
     by, usage = filled_by(samples), next((s.usage for s in reversed(samples) if s.usage is not None), 0.0)
     # A full pool does not make an allocation outside of it fail, but it limits the fixes.
     full = (_FILLED[by].label,) if by and usage >= NEARLY_FULL else ()
-    return Bill(PREFILL, 0.55 if images or full else 0.62, "peak", (*full, *images, SAMPLER), (FRAMES_MISSING,))
+    return Cause(PREFILL, 0.55 if images or full else 0.62, "peak", (*full, *images, SAMPLER), (FRAMES_MISSING,))
 
 
 def soon_full(samples: Sequence[Sample]) -> bool:
@@ -284,8 +284,8 @@ def queue_of(samples: Sequence[Sample], most_running: float | None) -> Queue | N
     return Queue("places", int(running), int(last.waiting), usage) if is_capped else None
 
 
-# The bill of a pool that fills while serving, by `filled_by`.
-_FILLED = {"length": Bill(LONG, 0.65, also=(MANY,)), "number": Bill(MANY, 0.65, "pool", (LONG,))}
+# The cause of a pool that fills while serving, by `filled_by`.
+_FILLED = {"length": Cause(LONG, 0.65, also=(MANY,)), "number": Cause(MANY, 0.65, "pool", (LONG,))}
 ERROR_MISSING = "the error line itself: the log ends, or was cut, before it"
 READY_MISSING = "the rest of the log, up to the line that says that the server is ready"
 CAUSE_ABOVE = "read the {who}'s own traceback above this line: it names the cause"
@@ -331,12 +331,12 @@ def verdict_of(facts: Facts) -> Verdict:
         return verdict
     before = _verdict_of_run(facts.runs[0], facts)
     note = f"the log holds {facts.n_runs} runs"
-    if verdict.bill.label == UNDETERMINED or (verdict.bill.label == HEALTHY and verdict.bill.confidence < 0.5):
+    if verdict.cause.label == UNDETERMINED or (verdict.cause.label == HEALTHY and verdict.cause.confidence < 0.5):
         return replace(before, notes=(f"{note}; the last one had only begun, this is the one before.",))
     last = f"{note}; this is the last, from line {facts.run.line_number:,}."
     if before.failure is not None:
         line_number = before.failure.match.line_number
-        last += f" The one before it died at line {line_number:,}: {before.bill.label}."
+        last += f" The one before it died at line {line_number:,}: {before.cause.label}."
     return replace(verdict, notes=(last, *verdict.notes))
 
 
@@ -344,38 +344,38 @@ def _verdict_of_run(run: Run, facts: Facts) -> Verdict:
     start = facts.start_of(run)
     stated = {name: argument.value for name, argument in start.arguments.items()} if start else {}
     added = [word for word, names in _ADDED_ARGUMENTS.items() if any(stated.get(n) not in _OFF for n in names)]
-    failure, bill = _first_cause(run, added)
+    failure, cause = _first_cause(run, added)
     if failure is None:
         cap = stated.get("max_num_seqs") or stated.get("max_running_requests")
         verdict = without_failure(run, facts, cap if isinstance(cap, (int, float)) else None)
         overcome = [f.match for f in run.failures if f not in run.lasting_failures]
-        if verdict.bill.label != HEALTHY or not overcome:
+        if verdict.cause.label != HEALTHY or not overcome:
             return verdict
         failed = f"line {overcome[0].line_number:,} failed on the way, and the engine came up nevertheless"
         return replace(verdict, notes=(f"{failed}: {overcome[0].text[:100]}",))
     alone = not facts.votes and not any(other.phases for other in facts.runs)
     if failure.match.signature.kind == "oom" and alone and "other-program" in run.clues:
         # Training, a notebook, an image generator: the same message, but no label of a server applies.
-        also = (bill.label,) if bill.label != UNDETERMINED else bill.also
-        bill = Bill(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *bill.missing))
+        also = (cause.label,) if cause.label != UNDETERMINED else cause.also
+        cause = Cause(UNDETERMINED, 0.2, also=also, missing=(NO_ENGINE, *cause.missing))
     notes: tuple[str, ...] = ()
     if failure.match.is_source:
         line_number = failure.match.line_number
         # Tracebacks show source code too.
         if not run.n_tracebacks and all(frame.line_number == line_number for frame in failure.frames):
-            also = (bill.label,) if bill.label != UNDETERMINED else bill.also
-            bill = Bill(UNDETERMINED, 0.1, also=also, missing=(SOURCE_MISSING,))
+            also = (cause.label,) if cause.label != UNDETERMINED else cause.also
+            cause = Cause(UNDETERMINED, 0.1, also=also, missing=(SOURCE_MISSING,))
             notes = (SOURCE,)
     elif failure.match.is_quoted or (facts.is_text and not failure.match.is_printed and not failure.frames):
-        bill = replace(bill, confidence=min(_QUOTED, bill.confidence), missing=(QUOTED_MISSING, *bill.missing))
+        cause = replace(cause, confidence=min(_QUOTED, cause.confidence), missing=(QUOTED_MISSING, *cause.missing))
         notes = (QUOTED,)
-    if bill.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):
-        bill = replace(bill, missing=(*bill.missing, CAUSE_ABOVE.format(who=other[1].lower())))
-    return Verdict(bill, run, failure, _phase(failure, run, bill), _evidence(run, failure, bill), notes)
+    if cause.label == NOT_AN_OOM and (other := _DIED.search(failure.match.text)):
+        cause = replace(cause, missing=(*cause.missing, CAUSE_ABOVE.format(who=other[1].lower())))
+    return Verdict(cause, run, failure, _phase(failure, run, cause), _evidence(run, failure, cause), notes)
 
 
-def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill]:
-    """The decisive failure of a run and its bill, by rank: a trap, the engine's own message, a failed allocation, a
+def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Cause]:
+    """The decisive failure of a run and its cause, by rank: a trap, the engine's own message, a failed allocation, a
     weak message, a refusal; (None, undetermined) without failures."""
     failures = [f for f in run.lasting_failures if not _is_quoted(f, run)]
     failures = [f for f in failures if not f.match.is_quoted] or failures
@@ -389,13 +389,13 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
     elif deadly:
         best = _clearest(deadly)
     elif ooms := _unexplained(of_kind["oom"], of_kind["weak"]):
-        bills = [(f, bill_of(f, run, added)) for f in ooms[:50]]
-        failure, bill = max(bills, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
+        causes = [(f, cause_of(f, run, added)) for f in ooms[:50]]
+        failure, cause = max(causes, key=lambda fb: (fb[1].label != UNDETERMINED, round(fb[1].confidence, 1)))
         others = [f for f in of_kind["weak"] if f.match.signature.says != NOT_AN_OOM]
-        if bill.label != UNDETERMINED or not others:
+        if cause.label != UNDETERMINED or not others:
             kept, tried = (failure.amounts.get(k, 0.0) for k in ("reserved_unallocated_bytes", "tried_bytes"))
             # More memory was reserved but unused than requested: a cheap fix to try, not the diagnosis.
-            return failure, replace(bill, also=(*bill.also, FRAGMENTED)) if tried and kept >= 0.9 * tried else bill
+            return failure, replace(cause, also=(*cause.also, FRAGMENTED)) if tried and kept >= 0.9 * tried else cause
         best = max(others, key=_weight)  # more specific than the allocator's message
     else:
         weak = [f for f in of_kind["weak"] if f.match.line_number > run.last("ready")]
@@ -404,7 +404,7 @@ def _first_cause(run: Run, added: Collection[str]) -> tuple[Failure | None, Bill
         elif weak:
             best = max(weak, key=_weight)
     best = _by_the_pool(best, run) if best else None
-    return best, _bill_of_message(best, run, added) if best else Bill(UNDETERMINED, 0.0)
+    return best, _cause_of_message(best, run, added) if best else Cause(UNDETERMINED, 0.0)
 
 
 def _by_the_pool(failure: Failure, run: Run) -> Failure:
@@ -449,60 +449,60 @@ def _clearest(failures: list[Failure]) -> Failure:
     first = failures[0].match
     near = [f for f in failures if f.match.line_number - first.line_number <= 40]
     better = max(near, key=lambda f: (f.match.signature.confidence, -f.match.line_number))
-    is_of_bill = better.match.signature.says == first.signature.says
+    has_same_cause = better.match.signature.says == first.signature.says
     is_surer = better.match.signature.confidence - 0.1 >= first.signature.confidence
-    return better if is_of_bill or is_surer else failures[0]
+    return better if has_same_cause or is_surer else failures[0]
 
 
-def _bill_of_message(failure: Failure, run: Run, added: Collection[str]) -> Bill:
-    """The bill of a message; other evidence in the log may change it to a related one."""
+def _cause_of_message(failure: Failure, run: Run, added: Collection[str]) -> Cause:
+    """The cause of a message; other evidence in the log may change it to a related one."""
     s, amounts, figures = failure.match.signature, failure.amounts, {**run.figures, **failure.match.figures}
-    bill = Bill(s.says, s.confidence, s.case, tuple(s.also))
+    cause = Cause(s.says, s.confidence, s.case, tuple(s.also))
     if s.says == HOST and "prompt-cache" in run.clues:
-        bill = replace(bill, case=PROMPTS)
+        cause = replace(cause, case=PROMPTS)
     if s.says == HOST and s.kind == "weak" and "killed-otherwise" in run.clues:
-        return replace(bill, confidence=_KILLED_OTHERWISE, also=(NOT_AN_OOM,), missing=(KILLER_MISSING,))
+        return replace(cause, confidence=_KILLED_OTHERWISE, also=(NOT_AN_OOM,), missing=(KILLER_MISSING,))
     if s.says == WEIGHTS and amounts.get("n_processes", 0) > 1 and _share_of_others(amounts) > _MOSTLY_OTHERS:
-        return Bill(WEIGHTS, min(s.confidence, _CROWDED), "placed", (SHARED, *s.also))
+        return Cause(WEIGHTS, min(s.confidence, _CROWDED), "placed", (SHARED, *s.also))
     small_step = 0 < failure.match.figures.get("prefill_tokens", 0) <= _SMALL_STEP
     if s.says == PREFILL and s.case == "peak" and small_step:
-        return Bill(PREFILL, s.confidence, "full", (WEIGHTS, *s.also))
+        return Cause(PREFILL, s.confidence, "full", (WEIGHTS, *s.also))
     if s.says == PREFILL and "kv_tokens_available" in failure.match.figures:
-        return Bill(POOL, s.confidence, POSING, (PREFILL,))
+        return Cause(POOL, s.confidence, POSING, (PREFILL,))
     if s.says == POOL and figures.get("kv_available_gib", 1) <= 0:
-        return replace(bill, case="empty")
+        return replace(cause, case="empty")
     if s.says == MANY and s.case == "pool" and 0 < figures.get("asked_tokens", 0) <= figures.get("pool_free_tokens", 0):
         # By the engine's own figures enough was free, unless the statistics contradict them.
         seen = [sample.usage for sample in run.usage.until(failure.match.line_number) if sample.usage is not None]
         if not seen or seen[-1] < NEARLY_FULL:
-            return replace(bill, confidence=min(s.confidence, _HAD_FREE_TOKENS), case="room")
+            return replace(cause, confidence=min(s.confidence, _HAD_FREE_TOKENS), case="room")
     if s.engine == "sglang" and s.says in (MANY, WORKSPACE) and "draft" in failure.stages:
-        return Bill(ADDED, 0.75, "draft", (s.says,))
+        return Cause(ADDED, 0.75, "draft", (s.says,))
     if s.engine == "sglang" and s.says == POOL and ("draft" in added or "draft" in run.clues):
-        return Bill(ADDED, 0.55, "draft", (POOL,))
+        return Cause(ADDED, 0.55, "draft", (POOL,))
     if s.case == "reserve" and (failure.phase in SERVING or failure.stages[-1:] == ["encoder"]):
         # Compute buffers are reserved once, at the start; only the image encoder reserves memory at a request.
-        return Bill(ENCODER, 0.6, also=(WORKSPACE,))
+        return Cause(ENCODER, 0.6, also=(WORKSPACE,))
     if s.says == WORKSPACE and s.engine == "llama.cpp" and "images" in run.clues:
-        return Bill(ENCODER, 0.75, also=(WORKSPACE,))
+        return Cause(ENCODER, 0.75, also=(WORKSPACE,))
     if s.kind == "weak" and s.says == POOL and failure.phase in SERVING:
-        bill = Bill(MANY, s.confidence, "pool", (LONG, POOL))
-    if bill.label not in (MANY, LONG) or bill.case not in ("pool", "swap", None):
-        return bill
+        cause = Cause(MANY, s.confidence, "pool", (LONG, POOL))
+    if cause.label not in (MANY, LONG) or cause.case not in ("pool", "swap", None):
+        return cause
     # A full pool: the course of its usage tells length from number; without samples the slots do.
     by_slots = "number" if "several-slots" in run.clues else "length" if "one-slot" in run.clues else ""
     by = filled_by(run.usage.until(failure.match.line_number)) or by_slots
-    if not by or _FILLED[by].label == bill.label:
-        return bill
+    if not by or _FILLED[by].label == cause.label:
+        return cause
     return replace(_FILLED[by], confidence=0.8 if by == "length" else 0.7)
 
 
-def _phase(failure: Failure, run: Run, bill: Bill) -> str:
+def _phase(failure: Failure, run: Run, cause: Cause) -> str:
     phase = failure.phase
     if failure.match.signature.kind == "typed":
-        if bill.label in _PHASE_OF_LABEL and bill.case != POSING:
-            return _PHASE_OF_LABEL[bill.label]
-        if bill.case in ("refused", POSING):
+        if cause.label in _PHASE_OF_LABEL and cause.case != POSING:
+            return _PHASE_OF_LABEL[cause.label]
+        if cause.case in ("refused", POSING):
             return "serving"
     if phase in ("unknown", "failed-start", "died-serving"):
         if run.seen("failed-start") or any(s in ("weights", "profile", "cache", "graphs") for s in failure.stages):
@@ -518,12 +518,12 @@ def _as_evidence(*ones: Match | Sample) -> tuple[Evidence, ...]:
     return tuple(Evidence(line.line_number, line.text) for line in ones)
 
 
-def _evidence(run: Run, failure: Failure, bill: Bill) -> tuple[Evidence, ...]:
+def _evidence(run: Run, failure: Failure, cause: Cause) -> tuple[Evidence, ...]:
     """The decisive line and the other evidence considered, in the order of the log."""
     deep = [f for f in failure.frames if f.signature.says not in WIDE] or failure.frames
     alike = [f.match for f in run.failures[:30] if f.match.signature.says == failure.match.signature.says]
-    names = (*STARTING, "died-serving") if bill.label not in (MANY, LONG, PREFILL) else SERVING
-    samples = run.usage.until(failure.match.line_number)[-2:] if bill.label in (MANY, LONG) else []
+    names = (*STARTING, "died-serving") if cause.label not in (MANY, LONG, PREFILL) else SERVING
+    samples = run.usage.until(failure.match.line_number)[-2:] if cause.label in (MANY, LONG) else []
     chosen: dict[int, Evidence] = {}
     for ones, most in (
         ([failure.match, *deep[-1:]], 2),
@@ -551,8 +551,8 @@ def without_failure(run: Run, facts: Facts, most_running: float | None = None) -
     marks = _as_evidence(*sorted(phases.values(), key=lambda m: m.line_number))[-4:]
     says = max(phases.values(), key=lambda m: m.line_number).signature.says if phases else ""
 
-    def verdict(bill: Bill, *evidence: Evidence, phase: str = PHASES.get(says, "unknown")) -> Verdict:
-        return Verdict(bill, run, None, phase, evidence, queue=queue if bill.label in (HEALTHY, MANY) else None)
+    def verdict(cause: Cause, *evidence: Evidence, phase: str = PHASES.get(says, "unknown")) -> Verdict:
+        return Verdict(cause, run, None, phase, evidence, queue=queue if cause.label in (HEALTHY, MANY) else None)
 
     by = filled_by(samples)
     fullest = max((s.usage or 0.0 for s in samples), default=0.0)
@@ -572,29 +572,29 @@ def without_failure(run: Run, facts: Facts, most_running: float | None = None) -
     if run.errors and (not started or ended) and (facts.votes or run.seen("failed-start")):
         error = late[0] if started and late else run.errors[0]
         if not _OF_CAPACITY.search(f"{error.text} {frames}"):
-            return verdict(Bill(NOT_AN_OOM, 0.6), error, *marks)
-        bill = _of_frames(run) if frames else Bill(UNDETERMINED, 0.2)
-        return verdict(replace(bill, missing=(FRAMES_MISSING, PHASE_MISSING)), error, *marks)
+            return verdict(Cause(NOT_AN_OOM, 0.6), error, *marks)
+        cause = _of_frames(run) if frames else Cause(UNDETERMINED, 0.2)
+        return verdict(replace(cause, missing=(FRAMES_MISSING, PHASE_MISSING)), error, *marks)
     if run.seen("died-serving") or run.seen("failed-start"):
-        return verdict(Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), *marks)
+        return verdict(Cause(UNDETERMINED, 0.2, missing=(ERROR_MISSING,)), *marks)
     if started:
-        return verdict(Bill(HEALTHY, 0.9, queue.limit if queue else None), *marks, *_as_evidence(*last))
+        return verdict(Cause(HEALTHY, 0.9, queue.limit if queue else None), *marks, *_as_evidence(*last))
     if "captured" in phases:
-        return verdict(Bill(HEALTHY, 0.65), *marks)
+        return verdict(Cause(HEALTHY, 0.65), *marks)
     if any(name in phases for name in ("sized", "capturing")):
-        return verdict(Bill(HEALTHY, 0.45, missing=(READY_MISSING,)), *marks)
+        return verdict(Cause(HEALTHY, 0.45, missing=(READY_MISSING,)), *marks)
     if facts.votes:
-        return verdict(Bill(UNDETERMINED, 0.1, missing=(READY_MISSING,)), *marks)
-    return verdict(Bill(UNDETERMINED, 0.0, missing=(NO_ENGINE,)), *marks)
+        return verdict(Cause(UNDETERMINED, 0.1, missing=(READY_MISSING,)), *marks)
+    return verdict(Cause(UNDETERMINED, 0.0, missing=(NO_ENGINE,)), *marks)
 
 
-def _of_frames(run: Run) -> Bill:
-    """The bill by the frames of an error whose own line is missing, with low confidence."""
-    unknown = Bill(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
+def _of_frames(run: Run) -> Cause:
+    """The cause by the frames of an error whose own line is missing, with low confidence."""
+    unknown = Cause(UNDETERMINED, 0.2, missing=(ERROR_MISSING,))
     if not run.frames:
         return unknown
     match = run.frames[-1]
-    bill = bill_of(Failure(match, run.phase_of(match.rank), run.frames), run, ())
-    if bill.label in (UNDETERMINED, PREFILL):
-        return replace(unknown, also=bill.also)
-    return replace(bill, confidence=min(bill.confidence, 0.45), missing=(ERROR_MISSING,))
+    cause = cause_of(Failure(match, run.phase_of(match.rank), run.frames), run, ())
+    if cause.label in (UNDETERMINED, PREFILL):
+        return replace(unknown, also=cause.also)
+    return replace(cause, confidence=min(cause.confidence, 0.45), missing=(ERROR_MISSING,))

@@ -38,7 +38,7 @@ from sheetgen.startup.printed_arguments import ENGINE_NAMES
 from sheetgen.startup.startup_log import StartupLog, measure
 from sheetgen.units import GB, GIB, MIB
 
-_BILLS = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
+_NO_PART = {"not_an_oom": "none: it failed for another reason", "healthy": "none"}
 _COMPARED = ("weights_bytes_per_gpu", "activation_bytes_per_gpu", "kv_pool_bytes_per_gpu", "kv_tokens")
 # The figures for what was needed and what was available, and their words; the first pair in the log is reported.
 _PAIRS = (
@@ -99,11 +99,11 @@ class Diagnosis:
 
     def record(self) -> RawRecord:
         """The diagnosis as JSON, as INTERFACE.md has it."""
-        bill, replayed = self.verdict.bill, self.replayed
+        cause, replayed = self.verdict.cause, self.replayed
         names = ("bill", "needed_bytes", "there_bytes", "short_by_bytes")
         return {
-            "label": bill.label,
-            "confidence": round(bill.confidence, 2),
+            "label": cause.label,
+            "confidence": round(cause.confidence, 2),
             "bill": self.bill,
             "phase": self.verdict.phase,
             "engine": self.engine,
@@ -111,9 +111,9 @@ class Diagnosis:
             "evidence": [asdict(evidence) for evidence in self.verdict.evidence],
             "numbers": self.numbers,
             "fixes": [asdict(fix) for fix in self.fixes],
-            "also_possible": list(dict.fromkeys(bill.also)),
-            "missing": list(bill.missing),
-            "case": bill.case,
+            "also_possible": list(dict.fromkeys(cause.also)),
+            "missing": list(cause.missing),
+            "case": cause.case,
             "shortfall": asdict(self.short) | {"what": self.short.said} if self.short else None,
             "notes": list(self.notes),
             "replay": {
@@ -146,7 +146,7 @@ def diagnose(name: str, options: RawMapping, catalog: Catalog) -> Diagnosis:
     given = {key: value for key, value in options.items() if value is not None and key != "engine"}
     replayed: Replay | None = None
     reasons: tuple[str, ...] = ()
-    if verdict.bill.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) or given:
+    if verdict.cause.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) or given:
         try:
             replayed = replay(verdict, startup, engine, given, catalog)
         except SheetgenError as error:
@@ -156,8 +156,8 @@ def diagnose(name: str, options: RawMapping, catalog: Catalog) -> Diagnosis:
             resolve_model(str(given["model"]), catalog)
         if "gpu" in given:
             catalog.gpu(str(given["gpu"]))
-    is_well = verdict.bill.label == HEALTHY and verdict.queue is None
-    fingerprint = None if is_well else next((f for f in file.fingerprints if f.label == verdict.bill.label), None)
+    is_well = verdict.cause.label == HEALTHY and verdict.queue is None
+    fingerprint = None if is_well else next((f for f in file.fingerprints if f.label == verdict.cause.label), None)
     numbers = _numbers(verdict, log)
     wanted = given.get("engine_version") or (version if any_start and any_start.engine == engine else None)
     fixes = fixes_for(verdict, engine, file, guidance.assumptions(catalog), startup, replayed, wanted)
@@ -165,24 +165,24 @@ def diagnose(name: str, options: RawMapping, catalog: Catalog) -> Diagnosis:
         verdict,
         engine,
         version,
-        *_bill_and_symptom(fingerprint, verdict, engine),
+        *_part_and_symptom(fingerprint, verdict, engine),
         numbers,
         shortfall(numbers) if verdict.failure else _queue_shortfall(verdict.queue),
         fixes,
         (*verdict.notes, *_remarks(verdict), *(replayed.notes if replayed else ())),
         replayed,
         reasons,
-        health(startup, given, catalog) if verdict.bill.label == HEALTHY and startup else None,
+        health(startup, given, catalog) if verdict.cause.label == HEALTHY and startup else None,
     )
 
 
-def _bill_and_symptom(
+def _part_and_symptom(
     fingerprint: guidance.Fingerprint | None, verdict: Verdict, engine: str | None
 ) -> tuple[str | None, str]:
     """The words for the part of memory and the symptom: for this form of the failure, else this engine, else all."""
     if fingerprint is None:
-        return _BILLS.get(verdict.bill.label), ""
-    case = fingerprint.cases.get(verdict.bill.case or "")
+        return _NO_PART.get(verdict.cause.label), ""
+    case = fingerprint.cases.get(verdict.cause.case or "")
     if case:
         return case.bill, case.symptom
     usual = fingerprint.words(engine or "").symptom
@@ -291,17 +291,17 @@ _SAID = {
 
 def headline(diagnosis: Diagnosis) -> str:
     """The first line of the text: the result in one sentence."""
-    bill = diagnosis.verdict.bill
-    sure = f"{bill.label}, confidence {100 * bill.confidence:.0f} %"
-    if bill.label == UNDETERMINED:
+    cause = diagnosis.verdict.cause
+    sure = f"{cause.label}, confidence {100 * cause.confidence:.0f} %"
+    if cause.label == UNDETERMINED:
         return f"Undetermined: {_why_undetermined(diagnosis.verdict)}."
-    is_cut = bill.label == HEALTHY and bill.confidence < 0.5
+    is_cut = cause.label == HEALTHY and cause.confidence < 0.5
     if (queue := diagnosis.verdict.queue) is not None:
         used = "" if queue.usage is None else f" ({100 * queue.usage:.0f} % of the KV cache in use)"
         limit = "the KV cache is full" if queue.limit == "full" else "no more may run"
-        well = "Healthy, and saturated" if bill.label == HEALTHY else "Nothing failed, and it is saturated"
+        well = "Healthy, and saturated" if cause.label == HEALTHY else "Nothing failed, and it is saturated"
         return f"{well}: {queue.running:,} requests run, {limit}{used}, and {queue.waiting:,} wait ({sure})."
-    finding = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(bill.label)
+    finding = "Nothing failed in this log, but it ends before the server is ready" if is_cut else _SAID.get(cause.label)
     if QUOTED in diagnosis.notes:
         return f"If this is a log and not a text about one: {diagnosis.bill} ({sure})"
     return f"{finding} ({sure})." if finding else f"{diagnosis.bill} ({sure})"
@@ -315,7 +315,7 @@ def _why_undetermined(verdict: Verdict) -> str:
         return "this reads like a text that quotes a failure, and not like the log of one"
     if failure is None or failure.match.signature.kind != "oom" or failure.match.signature.says == UNSAID:
         return "the log does not say which part of memory ran out, if any did"
-    if verdict.bill.case == REFUSED:
+    if verdict.cause.case == REFUSED:
         return f"{_with_room(verdict.amounts)}, so that no part of memory was short"
     return "memory of the GPU ran out, and the log does not say for which part"
 
@@ -331,16 +331,16 @@ def _remarks(verdict: Verdict) -> tuple[str, ...]:
     room, idle = _with_room(verdict.amounts), verdict.run.figures.get("idle_gib", 0.0)
     remarks = (
         room
-        and verdict.bill.case != REFUSED
+        and verdict.cause.case != REFUSED
         and f"{room}: no plain want of memory (WSL 2, a slice of a GPU, or free addresses in pieces).",
-        idle and verdict.bill.case == POSING and f"{idle:,.2f} GiB of the GPU were free when the pool had been made.",
+        idle and verdict.cause.case == POSING and f"{idle:,.2f} GiB of the GPU were free when the pool had been made.",
     )
     return tuple(remark for remark in remarks if remark)
 
 
 def sections(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
     """The sections of the text: title and lines."""
-    bill, short = diagnosis.verdict.bill, diagnosis.short
+    cause, short = diagnosis.verdict.cause, diagnosis.short
     engine = ENGINE_NAMES.get(diagnosis.engine or "", "no serving engine's line was found")
     version = f" {diagnosis.engine_version}" if diagnosis.engine_version else ""
     by = ""
@@ -348,7 +348,7 @@ def sections(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
         by = f"{_size(short.short_by)}: {short.what.format(_size(short.needed), _size(short.there))}"
     elif short is not None:
         by = f"{short.short_by:,} {short.unit}: {short.said}"
-    is_other = bill.label == NOT_AN_OOM
+    is_other = cause.label == NOT_AN_OOM
     mend = ["mend what the quoted line says; no memory flag helps"] if is_other else []
     every = (
         ("", [f"{engine}{version} · phase: {diagnosis.verdict.phase}", diagnosis.symptom]),
@@ -358,8 +358,8 @@ def sections(diagnosis: Diagnosis) -> list[tuple[str, list[str]]]:
         ("REPLAYED", list(_replay_lines(diagnosis, diagnosis.replayed)) if diagnosis.replayed else []),
         ("THE FIRST LIMIT", list(_health_lines(diagnosis.health)) if diagnosis.health else []),
         (_CHANGES, [_fix_line(number, fix) for number, fix in enumerate(diagnosis.fixes, 1)]),
-        ("ALSO POSSIBLE", [", ".join(dict.fromkeys(bill.also))]),
-        ("NEXT" if is_other else "WHAT WOULD DECIDE IT", list(bill.missing) or mend),
+        ("ALSO POSSIBLE", [", ".join(dict.fromkeys(cause.also))]),
+        ("NEXT" if is_other else "WHAT WOULD DECIDE IT", list(cause.missing) or mend),
         ("NOTES", [*diagnosis.notes, *(f"not replayed: {reason}" for reason in diagnosis.not_replayed_because)]),
     )
     return [(title, list(filter(None, lines))) for title, lines in every if any(lines)]

@@ -177,13 +177,13 @@ def fixes_for(
     version: str | None = None,
 ) -> tuple[Fix, ...]:
     """The fixes for a verdict that exist in this version of the engine (None: the log's), the cheapest first."""
-    label = verdict.bill.label
+    label = verdict.cause.label
     fingerprint = next((f for f in guidance.fingerprints if f.label == label), None)
     if fingerprint is None:
         return ()
     if engine == "llama.cpp" and OLLAMA in verdict.run.clues:
         engine = OLLAMA
-    case = verdict.bill.case or _USUAL.get(label)
+    case = verdict.cause.case or _USUAL.get(label)
     chosen = [f for f in fingerprint.fixes if f.case == case and case is not None]
     if case not in _ALONE:
         chosen += [f for f in fingerprint.fixes if f.case is None]
@@ -220,13 +220,13 @@ def fixes_for(
 
 def _before_the_pool(engine: str | None, verdict: Verdict) -> bool:
     """True if the failure preceded pool and graphs, so that shrinking them does not help."""
-    label, failure = verdict.bill.label, verdict.failure
+    label, failure = verdict.cause.label, verdict.failure
     if engine not in _PROFILE_FIRST or failure is None:
         return False
     if label == PREFILL:
         return "prefill tokens" in failure.match.text and engine == "tgi"  # in its warm-up
     if label not in (ENCODER, ADDED):
-        return verdict.bill.case == "profile"
+        return verdict.cause.case == "profile"
     at_load = any("create_lora_weights" in frame.text for frame in failure.frames)
     return failure.phase in ("loading", "loaded") or "profile" in failure.stages or at_load
 
@@ -316,7 +316,7 @@ def _first_step(situation: Situation, now: float | None) -> Value:
     if name == "tensor_parallel_size" and direction == "raise":
         return (int(2 * now) if now else "twice as many"), ""
     limits = ("max_num_seqs", "max_num_batched_tokens")
-    is_limit = name in limits or (name == "max_model_len" and situation.verdict.bill.label in (POOL, WORKSPACE))
+    is_limit = name in limits or (name == "max_model_len" and situation.verdict.cause.label in (POOL, WORKSPACE))
     if is_limit and direction == "lower":
         return (USELESS if now == 1 else int(now) // 2 if now else "half"), ""
     return None, ""
@@ -377,7 +377,7 @@ def _is_narrow(words: object) -> bool:
 def _share_value(situation: Situation, now: float | None) -> Value:
     """A first value or step for the share of the GPU's memory, of which `now` is set."""
     direction, amounts = situation.fix.direction, situation.verdict.amounts
-    if situation.verdict.bill.label == SHARED:
+    if situation.verdict.cause.label == SHARED:
         return None, ""
     if direction == "raise":
         if situation.plain in _FULL_SHARES and (now or situation.default) == situation.default:
@@ -410,20 +410,20 @@ def current(situation: Situation) -> float | None:
 
 def from_log(situation: Situation) -> Value | None:
     """The value that follows from the log's figures alone; None for none."""
-    bill = situation.verdict.bill
-    if bill.label == HEALTHY and situation.verdict.queue:
+    cause = situation.verdict.cause
+    if cause.label == HEALTHY and situation.verdict.queue:
         return _value_for_queue(situation, situation.verdict.queue)
-    if bill.label == POOL:
+    if cause.label == POOL:
         return _value_for_pool(situation)
-    if bill.label == SHARED and situation.name == "gpu_memory_utilization":
+    if cause.label == SHARED and situation.name == "gpu_memory_utilization":
         figures = situation.verdict.figures
         free, total = figures.get("free_at_start_gib"), figures.get("gpu_memory_gib")
         if free and total:
             share = math.floor(100 * (free * GIB - _SAFETY) / (total * GIB)) / 100
             return (share if share >= _LEAST_SHARE else USELESS), ""
-    if bill.label == PREFILL and bill.case == "refused":
+    if cause.label == PREFILL and cause.case == "refused":
         return _value_for_refusal(situation)
-    if bill.label in (MANY, LONG) and bill.case != "room" and situation.fix.direction == "lower":
+    if cause.label in (MANY, LONG) and cause.case != "room" and situation.fix.direction == "lower":
         return _value_for_full_pool(situation)
     return None
 
@@ -523,7 +523,7 @@ def _value_for_full_pool(situation: Situation) -> Value | None:
         running = int(last.running)
         if running <= 1:
             return USELESS, ""
-        if situation.verdict.bill.label == LONG:
+        if situation.verdict.cause.label == LONG:
             return running // 2, f"{running:,} ran: half as many may each grow to twice the length"
         most = _BELOW_PREEMPTION if failure and "preempt" in failure.match.text else 1.0
         return max(1, int(running * min(most, 0.95 / (last.usage or 1)))), f"{running:,} ran"

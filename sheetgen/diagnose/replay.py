@@ -27,12 +27,12 @@ _OF_ENGINE = {"nim": "vllm"}  # the engine whose arguments the log prints
 _FROM_FIGURES = ("max_model_len", "max_num_seqs", "gpu_memory_utilization")
 Row = tuple[str, int, int, int]  # a part of one GPU's memory in bytes: words, needed, available, short (0: it fits)
 OTHER_WEIGHTS = 0.15  # a larger relative difference of the weights: another model, precision or parallelism ran
-_BILLS = (
+_PARTS = (
     ("weights", "weights_bytes_per_gpu"), ("activations", "activation_bytes_per_gpu"),
     ("non-torch (NCCL, CUDA)", "non_torch_bytes_per_gpu"), ("CUDA graphs", "cuda_graph_bytes_per_gpu"),
 )  # fmt: skip
 # By label: the part that ran out, the words if it fits, and the engine's contrary result.
-_OVERRAN = {
+_RAN_OUT = {
     WEIGHTS: ("weights", "the weights fit", "measured less"),
     POOL: ("KV pool", "the KV pool fits", "measured less"),
     WORKSPACE: ("CUDA graphs", "the CUDA graphs fit", "needed more"),
@@ -78,20 +78,20 @@ def replay(
     inputs, notes = _inputs(verdict, startup, engine, options, catalog)
     sized = sized_point(inputs, catalog)
     answer = record(sized)
-    replayed = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.bill.label == SAMPLER))
+    replayed = Replay(inputs, answer, catalog, _rows(sized, answer, verdict.cause.label == SAMPLER))
     replayed.notes = (*notes, *_weights_differ(startup, answer))
     replayed.contradiction = _contradiction(verdict, replayed.rows, answer["chance"])
-    label, figures = verdict.bill.label, verdict.figures
+    label, figures = verdict.cause.label, verdict.figures
     measured = figures.get("kv_needed_gib", 0) > figures.get("kv_available_gib", 0) > 0
     if measured:
         _suggest_from_measured_pool(replayed, figures)
-    elif verdict.bill.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not answer["fits"])):
+    elif verdict.cause.case != "empty" and (label in (LONG, MANY, ADDED) or (label == POOL and not answer["fits"])):
         _suggest_length(replayed)
     if label in (POOL, WEIGHTS) and not answer["fits"]:
         _suggest_more_memory(replayed, shares=not measured)
     if label in (SAMPLER, WORKSPACE):
         _suggest_smaller(replayed, "max_num_seqs", min(256, max(1, answer["max_num_seqs"] // 4)))
-    if label in (PREFILL, WORKSPACE) and verdict.bill.case != "refused":
+    if label in (PREFILL, WORKSPACE) and verdict.cause.case != "refused":
         _suggest_smaller(replayed, "max_num_batched_tokens", min(2048, max(256, answer["max_num_batched_tokens"] // 4)))
     return replayed
 
@@ -228,30 +228,30 @@ def _rows(sized: Sized, answer: RawMapping, sampler: bool) -> dict[str, Row]:
     left, outside = values.get("memory_budget_bytes", total), total - values.get("memory_budget_bytes", 0)
     rows: dict[str, Row] = {}
 
-    def bill(name: str, words: str, needed: float, there: float) -> None:
+    def add_row(name: str, words: str, needed: float, there: float) -> None:
         rows[name] = (name + words, int(needed), int(there), max(0, int(needed - there)))
 
-    for name, column in _BILLS:
+    for name, column in _PARTS:
         needed = answer[column] or 0
         if name == "CUDA graphs" and not counts_graphs:
-            bill(name, ", outside the budget", needed, outside)
+            add_row(name, ", outside the budget", needed, outside)
         else:
-            bill(name, "", needed, left)
+            add_row(name, "", needed, left)
             left = max(0.0, left - needed)
     held = f": {answer['concurrent_requests']:,} of {answer['context_tokens']:,} tokens"
-    bill("KV pool", held, values.get("kv_needed_bytes_per_gpu", 0), max(0, answer["kv_pool_bytes_per_gpu"] or 0))
+    add_row("KV pool", held, values.get("kv_needed_bytes_per_gpu", 0), max(0, answer["kv_pool_bytes_per_gpu"] or 0))
     if sampler and (logits := values.get("sampler_bytes", 0)):
         graphs = 0 if counts_graphs else answer["cuda_graph_bytes_per_gpu"] or 0
         there = (answer["activation_bytes_per_gpu"] or 0) + max(0.0, outside - graphs)
-        bill("sampler", f", {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
+        add_row("sampler", f", {answer['max_num_seqs']:,} rows of the vocabulary", logits, there)
     return rows
 
 
 def _contradiction(verdict: Verdict, rows: Mapping[str, Row], chance: float | None) -> str | None:
     """A sentence if the part that ran out in the log fits by the prediction, with the chance that it fits; None where
     both agree."""
-    name, fits, did = _OVERRAN.get(verdict.bill.label, ("", "", ""))
-    if name not in rows or verdict.failure is None or verdict.bill.case in ("refused", "state"):
+    name, fits, did = _RAN_OUT.get(verdict.cause.label, ("", "", ""))
+    if name not in rows or verdict.failure is None or verdict.cause.case in ("refused", "state"):
         return None
     _, needed, _, short = rows[name]
     if short:
@@ -259,7 +259,7 @@ def _contradiction(verdict: Verdict, rows: Mapping[str, Row], chance: float | No
     claim = fits if any(short for *_, short in rows.values()) else "this fits"
     why = "so the GPU, TP or a setting differs, or something else held memory."
     held = verdict.amounts.get("allocated_bytes", 0.0)
-    if verdict.bill.label == WEIGHTS and held > _BESIDE * needed:
+    if verdict.cause.label == WEIGHTS and held > _BESIDE * needed:
         why += f" When it failed {held / GIB:,.2f} GiB were allocated, and the weights are {needed / GIB:,.2f}."
     how_sure = f" ({sure(chance)})" if chance is not None else ""
     return f"Our prediction says {claim}{how_sure}; the engine {did}, {why}"

@@ -27,7 +27,7 @@ from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import cut, did_you_mean, escaped, shown
 from sheetgen.mail import MailError
 from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import NONE, Option, Page, Table, Text, WayRow, joined, words
+from sheetgen.report.page import NONE, Option, Page, Text, WayRow, joined, words
 from sheetgen.writers.html import strict_environment
 
 SUBJECT, SUBJECT_OF_PLAN = "{request}", "{title}: {answer}"
@@ -162,7 +162,6 @@ class Contents:
     beside: Text  # beside the figure: per year, and the commitment
     replies: tuple[tuple[str, Text], ...]  # the word to reply with, and its meaning
     warnings: tuple[Text, ...]
-    answers: Table | None  # a name, a remark, then at most four figures
     points: tuple[tuple[str, Text], ...]  # label and text
     owner: str
     basis: Text
@@ -202,7 +201,6 @@ def _sheet_contents(page: Page, name: str, attached: Sequence[str]) -> Contents:
         beside,
         replies,
         asked.warnings,
-        None,
         tuple((label, text) for label, text in points if text),
         page.owner,
         asked.basis if asked.options else NONE,
@@ -242,24 +240,20 @@ def _attached(name: str, attached: Sequence[str], is_asked: bool) -> str:
 
 
 def _plan_contents(page: PlanPage, name: str, attached: Sequence[str]) -> Contents:
-    brief = page.brief
-    until = f", by {brief.approve_by}" if brief.approve_by else ""
-    points: list[tuple[str, Text]] = [("Budget", page.verdict)]
-    points += [("Decide", joined(" ", brief.decisions))] if brief.decisions else []
-    points += [("Uncertain", joined(" ", brief.uncertain))] if brief.uncertain else []
+    brief, asked = page.brief, page.tiles[0]
+    until = f", by {page.sign_by}" if page.sign_by else ""
     return Contents(
         page.title,
         page.approver,
         "We ask for your approval:",
         brief.asked,
         brief.quarters,
-        brief.request,
+        words("{}.", joined("; ", asked.facts)),
         (("approved", words("{}{}.", brief.asked, until)), ("change", "Tell us what should change.")),
         (),
-        brief.answers,
-        (*points, ("Attached", _attached(name, attached, is_asked=False))),
+        (*brief.points, ("Attached", _attached(name, attached, is_asked=True))),
         page.owner,
-        words("{}. As of {}; {}.", str(page.assumptions[0]).rstrip("."), page.as_of, brief.prices),
+        f"As of {page.as_of}; {brief.prices}.",
         page.version,
         page.catalog,
     )
@@ -272,8 +266,7 @@ def bodies(letter: Letter, templates: Path, brand: Brand | None = None) -> tuple
     colors = page_colors(brand.colors if brand else None)
     page, files = letter.page, (letter.name, letter.attached)
     contents = _plan_contents(page, *files) if isinstance(page, PlanPage) else _sheet_contents(page, *files)
-    wide = max(len(column.head) for column in contents.answers.columns) + 1 if contents.answers else 0
-    shown = {"page": contents, "changes": letter.changes, "brand": brand, "colors": colors, "wide": wide}
+    shown = {"page": contents, "changes": letter.changes, "brand": brand, "colors": colors}
     text, html = (environment.get_template(f"message.{kind}.j2").render(**shown) for kind in ("txt", "html"))
     return text, html
 

@@ -65,17 +65,17 @@ class Actuals:
 
     @property
     def quarters(self) -> list[Quarter]:
-        return sorted({one.quarter for one in self.lines})
+        return sorted({line.quarter for line in self.lines})
 
     def of(self, quarter: Quarter) -> list[Actual]:
-        return [one for one in self.lines if one.quarter == quarter]
+        return [line for line in self.lines if line.quarter == quarter]
 
     def days(self, quarter: Quarter) -> tuple[int, int]:
         """The days of a quarter of which the lines speak, from the first to the last of all of them; and all its
         days."""
         first, last = quarter.first_day(self.fiscal_year_starts), quarter.last_day(self.fiscal_year_starts)
         starts, ends = (
-            [day for one in self.lines if (day := one.days[end]) is not None] if self._is_dated(quarter) else []
+            [day for line in self.lines if (day := line.days[end]) is not None] if self._is_dated(quarter) else []
             for end in (0, 1)
         )
         begins, finishes = max(first, min(starts, default=first)), min(last, max(ends, default=last))
@@ -83,7 +83,7 @@ class Actuals:
 
     def _is_dated(self, quarter: Quarter) -> bool:
         """Whether all lines of a quarter have days."""
-        return all(None not in one.days for one in self.of(quarter))
+        return all(None not in line.days for line in self.of(quarter))
 
 
 def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
@@ -101,14 +101,14 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
     try:
         for row in rows:
             try:
-                found = _of_focus(row, fiscal_year_starts) if of_focus else _own(row, fiscal_year_starts)
+                line = _of_focus(row, fiscal_year_starts) if of_focus else _own(row, fiscal_year_starts)
             except ValueError as error:
                 problems.append(f"{where}:{rows.line_num}: {error}.")
                 continue
-            if found is None:
+            if line is None:
                 left_out += 1
             else:
-                lines.append(found)
+                lines.append(line)
     except csv.Error as error:
         problems.append(f"{where}:{rows.line_num}: {error}.")
     if not lines and not problems:
@@ -121,17 +121,19 @@ def read_actuals(path: Path, fiscal_year_starts: int = 1) -> Actuals:
 
 
 def _check_heads(where: str, heads: Sequence[str], of_focus: bool) -> None:
-    if twice := sorted({one for one in heads if heads.count(one) > 1}):
+    if twice := sorted({head for head in heads if heads.count(head) > 1}):
         raise ScenarioError(f"{where}:1: column {shown(twice[0])} stands twice. Keep one.")
     if of_focus:
         if not {*STARTS} & {*heads}:
             raise ScenarioError(f"{where}:1: column ChargePeriodStart is missing, which says when it was spent.")
         return
     if "quarter" not in heads:
-        near = next((did_you_mean(one, (*OWN, *FOCUS)) for one in heads if did_you_mean(one, (*OWN, *FOCUS))), "")
-        known = f"our own ({', '.join(OWN)}) or FOCUS's (ChargePeriodStart, EffectiveCost, ...)"
-        raise ScenarioError(f"{where}:1: its columns are neither {known}.{near}")
-    unknown = [f"{where}:1: unknown column {shown(one)}.{did_you_mean(one, OWN)}" for one in heads if one not in OWN]
+        near = next((did_you_mean(head, (*OWN, *FOCUS)) for head in heads if did_you_mean(head, (*OWN, *FOCUS))), "")
+        ours = f"our own ({', '.join(OWN)}) or FOCUS's (ChargePeriodStart, EffectiveCost, ...)"
+        raise ScenarioError(f"{where}:1: its columns are neither {ours}.{near}")
+    unknown = [
+        f"{where}:1: unknown column {shown(head)}.{did_you_mean(head, OWN)}" for head in heads if head not in OWN
+    ]
     if unknown:
         raise ScenarioError(*unknown)
 
@@ -140,9 +142,9 @@ def _amount(row: Mapping[str, Any], *names: str) -> float:
     """The first of these columns that has a number. Raises ValueError."""
     for name in names:
         if text := (row.get(name) or "").strip():
-            if not abs(found := number(text)) <= MOST:  # nor is NaN
+            if not abs(amount := number(text)) <= MOST:  # nor is NaN
                 raise ValueError(f"{name} is {shown(text)!r}, but must be a number of at most {MOST:g}")
-            return found
+            return amount
     raise ValueError(f"{names[0]} is blank")
 
 
@@ -228,21 +230,21 @@ def _own(row: Mapping[str, Any], fiscal_year_starts: int) -> Actual:
 
 def _sums(lines: Sequence[Actual], name: str) -> dict[str, float]:
     """What lines cost by one of their texts; of no text under ""."""
-    names = sorted({getattr(one, name) for one in lines})
-    return {text: math.fsum(one.usd for one in lines if getattr(one, name) == text) for text in names}
+    names = sorted({getattr(line, name) for line in lines})
+    return {text: math.fsum(line.usd for line in lines if getattr(line, name) == text) for text in names}
 
 
-def by_quarter(found: Actuals) -> Iterator[dict[str, Any]]:
+def by_quarter(actuals: Actuals) -> Iterator[dict[str, Any]]:
     """By quarter what was spent, and how."""
-    for quarter in found.quarters:
-        mine = found.of(quarter)
-        days, of_days = found.days(quarter)
+    for quarter in actuals.quarters:
+        mine = actuals.of(quarter)
+        days, of_days = actuals.days(quarter)
         yield {
             "quarter": str(quarter),
             "days": days,
             "of_days": of_days,
-            "usd": math.fsum(one.usd for one in mine),
-            "unused_usd": math.fsum(one.unused_usd for one in mine),
+            "usd": math.fsum(line.usd for line in mine),
+            "unused_usd": math.fsum(line.unused_usd for line in mine),
             **{
                 f"by_{name}": {text: usd for text, usd in _sums(mine, name).items() if text}
                 for name in ("purchase", "service", "instance")
@@ -250,28 +252,28 @@ def by_quarter(found: Actuals) -> Iterator[dict[str, Any]]:
         }
 
 
-def measured(found: Actuals) -> Iterator[dict[str, Any]]:
+def measured(actuals: Actuals) -> Iterator[dict[str, Any]]:
     """By service and quarter the highest load that was measured, and the replicas that served it."""
     peaks: dict[tuple[str, Quarter], Actual] = {}
-    for one in found.lines:
-        if one.service and one.in_flight_peak is not None and one.replicas is not None:
-            before = peaks.get((one.service, one.quarter))
-            if before is None or (before.in_flight_peak or 0) < one.in_flight_peak:
-                peaks[one.service, one.quarter] = one
-    for (service, quarter), one in sorted(peaks.items()):
-        yield {"id": service, "quarter": str(quarter), "in_flight_peak": one.in_flight_peak, "replicas": one.replicas}
+    for line in actuals.lines:
+        if line.service and line.in_flight_peak is not None and line.replicas is not None:
+            before = peaks.get((line.service, line.quarter))
+            if before is None or (before.in_flight_peak or 0) < line.in_flight_peak:
+                peaks[line.service, line.quarter] = line
+    for (service, quarter), line in sorted(peaks.items()):
+        yield {"id": service, "quarter": str(quarter), "in_flight_peak": line.in_flight_peak, "replicas": line.replicas}
 
 
-def against(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]:
+def against(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """Each quarter of a plan's JSON that was spent, beside what the plan said of the same days; what is owned apart, as
     no cloud charges it."""
-    said = {one["quarter"]: one for one in plan["money"]}
-    for quarter in found.quarters:
-        of_plan = said.get(str(quarter))
+    money = {row["quarter"]: row for row in plan["money"]}
+    for quarter in actuals.quarters:
+        of_plan = money.get(str(quarter))
         if of_plan is None:
             continue
-        days, of_days = found.days(quarter)
-        share, spent = days / of_days, _sums(found.of(quarter), "purchase")
+        days, of_days = actuals.days(quarter)
+        share, spent = days / of_days, _sums(actuals.of(quarter), "purchase")
         owned, usd = spent.pop(OWNED, 0.0), math.fsum(usd for name, usd in spent.items() if name != OWNED)
         low, middle, high = (share * (of_plan[f"{z}_usd"] - of_plan["owned_usd"]) for z in ("p10", "p50", "p90"))
         yield {
@@ -289,27 +291,27 @@ def against(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]
         }
 
 
-def variance(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]]:
+def variance(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
     """What is owned apart, of each quarter of a plan's JSON that was spent: by service, class and machine what was
     planned at p50 for the same days, and what was spent. Of no service is what services share; of no machine what
     names none."""
-    said = {one["quarter"]: one for one in plan["money"]}
+    money = {row["quarter"]: row for row in plan["money"]}
     buy = plan["inputs"].get("policy", {}).get("buy", ON_DEMAND)
-    for quarter in found.quarters:
-        of_plan = said.get(str(quarter))
+    for quarter in actuals.quarters:
+        of_plan = money.get(str(quarter))
         if of_plan is None:
             continue
-        rows = [one for one in plan["services"] if one["quarter"] == str(quarter) and one["quantile"] == "p50"]
-        lines = [one for one in found.of(quarter) if one.purchase != OWNED]
+        rows = [row for row in plan["services"] if row["quarter"] == str(quarter) and row["quantile"] == "p50"]
+        lines = [line for line in actuals.of(quarter) if line.purchase != OWNED]
         rented = of_plan["p50_usd"] - of_plan["owned_usd"]
-        machines = {_machine(one["instance"]): one["instance"] for one in rows if one["instance"]}
-        lines = [replace(one, instance=machines.get(_machine(one.instance), one.instance)) for one in lines]
+        machines = {_machine(row["instance"]): row["instance"] for row in rows if row["instance"]}
+        lines = [replace(line, instance=machines.get(_machine(line.instance), line.instance)) for line in lines]
         planned = {
             "service": _parts(rows, "id", rented),
             "purchase": {COMMITTED: of_plan["committed_usd"], buy: rented - of_plan["committed_usd"]},
             "instance": _parts(rows, "instance", rented),
         }
-        days, of_days = found.days(quarter)
+        days, of_days = actuals.days(quarter)
         for by, parts in planned.items():
             spent = _sums(lines, by)
             for name in sorted({*parts, *spent}):
@@ -325,13 +327,22 @@ def variance(plan: Mapping[str, Any], found: Actuals) -> Iterator[dict[str, Any]
                     }
 
 
+def of_services(plan: Mapping[str, Any], actuals: Actuals) -> Iterator[dict[str, Any]]:
+    """By quarter and service what a plan's JSON planned at p50 for the same days, and what was spent."""
+    for part in variance(plan, actuals):
+        if part["by"] == "service":
+            usd = {"planned": part["planned_usd"], "measured": part["actual_usd"]}
+            yield {"quarter": part["quarter"], "service": part["name"], **usd}
+
+
 def _parts(rows: Sequence[Mapping[str, Any]], name: str, whole: float) -> dict[str, float]:
-    """What services cost in a quarter by one of their texts, and under "" what that leaves of the whole."""
-    found: dict[str, float] = {}
-    for one in rows:
-        if one[name]:
-            found[one[name]] = found.get(one[name], 0.0) + MONTHS_IN_A_QUARTER * (one["monthly_usd"] or 0)
-    return found | {"": whole - math.fsum(found.values())}
+    """What services cost in a quarter by one of their texts, less what is owned; under "" what is left of the whole."""
+    usd: dict[str, float] = {}
+    for row in rows:
+        if row[name]:
+            month_usd = (row["monthly_usd"] or 0) - row.get("monthly_owned_usd", 0)
+            usd[row[name]] = usd.get(row[name], 0.0) + MONTHS_IN_A_QUARTER * month_usd
+    return usd | {"": whole - math.fsum(usd.values())}
 
 
 def _machine(name: str) -> str:

@@ -32,19 +32,19 @@ def _gaps(answer: Answer, shares: Any) -> Any:
     return grid.spread("gap", OF_TYPE)
 
 
-def with_break_even(answer: Answer, found: Iterable[Decision]) -> Iterator[Decision]:
+def with_break_even(answer: Answer, decided: Iterable[Decision]) -> Iterator[Decision]:
     """Decisions that follow from the demand with the shares of it at which they would be others."""
     shares, gaps = rented(answer)
-    for one in found:
-        quarter, t = answer.plan.quarter_of(one.needed_from), answer.place.get(one.instance)
-        of_base = one.what == "order" and t is not None and one.purchase != answer.types[t].buying.purchase
-        if one.what not in OF_DEMAND or quarter is None or t is None or of_base:
-            yield one
+    for decision in decided:
+        quarter, t = answer.plan.quarter_of(decision.needed_from), answer.place.get(decision.instance)
+        of_base = decision.what == "order" and t is not None and decision.purchase != answer.types[t].buying.purchase
+        if decision.what not in OF_DEMAND or quarter is None or t is None or of_base:
+            yield decision
             continue
         bought, planned = gaps[t, quarter], float(answer.supply["gap"][t, quarter, answer.case])
         fewer, more = shares[bought < planned], shares[bought > planned]
         yield replace(
-            one,
+            decision,
             break_even=BreakEven(
                 float(fewer.max()) if len(fewer) else None,
                 float(more.min()) if len(more) else None,

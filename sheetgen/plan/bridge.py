@@ -70,11 +70,13 @@ K = TypeVar("K")
 
 @dataclass(frozen=True)
 class Last:
-    """The last plan: as it was written, at the prices of its day, and what it said that its quarters would cost."""
+    """The last plan: as it was written, at the prices of its day, and what it said that its quarters would cost.
+    variance: by quarter and service what it planned, and what was spent, where that is given."""
 
     plan: Plan
     said_usd: float
     where: str
+    variance: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,15 @@ class Bridge:
         cents = Counter[str]()
         for (factor, _), usd in self.of_services.items():
             cents[factor] += round(usd * CENTS)
-        return {factor: one / CENTS for factor, one in cents.items()}
+        return {factor: n_cents / CENTS for factor, n_cents in cents.items()}
 
 
-def checked_record(known: Any) -> dict[str, Any]:
+def checked_record(record: Any) -> dict[str, Any]:
     """A plan as JSON has it. Raises ValueError, KeyError or TypeError where it is none."""
-    parts = known["inputs"]["plan"], known["prices"], known["as_of"]
-    for one in known["money"]:
-        parts += (one["quarter"], *(one[f"{name}_usd"] + 0 for name in CASE))
-    return dict(known)
+    parts = record["inputs"]["plan"], record["prices"], record["as_of"]
+    for money in record["money"]:
+        parts += (money["quarter"], *(money[f"{name}_usd"] + 0 for name in CASE))
+    return dict(record)
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -116,36 +118,36 @@ def read_record(path: Path) -> dict[str, Any]:
 def is_record(data: bytes) -> bool:
     """Whether these bytes are the JSON of a plan."""
     try:
-        known = json.loads(data)
+        record = json.loads(data)
     except (ValueError, RecursionError):
         return False
-    return isinstance(known, dict) and isinstance(known.get("inputs"), dict) and "services" in known["inputs"]
+    return isinstance(record, dict) and isinstance(record.get("inputs"), dict) and "services" in record["inputs"]
 
 
-def plan_of_record(known: Mapping[str, Any], where: str, catalog: Catalog) -> Plan:
+def plan_of_record(record: Mapping[str, Any], where: str, catalog: Catalog) -> Plan:
     """The plan of a record at the prices of its day. Raises ScenarioError where it cannot be worked out any more."""
-    return replace(plan_of(document_of(known, where), catalog), listed=known["prices"])
+    return replace(plan_of(document_of(record, where), catalog), listed=record["prices"])
 
 
-def document_of(known: Mapping[str, Any], where: str) -> Document:
+def document_of(record: Mapping[str, Any], where: str) -> Document:
     """The plan of a record as it was written, of its day."""
-    return Document(where, {**known["inputs"], "plan": {**known["inputs"]["plan"], "as_of": known["as_of"]}}, {})
+    return Document(where, {**record["inputs"], "plan": {**record["inputs"]["plan"], "as_of": record["as_of"]}}, {})
 
 
-def last_of(known: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
+def last_of(record: Mapping[str, Any], where: str, catalog: Catalog) -> Last:
     """The last plan, of a record that was read. Raises ScenarioError where it cannot be worked out any more."""
-    said = math.fsum(one["p50_usd"] for one in known["money"])
+    said_usd = math.fsum(money["p50_usd"] for money in record["money"])
     try:
-        return Last(plan_of_record(known, where, catalog), said, where)
+        return Last(plan_of_record(record, where, catalog), said_usd, where)
     except SheetgenError as error:
         raise ScenarioError(*(f"{line} (of the last plan)" for line in error.problems)) from None
 
 
-def bridge(last: Last, plan: Plan, said: float) -> Bridge:
+def bridge(last: Last, plan: Plan, now_usd: float) -> Bridge:
     """What makes the difference between the last plan and this one, which costs what is `said`."""
     old = last.plan
-    changed = {name: one for name in IN_TURN if (one := changes(name, old, plan)).is_any}
-    ids: tuple[str | None, ...] = (*dict.fromkeys(one.id for one in (*plan.services, *old.services)), None)
+    changed = {name: change for name in IN_TURN if (change := changes(name, old, plan)).is_any}
+    ids: tuple[str | None, ...] = (*dict.fromkeys(service.id for service in (*plan.services, *old.services)), None)
     kept: Loads = {}
     asked = {**old.questions, **plan.questions}
     common: frozenset[str] | None = None
@@ -157,16 +159,18 @@ def bridge(last: Last, plan: Plan, said: float) -> Bridge:
         of_services = spend_by_service(mixed(old, plan, taken, asked), kept)
         return numpy.array([of_services.get(name, 0.0) for name in ids])
 
-    found, before, after = shapley([*changed], spend)
+    by_factor, before, after = shapley([*changed], spend)
     usd: dict[tuple[str, str | None], float] = {}
-    for name, part in found.items():
+    for name, part in by_factor.items():
         of_services = changed[name].shared_out(part, ids)
-        usd |= {(name, s): float(one) for s, one in zip(ids, of_services, strict=True)}
+        usd |= {(name, s): float(amount) for s, amount in zip(ids, of_services, strict=True)}
     # The same plans at what is known today of engines and hardware.
-    usd[ENGINE, None] = usd.get((ENGINE, None), 0.0) + float(before.sum()) - last.said_usd + said - float(after.sum())
-    total = round(said * CENTS) - round(last.said_usd * CENTS)
-    parts = in_cents({at: usd[at] for name in FACTORS for s in ids if (at := (name, s)) in usd}, total)
-    return Bridge(last.said_usd, said, {at: one for at, one in parts.items() if one})
+    usd[ENGINE, None] = (
+        usd.get((ENGINE, None), 0.0) + float(before.sum()) - last.said_usd + now_usd - float(after.sum())
+    )
+    total = round(now_usd * CENTS) - round(last.said_usd * CENTS)
+    parts = in_cents({key: usd[key] for name in FACTORS for s in ids if (key := (name, s)) in usd}, total)
+    return Bridge(last.said_usd, now_usd, {key: amount for key, amount in parts.items() if amount})
 
 
 def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
@@ -177,18 +181,18 @@ def spend_usd(plan: Plan, kept: Loads | None = None) -> float:
 def spend_by_service(plan: Plan, kept: Loads | None = None) -> dict[str | None, float]:
     """The same by service, and under none what services share."""
     answer, case = solved_plan(plan, timed=False, kept=kept), CASE["p50"]
-    found: dict[str | None, float] = {one.id: answer.part_usd(s, case) for s, one in enumerate(plan.services)}
-    return found | {None: float(answer.of_owners[None][:, case].sum())}
+    usd: dict[str | None, float] = {service.id: answer.part_usd(s, case) for s, service in enumerate(plan.services)}
+    return usd | {None: float(answer.of_owners[None][:, case].sum())}
 
 
 def shapley(names: Sequence[str], value: Callable[[frozenset[str]], Any]) -> tuple[dict[str, Any], Any, Any]:
     """Each name's part of what all of them add to nothing, and the values of nothing and of all."""
-    each = itertools.product((False, True), repeat=len(names))  # the last name changes from one to the next
-    subsets = (frozenset(itertools.compress(names, one)) for one in each)
-    values = {one: value(one) for one in subsets}
+    choices = itertools.product((False, True), repeat=len(names))  # the last name changes from one to the next
+    subsets = (frozenset(itertools.compress(names, choice)) for choice in choices)
+    values = {subset: value(subset) for subset in subsets}
     n, parts = len(names), dict[str, Any]()
     for name in names:
-        others = [one for one in names if one != name]
+        others = [other for other in names if other != name]
         parts[name] = 0.0
         for size in range(n):
             weight = math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n)
@@ -205,7 +209,7 @@ def in_cents(parts: Mapping[K, float], total_cents: int) -> dict[K, float]:
         largest = max(cents, key=lambda name: abs(cents[name]))
         cents[largest] += rest
     assert sum(cents.values()) == total_cents
-    return {name: one / CENTS for name, one in cents.items()}
+    return {name: n_cents / CENTS for name, n_cents in cents.items()}
 
 
 @dataclass(frozen=True)
@@ -222,7 +226,7 @@ class Changes:
     def shared_out(self, parts: Any, ids: Sequence[str | None]) -> Any:
         """A factor's part by service and shared. Where it changed for some services alone, what it adds to others that
         share machines with them is theirs, by what it adds to each."""
-        is_theirs = numpy.array([one in self.services for one in ids])
+        is_theirs = numpy.array([name in self.services for name in ids])
         if self.of_plan or not is_theirs.any():
             return parts
         whole = numpy.abs(parts * is_theirs).sum()
@@ -232,23 +236,23 @@ class Changes:
 
 def changes(factor: str, old: Plan, new: Plan) -> Changes:
     """What of a factor is another in the two plans."""
-    by_id = {one.id: one for one in new.services}
+    by_id = {service.id: service for service in new.services}
     names = OF_USERS if factor == USERS else OF_SERVICE.get(factor, ())
     services = {
-        one.id
-        for one in old.services
-        if one.id in by_id and any(getattr(one, name) != getattr(by_id[one.id], name) for name in names)
+        service.id
+        for service in old.services
+        if service.id in by_id and any(getattr(service, name) != getattr(by_id[service.id], name) for name in names)
     }
     of_plan = any(getattr(old.policy, name) != getattr(new.policy, name) for name in OF_POLICY.get(factor, ()))
     match factor:
         case "users":
-            services ^= {one.id for one in old.services} ^ by_id.keys()
+            services ^= {service.id for service in old.services} ^ by_id.keys()
             services |= {
-                one.id
-                for one in old.services
-                if one.id in by_id
-                and one.growth
-                and _stated_for(old, one, None) != _stated_for(new, by_id[one.id], None)
+                service.id
+                for service in old.services
+                if service.id in by_id
+                and service.growth
+                and _stated_for(old, service, None) != _stated_for(new, by_id[service.id], None)
             }
         case "price":
             of_plan |= old.prices != new.prices or _listed(old) != _listed(new)
@@ -269,10 +273,10 @@ def _waits(plan: Plan, day: datetime.date) -> bool:
     return any(any(missing_of(on_day, way)) for on_day, way in itertools.product(days, ways))
 
 
-def _stated_for(plan: Plan, one: Service, launch: Quarter | None) -> Quarter:
+def _stated_for(plan: Plan, service: Service, launch: Quarter | None) -> Quarter:
     """The quarter for which a service of a plan states its demand, where it is launched in another quarter."""
-    of_series = one.growth is not None and one.growth.series is not None
-    return one.stated_for or max(plan.head.start, plan.head.start if of_series else launch or plan.head.start)
+    of_series = service.growth is not None and service.growth.series is not None
+    return service.stated_for or max(plan.head.start, plan.head.start if of_series else launch or plan.head.start)
 
 
 def _listed(plan: Plan) -> Mapping[str, Any]:
@@ -281,11 +285,11 @@ def _listed(plan: Plan) -> Mapping[str, Any]:
 
 def listed_prices(plan: Plan) -> dict[str, dict[str, float]]:
     """What every candidate of the plan costs an hour, by instance and purchase class, as listed."""
-    found: dict[str, dict[str, float]] = {}
+    prices: dict[str, dict[str, float]] = {}
     for key in sorted(plan.questions):
-        for one in plan.question(key).candidates:
-            found.setdefault(one.instance, {each.purchase: each.usd_per_hour for each in one.prices})
-    return found
+        for candidate in plan.question(key).candidates:
+            prices.setdefault(candidate.instance, {price.purchase: price.usd_per_hour for price in candidate.prices})
+    return prices
 
 
 def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question] | None = None) -> Plan:
@@ -296,17 +300,17 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
         return new if factor in taken else old
 
     users, supply, calendar = of(USERS), of(CLASS_MIX), of(CALENDAR)
-    known = {id(plan): {one.id: one for one in plan.services} for plan in (old, new)}
+    by_id = {id(plan): {service.id: service for service in plan.services} for plan in (old, new)}
     services = []
-    for one in users.services:
+    for service in users.services:
         fields = {
-            name: getattr(known[id(of(factor))].get(one.id, one), name)
+            name: getattr(by_id[id(of(factor))].get(service.id, service), name)
             for factor, names in OF_SERVICE.items()
             for name in names
         }
         # Demand keeps its day where the calendar is another's, and goes with the launch.
-        fields["stated_for"] = _stated_for(users, one, fields["launch"])
-        services.append(one.model_copy(update=fields))
+        fields["stated_for"] = _stated_for(users, service, fields["launch"])
+        services.append(service.model_copy(update=fields))
     policy = {name: getattr(of(factor).policy, name) for factor, names in OF_POLICY.items() for name in names}
     prices, every = of(PRICE), {} if asked is None else asked
     plan = replace(
@@ -324,7 +328,7 @@ def mixed(old: Plan, new: Plan, taken: frozenset[str], asked: dict[Key, Question
         questions=every,
         priced={},
     )
-    mine = [plan.key(one, served) for one in services for served in one.model or ()]
+    mine = [plan.key(service, served) for service in services for served in service.model or ()]
     for key in mine:
         plan.question(key)
     return replace(plan, questions={key: every[key] for key in mine})

@@ -1,33 +1,27 @@
-"""What the plan's two pictures show, before anyone draws them: GPUs by quarter, and the bridge from the last plan."""
+"""The plan's two pictures as values, before anyone draws them: GPUs by quarter, and the bridge from the last plan."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from sheetgen.plan.draws import quantiles
+import numpy
+
 from sheetgen.plan.findings import Findings
-from sheetgen.plan.worked_plan import CASE
+from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.units import USD
 
 
 @dataclass(frozen=True)
 class Machines:
-    """GPUs by quarter: needed at p50 by kind, at p90 of all services together, and there without buying."""
+    """GPUs by quarter: needed at p50 by kind, needed at p90, there without buying, and those that the budget pays for;
+    NaN where it says nothing."""
 
     quarters: tuple[str, ...]
     kinds: tuple[tuple[str, tuple[float, ...]], ...]
     p90: tuple[float, ...]
     supply: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Demand:
-    """A service's demand by quarter at p10, p50, p90."""
-
-    service: str
-    unit: str
-    quarters: tuple[str, ...]
-    bands: tuple[tuple[float, ...], ...]
+    budget: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -41,31 +35,38 @@ class Waterfall:
     prefix: str = USD.prefix
 
 
-def machines(found: Findings) -> Machines:
-    answer = found.answer
-    needed = answer.supply["needed_instances"][..., CASE["p50"]]
+def machines(answer: Answer) -> Machines:
+    """The GPUs of all machines, by quarter."""
+    sizes = numpy.array([float(machine.gpu_count) for machine in answer.types])[:, None]
+    needed = answer.supply["needed_instances"]
     there = (answer.supply["owned_instances"] + answer.signed_instances)[..., answer.case]
-    n_quarters = len(answer.plan.quarters)
-    kinds: dict[str, list[float]] = {}
-    supply = [0.0] * n_quarters
-    for t, one in enumerate(answer.types):
-        of_kind = kinds.setdefault(answer.plan.catalog.gpu(one.gpu).name, [0.0] * n_quarters)
-        for q in range(n_quarters):
-            of_kind[q] += float(needed[t, q]) * one.gpu_count
-            supply[q] += float(there[t, q]) * one.gpu_count
+    kinds: dict[str, numpy.ndarray] = {}
+    for t, machine in enumerate(answer.types):
+        name = answer.plan.catalog.gpu(machine.gpu).short_name
+        kinds[name] = kinds.get(name, 0) + needed[t, :, CASE["p50"]] * machine.gpu_count
+    p90 = (needed[..., CASE["p90"]] * sizes).sum(axis=0)
+    bought = (answer.to_buy[..., CASE["p90"]] * sizes).sum(axis=0)
     return Machines(
         tuple(map(str, answer.plan.quarters)),
-        tuple((name, tuple(values)) for name, values in kinds.items() if any(values)),
-        tuple(quantiles(found.draws.n_gpus[:, q])["p90"] for q in range(n_quarters)),
-        tuple(supply),
+        tuple((name, tuple(map(float, counts))) for name, counts in kinds.items() if counts.any()),
+        tuple(map(float, p90)),
+        tuple(map(float, (there * sizes).sum(axis=0))),
+        tuple(float(p90[q] - bought[q] * _unpaid_share(answer, q)) for q in range(len(p90))),
     )
 
 
-def waterfall(found: Findings) -> Waterfall | None:
+def _unpaid_share(answer: Answer, q: int) -> float:
+    """The share of what is bought at p90 that a quarter's budget does not pay for, below 0 where it pays for more; NaN
+    without a budget, or where nothing is bought."""
+    committed, owned = (float(answer.money[name][q, 0]) for name in ("committed_usd", "owned_usd"))
+    spend, reserve = (float(answer.money[name][q, CASE["p90"]]) for name in ("spend_usd", "reserve_usd"))
+    bought = spend + reserve - committed - owned
+    return -answer.left_usd(q)[1] / bought if bought else math.nan
+
+
+def waterfall(findings: Findings) -> Waterfall | None:
     """None without a last plan, or where nothing changed."""
-    bridge = found.bridge
-    return (
-        None
-        if bridge is None or not bridge.parts
-        else Waterfall(bridge.last_usd, tuple(bridge.parts.items()), bridge.usd)
-    )
+    bridge = findings.bridge
+    if bridge is None or not bridge.parts:
+        return None
+    return Waterfall(bridge.last_usd, tuple(bridge.parts.items()), bridge.usd)

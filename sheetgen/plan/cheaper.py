@@ -1,22 +1,27 @@
-"""What would cost less, and what it gives up: a service in FP8, the whole plan worked out anew; or another policy, on
-the machines of the plan, so that it may save still more on others."""
+"""What would cost less, and what it gives up: another policy, another class, or FP8. Each change is worked out by
+itself; where the budget does not hold, the fewest of them that make it hold together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sheetgen.errors import SheetgenError
+from sheetgen.plan.decisions import unserved
 from sheetgen.plan.orders import QUARTERS_OF_TERM
-from sheetgen.plan.schema import MIX, Policy, Redundancy, Service
+from sheetgen.plan.schema import MIX, Policy, Redundancy, Served, Service
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import Answer
 from sheetgen.question.inputs import BY_NAME
 from sheetgen.units import ON_DEMAND
 
-MOST = 4  # services that are tried: those that cost most
+POLICY, CLASS, PRECISION = KINDS = ("policy", "class", "precision")
+MOST = 4  # services that are tried in FP8 by themselves: those that cost most
 WIDE = ("bf16", "fp16", "fp32")
 SURVIVE = BY_NAME["survive"].words  # from nothing to a zone
 GIVES_UP = {
@@ -24,91 +29,181 @@ GIVES_UP = {
     "replica": "the loss of a machine takes capacity until it is replaced",
     "machine": "the loss of a zone takes capacity until it is replaced",
 }
+PARTS = {"weight_dtype": "weights", "kv_cache_dtype": "KV cache"}
+A_BIT = 1e-9  # of a service
 
 
 @dataclass(frozen=True)
-class Cheaper:
-    """A plan with one thing changed, all else as planned."""
+class Change:
+    """A change of the plan that may make it cheaper. keeps_hardware: on the machines of the plan, so that it may save
+    still more on others."""
 
-    what: str
+    kind: str
+    name: str
     gives_up: str
+    make: Callable[[Plan], Plan]
+    keeps_hardware: bool = False
+
+
+@dataclass(frozen=True)
+class Lever:
+    """A change that makes the plan cheaper, all else as planned."""
+
+    change: Change
     asked_usd: float  # to approve
     saves_usd: float  # of what is to be approved now
+    bound_usd: float  # by its orders, to the end of their terms
+    bound_after_usd: float  # of that what is paid after the plan's end
     over: tuple[str, ...]  # quarters that are over their budget then
 
 
-def cheaper(answer: Answer) -> tuple[Cheaper, ...]:
+@dataclass(frozen=True)
+class Closing:
+    """Levers that are pulled together, and the quarters that are over their budget even then."""
+
+    levers: tuple[Lever, ...]
+    saves_usd: float
+    over: tuple[str, ...]
+
+
+def cheaper(answer: Answer) -> tuple[Lever, ...]:
     """The changes that make the plan cheaper, what saves most first."""
-    kept = dict(answer.hardware.loads)
-    tried = [_worth(answer, *way, kept=kept) for s in answer.largest[:MOST] for way in _at_fp8(answer, s)]
-    for what, gives_up, plan in _policies(answer.plan):
-        same = plan.policy.purchase == answer.plan.policy.purchase  # machines have its price
-        hardware = answer.hardware if same else None
-        tried.append(_worth(answer, what, gives_up, plan, hardware=hardware))
-    return tuple(sorted(filter(None, tried), key=lambda one: -one.saves_usd))
+    tried = (_worked_out(answer, [change]) for change in (*_policies(answer.plan), *_classes(answer), *_in_fp8(answer)))
+    return tuple(sorted(filter(None, tried), key=lambda lever: -lever.saves_usd))
 
 
-def _worth(answer: Answer, what: str, gives_up: str, plan: Plan, **how: Any) -> Cheaper | None:
-    """What another plan saves; none where it saves nothing, or something is not served then."""
+def best_of_kinds(levers: Sequence[Lever]) -> list[Lever]:
+    """By kind the lever that saves most; of classes what they bind after the plan's end is not counted as saved."""
+    best = []
+    for kind in KINDS:
+        of_kind = [lever for lever in levers if lever.change.kind == kind]
+        best += [max(of_kind, key=lambda lever: lever.saves_usd - lever.bound_after_usd)] if of_kind else []
+    return best
+
+
+def closing(answer: Answer, levers: Sequence[Lever]) -> Closing | None:
+    """The fewest levers, of each kind the best, with which every quarter is within its budget, of as many those that
+    save most together; where no set of them does, all that work together. None where the budget holds, or nothing
+    saves."""
+    best, together = best_of_kinds(levers), None
+    for n in range(1, len(best) + 1) if answer.over else ():
+        sets = []
+        for chosen in itertools.combinations(best, n):
+            result = chosen[0] if n == 1 else _worked_out(answer, [lever.change for lever in chosen])
+            if result is not None:
+                sets.append((not result.over, result.saves_usd - result.bound_after_usd, chosen, result))
+        if sets:
+            holds, _, chosen, result = max(sets, key=lambda ranked: ranked[:2])
+            together = Closing(chosen, result.saves_usd, result.over)
+            if holds:
+                break
+    return together
+
+
+def _worked_out(answer: Answer, changes: Sequence[Change]) -> Lever | None:
+    """The savings of changes that are made together; None where they save nothing, or leave more without machines."""
+    plan = functools.reduce(lambda changed, change: change.make(changed), changes, answer.plan)
+    hardware = answer.hardware if all(change.keeps_hardware for change in changes) else None
+    fresh = replace(plan, questions={**plan.questions})
     try:
-        other = solved_plan(replace(plan, questions={**plan.questions}), timed=False, **how)
+        other = solved_plan(fresh, timed=False, kept=dict(answer.hardware.loads), hardware=hardware)
     except SheetgenError:
         return None
     asked = sum(other.asked_usd)
     saves = sum(answer.asked_usd) - asked
     if saves <= 0 or len(other.hardware.nothing) > len(answer.hardware.nothing):
         return None
-    return Cheaper(what, gives_up, asked, saves, tuple(other.over))
+    if _waiting(other) > _waiting(answer) + A_BIT:
+        return None
+    return Lever(changes[0], asked, saves, sum(other.bound_usd), other.bound_after_usd, tuple(other.over))
 
 
-def _at_fp8(answer: Answer, s: int) -> Iterator[tuple[str, str, Plan]]:
-    """The plan with one service in FP8 from its first quarter on, where some of it is wider."""
-    plan = answer.plan
-    if not (wide := _wide(answer, plan.services[s])):
-        return
-    models = tuple(one.model_copy(update=dict.fromkeys(wide, "fp8")) for one in plan.services[s].model or ())
-    changed = plan.services[s].model_copy(update={"model": models})
-    what = " and ".join({"weight_dtype": "weights", "kv_cache_dtype": "KV cache"}[name] for name in wide)
-    services = (*plan.services[:s], changed, *plan.services[s + 1 :])
-    yield f"{changed.id} with its {what} in FP8", "answers may change", replace(plan, services=services)
+def _waiting(answer: Answer) -> float:
+    """The days of services that have no machine yet."""
+    return math.fsum(gap.share * ((gap.last - gap.first).days + 1) for gap in unserved(answer))
 
 
-def _policies(plan: Plan) -> Iterator[tuple[str, str, Plan]]:
-    """The plan with another policy: less that survives, no headroom, nothing that is kept longer than it is needed."""
-    levels = [SURVIVE.index(plan.redundancy(s).survive) for s in range(len(plan.services))]
+def _policies(plan: Plan) -> Iterator[Change]:
+    """Less that survives, no headroom, nothing that is kept longer than it is needed."""
+    redundancies = [plan.redundancy(s) for s in range(len(plan.services))]
+    levels = [SURVIVE.index(redundancy.survive) for redundancy in redundancies]
     for level in range(max(levels)):
-        yield (
-            f"survive: {SURVIVE[level]}",
-            GIVES_UP[SURVIVE[level]],
-            _survives(plan, {"survive": SURVIVE[level]}, level),
-        )
-    if any(plan.redundancy(s).hot_share and levels[s] for s in range(len(plan.services))):
-        yield "hot_share: 0", "after a loss replicas start anew elsewhere", _survives(plan, {"hot_share": 0.0})
+        word = SURVIVE[level]
+        less = functools.partial(_surviving, update={"survive": word}, level=level)
+        yield Change(POLICY, f"survive: {word}", GIVES_UP[word], less, keeps_hardware=True)
+    if any(redundancy.hot_share and level for redundancy, level in zip(redundancies, levels, strict=True)):
+        none_hot = functools.partial(_surviving, update={"hot_share": 0.0})
+        yield Change(POLICY, "hot_share: 0", "after a loss replicas start anew elsewhere", none_hot, True)
     for name, gives_up in (
         ("headroom_fraction", "no reserve above the load"),
         ("release_after_quarters", "machines may have to be had again a quarter later"),
     ):
-        if getattr(plan.policy, name):
-            policy: Policy = plan.policy.model_copy(update={name: type(getattr(plan.policy, name))(0)})
-            yield f"{name}: 0", gives_up, replace(plan, policy=policy)
-    if not plan.week.is_flat and plan.policy.buy in (ON_DEMAND, *QUARTERS_OF_TERM):
-        gives_up = "its base is bound for a term, and what is above it may be sold out in an hour that needs it"
-        yield f"buy: {MIX}", gives_up, replace(plan, policy=plan.policy.model_copy(update={"buy": MIX}))
+        if value := getattr(plan.policy, name):
+            without = functools.partial(_with_policy, update={name: type(value)(0)})
+            yield Change(POLICY, f"{name}: 0", gives_up, without, keeps_hardware=True)
 
 
-def _survives(plan: Plan, update: dict[str, str | float], level: int = 0) -> Plan:
+def _classes(answer: Answer) -> Iterator[Change]:
+    """Everything that is bought in the plan's class in another one, of those that may be used."""
+    plan, allowed = answer.plan, answer.plan.supply.allowed
+    ways = {ON_DEMAND: "prices and machines that are not bound"} | {
+        purchase: f"{quarters} quarters are paid, used or not"
+        for purchase, quarters in QUARTERS_OF_TERM.items()
+        if quarters > 1
+    }
+    ways[MIX] = "its base is paid for a term, used or not"
+    for buy, gives_up in ways.items():
+        may = buy == MIX or (buy not in allowed.exclude and buy in (allowed.purchase or ways))
+        if may and buy != plan.policy.buy:
+            yield Change(CLASS, f"buy: {buy}", gives_up, functools.partial(_with_policy, update={"buy": buy}))
+
+
+def _with_policy(plan: Plan, update: dict[str, float | str]) -> Plan:
+    policy: Policy = plan.policy.model_copy(update=update)
+    return replace(plan, policy=policy)
+
+
+def _in_fp8(answer: Answer) -> Iterator[Change]:
+    """The services that cost most in FP8 from their first quarter on, where some of it is wider: all, and each."""
+    plan = answer.plan
+    wide = {plan.services[s].id: names for s in answer.largest[:MOST] if (names := _wide(plan, plan.services[s]))}
+    sets = [wide] if len(wide) > 1 else []
+    for chosen in (*sets, *({service: names} for service, names in wide.items())):
+        parts = " and ".join(part for name, part in PARTS.items() if any(name in names for names in chosen.values()))
+        name = f"{parts} in FP8: {', '.join(chosen)}"
+        yield Change(PRECISION, name, "answers may change", functools.partial(_narrowed, wide=chosen))
+
+
+def _narrowed(plan: Plan, wide: dict[str, list[str]]) -> Plan:
+    """The plan with these precisions of these services in FP8."""
+
+    def served(model: Served, names: list[str]) -> Served:
+        return model.model_copy(update=dict.fromkeys(names, "fp8"))
+
+    services = [
+        service.model_copy(update={"model": tuple(served(model, wide[service.id]) for model in service.model or ())})
+        if service.id in wide
+        else service
+        for service in plan.services
+    ]
+    return replace(plan, services=tuple(services))
+
+
+def _wide(plan: Plan, service: Service) -> list[str]:
+    """The precisions of a service that are wider than 8 bits in some quarter."""
+    served = [model for quarter in plan.quarters for model in plan.question_in(service, quarter).models]
+    return [name for name in PARTS if any(getattr(model, name) in WIDE for model in served)]
+
+
+def _surviving(plan: Plan, update: dict[str, str | float], level: int = 0) -> Plan:
     """The plan with another redundancy of all services that survive more than a level."""
 
-    def changed(one: Redundancy | None) -> Redundancy | None:
-        return one and (one.model_copy(update=update) if SURVIVE.index(one.survive) > level else one)
+    def changed(redundancy: Redundancy | None) -> Redundancy | None:
+        if redundancy is None or SURVIVE.index(redundancy.survive) <= level:
+            return redundancy
+        return redundancy.model_copy(update=update)
 
-    services = tuple(one.model_copy(update={"redundancy": changed(one.redundancy)}) for one in plan.services)
-    policy = plan.policy.model_copy(update={"redundancy": changed(plan.policy.redundancy)})
-    return replace(plan, services=services, policy=policy)
-
-
-def _wide(answer: Answer, service: Service) -> list[str]:
-    """The precisions of a service that are wider than 8 bits in some quarter."""
-    plan = answer.plan
-    served = [one for quarter in plan.quarters for one in plan.question_in(service, quarter).models]
-    return [name for name in ("weight_dtype", "kv_cache_dtype") if any(getattr(one, name) in WIDE for one in served)]
+    services = tuple(
+        service.model_copy(update={"redundancy": changed(service.redundancy)}) for service in plan.services
+    )
+    return replace(_with_policy(plan, {"redundancy": changed(plan.policy.redundancy)}), services=services)  # type: ignore[dict-item]

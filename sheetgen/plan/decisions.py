@@ -19,8 +19,10 @@ from sheetgen.plan.schema import MIX, Committed, Owned
 from sheetgen.plan.spending import order_by_day, waiting_usd
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import term
-from sheetgen.plan.tables import CONSTANTS, Type, commitment_month_usd
+from sheetgen.plan.tables import Type, commitment_month_usd
+from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import Answer
+from sheetgen.units import listed
 
 NOW, FORECAST = "now", "forecast"
 A_BIT = 1e-9  # of a machine, by which shares may be off
@@ -74,6 +76,7 @@ class Decision:
     saves_usd: float | None = None  # expected, over the term of a commitment; below 0 where it costs more
     saves_after_usd: float | None = None  # of that what lies after the plan's end
     other: Decision | None = None
+    moving_usd: float | None = None  # of a move, which is counted in what it saves
     machine_months: tuple[float, ...] = ()  # of an order, those that are paid at each quarter's price
 
     @property
@@ -84,14 +87,14 @@ class Decision:
     @property
     def due(self) -> datetime.date:
         """The day until which every way is open."""
-        return min(one.order_by for one in self.ways)
+        return min(way.order_by for way in self.ways)
 
 
-def kind(plan: Plan, one: Decision) -> str:
+def kind(plan: Plan, decision: Decision) -> str:
     """Whether a decision is to be signed now, as it is due before the next plan, a quarter after this one."""
     year, month = divmod(plan.as_of.year * 12 + plan.as_of.month - 1 + MONTHS_IN_A_QUARTER, 12)
     last = calendar.monthrange(year, month + 1)[1]
-    return NOW if one.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
+    return NOW if decision.due < datetime.date(year, month + 1, min(plan.as_of.day, last)) else FORECAST
 
 
 def decisions(answer: Answer) -> tuple[Decision, ...]:
@@ -99,50 +102,60 @@ def decisions(answer: Answer) -> tuple[Decision, ...]:
     return in_order((*orders(answer), *_quotas(answer), *_endings(answer), *_moves(answer)))
 
 
-def two_ways(plan: Plan, found: Sequence[Decision]) -> Iterator[Decision]:
+def two_ways(plan: Plan, decided: Sequence[Decision]) -> Iterator[Decision]:
     """Commitments, renewals and pools are the other way of the order of the same machines, where there is one."""
     others = defaultdict[tuple[str, int | None], list[Decision]](list)
-    for one in found:
-        if one.what in IN_PLACE_OF_ORDERS:
-            others[one.instance, plan.quarter_of(one.needed_from)].append(one)
+    for decision in decided:
+        if decision.what in IN_PLACE_OF_ORDERS:
+            others[decision.instance, plan.quarter_of(decision.needed_from)].append(decision)
     of_mix = plan.policy.buy == MIX  # whose base is ordered for a term already
-    orders = [one for one in found if one.what == "order" and not (of_mix and one.purchase in QUARTERS_OF_TERM)]
-    ordered = {(one.instance, plan.quarter_of(one.needed_from)) for one in orders}
-    for one in found:
-        at = one.instance, plan.quarter_of(one.needed_from)
-        if one in orders:
+    orders = [
+        decision
+        for decision in decided
+        if decision.what == "order" and not (of_mix and decision.purchase in QUARTERS_OF_TERM)
+    ]
+    ordered = {(decision.instance, plan.quarter_of(decision.needed_from)) for decision in orders}
+    for decision in decided:
+        key = decision.instance, plan.quarter_of(decision.needed_from)
+        if decision in orders:
             other: Decision | None = None
-            for way in sorted(others[at], key=lambda way: way.saves_usd or -math.inf):
-                other = replace(way, other=other)
-            yield replace(one, other=other)
-        elif one.what not in IN_PLACE_OF_ORDERS or at not in ordered:
-            yield one
+            for way in sorted(others[key], key=lambda way: way.saves_usd or -math.inf):
+                other = replace(way, other=other, about=f"in place of {decision.purchase}: {way.about}")
+            yield replace(decision, other=other)
+        elif decision.what not in IN_PLACE_OF_ORDERS or key not in ordered:
+            yield decision
 
 
-def in_lines(found: Iterable[Decision]) -> list[tuple[Decision, bool]]:
+def in_lines(decided: Iterable[Decision]) -> list[tuple[Decision, bool]]:
     """Decisions, those that are late first, each with the other ways below it; and whether a line is such a way."""
-    late_first = sorted(found, key=lambda one: not one.late)  # otherwise by their days, as they are
-    return [(way, i > 0) for one in late_first for i, way in enumerate(one.ways)]
+    late_first = sorted(decided, key=lambda decision: not decision.late)  # otherwise by their days, as they are
+    return [(way, i > 0) for decision in late_first for i, way in enumerate(decision.ways)]
 
 
-def in_order(found: Iterable[Decision]) -> tuple[Decision, ...]:
+def in_order(decided: Iterable[Decision]) -> tuple[Decision, ...]:
     """Decisions by the day by which they are due."""
-    return tuple(sorted(found, key=lambda one: (one.due, one.needed_from, one.what, one.instance)))
-
-
-def served(answer: Answer, one: Decision) -> list[int]:
-    """The services that a decision's machines serve then."""
-    quarter = answer.plan.quarter_of(one.needed_from)
-    return sorted(
-        {s for (s, q), each in answer.hardware.placed.items() if each.instance == one.instance and quarter in (None, q)}
+    return tuple(
+        sorted(decided, key=lambda decision: (decision.due, decision.needed_from, decision.what, decision.instance))
     )
 
 
-def owners(answer: Answer, one: Decision) -> list[str]:
+def served(answer: Answer, decision: Decision) -> list[int]:
+    """The services that a decision's machines serve then."""
+    quarter = answer.plan.quarter_of(decision.needed_from)
+    return sorted(
+        {
+            s
+            for (s, q), place in answer.hardware.placed.items()
+            if place.instance == decision.instance and quarter in (None, q)
+        }
+    )
+
+
+def owners(answer: Answer, decision: Decision) -> list[str]:
     """Whose a decision is: the owners of those services, or the plan's."""
     plan = answer.plan
-    found = [plan.services[s].owner or plan.head.owner for s in served(answer, one)]
-    return [*dict.fromkeys(filter(None, found or [plan.head.owner]))]
+    names = [plan.services[s].owner or plan.head.owner for s in served(answer, decision)]
+    return [*dict.fromkeys(filter(None, names or [plan.head.owner]))]
 
 
 def order_by(plan: Plan, first: datetime.date, days: float) -> datetime.date:
@@ -161,24 +174,32 @@ def unserved(answer: Answer) -> list[Unserved]:
     free, left = _free(answer), dict[Unserved, float]()
     lacking = [*_lacking(answer)]
     priorities = answer.plan.priorities
-    for one in sorted(lacking, key=lambda one: (one.quarter, priorities[one.service])):
-        left[one] = one.share
+    for lack in sorted(lacking, key=lambda gap: (gap.quarter, priorities[gap.service])):
+        left[lack] = lack.share
         for t, machine in enumerate(answer.types):
-            there = answer.hardware.on((one.service, one.quarter), machine.instance)
-            if there is None or machine.instance == one.instance:
+            there = answer.hardware.on((lack.service, lack.quarter), machine.instance)
+            if there is None or machine.instance == lack.instance:
                 continue
             n = there.replicas_per_instance
             of_all = math.ceil(there.machines[BOUGHT] * n - A_BIT)
-            taken = min(math.floor(free[t, one.quarter] * n + A_BIT), math.ceil(left[one] * of_all - A_BIT))
-            free[t, one.quarter] -= taken / n
-            left[one] = max(0.0, left[one] - taken / of_all)
-    return [replace(one, share=left[one]) for one in lacking if left[one] > A_BIT]
+            taken = min(math.floor(free[t, lack.quarter] * n + A_BIT), math.ceil(left[lack] * of_all - A_BIT))
+            free[t, lack.quarter] -= taken / n
+            left[lack] = max(0.0, left[lack] - taken / of_all)
+    return [replace(lack, share=left[lack]) for lack in lacking if left[lack] > A_BIT]
 
 
 def _free(answer: Answer) -> Any:
     """By type and quarter the machines that are owned or committed, less those that services fill."""
-    counts = {name: of[..., answer.case] for name, of in answer.supply_counts.items()}
+    counts = {name: column[..., answer.case] for name, column in answer.supply_counts.items()}
     return numpy.maximum(0.0, counts["owned"] + counts["committed"] + counts["spare"] - counts["needed"])
+
+
+def served_until(answer: Answer, t: int, q: int) -> datetime.date | None:
+    """The last day of a quarter before an order of a type, or its cover, is there; none where that is at once."""
+    buying, plan = answer.types[t].buying, answer.plan
+    cover = buying.covers[q]
+    there = cover.until_then if cover else buying.there_on
+    return min(there - _DAY, plan.last_day(plan.quarters[q])) if buying.unserved[q] else None
 
 
 def _lacking(answer: Answer) -> Iterator[Unserved]:
@@ -186,25 +207,24 @@ def _lacking(answer: Answer) -> Iterator[Unserved]:
     priority first."""
     plan, case = answer.plan, answer.case
     priorities = plan.priorities
-    for t, one in enumerate(answer.types):
-        for q, quarter in enumerate(plan.quarters):
+    for t, machine in enumerate(answer.types):
+        for q in range(len(plan.quarters)):
             late = float(answer.supply["late_instances"][t, q, case])
-            if not late * one.buying.unserved[q]:
+            last = served_until(answer, t, q)
+            if not late or last is None:
                 continue
             filled = {
                 s: float(answer.services["peak_machines"][s, q, case])
                 for s in range(len(plan.services))
-                if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == one.instance
+                if (s, q) in answer.hardware.placed and answer.hardware.placed[s, q].instance == machine.instance
             }
-            cover = one.buying.covers[q]
-            there = min(cover.until_then if cover else one.buying.there_on, plan.last_day(quarter) + _DAY)
             available = float(answer.supply["needed_instances"][t, q, case]) - late
             loads = plan.week.over_peak[:, q].T  # of a kind of hour, by service
             hours = [{s: n * float(hour[s]) for s, n in filled.items()} for hour in loads]
             lost = [shed(hour, priorities, available) for hour in hours]
             for s in filled:
-                if share := max(one.get(s, 0.0) for one in lost):
-                    yield Unserved(s, q, one.instance, _needed_from(plan, q), there - _DAY, share)
+                if share := max(hour.get(s, 0.0) for hour in lost):
+                    yield Unserved(s, q, machine.instance, _needed_from(plan, q), last, share)
 
 
 def orders(answer: Answer) -> Iterator[Decision]:
@@ -212,73 +232,77 @@ def orders(answer: Answer) -> Iterator[Decision]:
     plan, months = answer.plan, answer.supply["quarter_instance_month_usd"][..., answer.case]
     lost = unserved(answer)
     yield from _bases(answer)
-    for t, one in enumerate(answer.types):
+    for t, machine in enumerate(answer.types):
         gaps, ordered = (answer.supply[name][t, :, answer.case] for name in ("gap", "ordered_instances"))
-        mine = [each for each in lost if each.instance == one.instance]
+        mine = [lack for lack in lost if lack.instance == machine.instance]
         first_late = True
         for q in range(len(plan.quarters)):
             before, now = float(gaps[q - 1]) if q else 0.0, float(gaps[q])
-            more = float(ordered[q]) if one.buying.term else now - before
+            more = float(ordered[q]) if machine.buying.term else now - before
             if more > 0:
                 at_its_price = float(answer.machine_months[t][q, :, answer.case].sum())
-                paid = _paid_months(one, gaps, answer.rented_shares[t], q, before, at_its_price)
-                found = _order(
-                    answer, one, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
+                paid = _paid_months(machine, gaps, answer.rented_shares[t], q, before, at_its_price)
+                order = _order(
+                    answer, machine, more, q, float(sum(n * usd for n, usd in zip(paid, months[t], strict=True)))
                 )
-                if found.late:  # what is unserved before it is needed follows from it too
+                if order.late:  # what is unserved before it is needed follows from it too
                     until = next((r for r in range(q + 1, len(gaps)) if float(gaps[r]) > float(gaps[r - 1])), len(gaps))
-                    rows = [each for each in mine if (first_late or each.quarter >= q) and each.quarter < until]
-                    found, first_late = replace(found, shed=tuple(rows)), False
-                if one.buying.term:
-                    ends = q - one.buying.term
+                    rows = [lack for lack in mine if (first_late or lack.quarter >= q) and lack.quarter < until]
+                    order, first_late = replace(order, shed=tuple(rows)), False
+                if machine.buying.term:
+                    ends = q - machine.buying.term
                     again = (
                         f"as the term of {ordered[ends]:g} from {plan.quarters[ends]} ends"
                         if ends >= 0 and ordered[ends]
                         else ""
                     )
-                    binds = more * MONTHS_IN_A_QUARTER * one.buying.term * float(months[t, q])
-                    found = replace(found, binds_usd=binds, about=found.about or again)
+                    binds = more * MONTHS_IN_A_QUARTER * machine.buying.term * float(months[t, q])
+                    order = replace(order, binds_usd=binds, about=order.about or again)
                 by_hour = "by the hour" if plan.rents_by_hour else ""
-                about = ", ".join(filter(None, (found.about, by_hour)))
-                yield replace(found, about=about, machine_months=tuple(paid))
-            elif more < 0 and not one.buying.term:
+                about = ", ".join(filter(None, (order.about, by_hour)))
+                yield replace(order, about=about, machine_months=tuple(paid))
+            elif more < 0 and not machine.buying.term:
                 first = _needed_from(plan, q)
-                yield Decision("release", one.instance, -more, one.buying.purchase, first, first, 0.0, False, None)
+                yield Decision(
+                    "release", machine.instance, -more, machine.buying.purchase, first, first, 0.0, False, None
+                )
 
 
 def _bases(answer: Answer) -> Iterator[Decision]:
     """What a mix buys for a term."""
     plan = answer.plan
-    for one in plan.base:
-        first, runs = plan.first_day(plan.quarters[one.first]), one.runs(len(plan.quarters))
-        quarter_usd = one.count * one.month_usd * MONTHS_IN_A_QUARTER
+    for base in plan.base:
+        first, runs = plan.first_day(plan.quarters[base.first]), base.runs(len(plan.quarters))
+        quarter_usd = base.count * base.month_usd * MONTHS_IN_A_QUARTER
         ended = sum(
-            each.count for each in plan.base if each.instance == one.instance and each.first + each.term == one.first
+            earlier.count
+            for earlier in plan.base
+            if earlier.instance == base.instance and earlier.first + earlier.term == base.first
         )
-        day = order_by(plan, first, lead_days(plan, one.purchase))
+        day = order_by(plan, first, lead_days(plan, base.purchase))
         yield Decision(
             "order",
-            one.instance,
-            one.count,
-            one.purchase,
+            base.instance,
+            base.count,
+            base.purchase,
             day,
             first,
             quarter_usd * len(runs),
             False,
             None,
             f"base of the mix{f', as {ended} of it end' if ended else ''}",
-            binds_usd=quarter_usd * one.term,
+            binds_usd=quarter_usd * base.term,
         )
 
 
 def _paid_months(
-    one: Type, gaps: Sequence[float], shares: Any, first: int, low: float, at_its_price: float
+    machine: Type, gaps: Sequence[float], shares: Any, first: int, low: float, at_its_price: float
 ) -> list[float]:
     """By quarter at whose price months of the machines that are ordered for a quarter are paid within the plan: those
     of a term at that quarter's; others, which are those above `low`, for the hours in which they are rented, until
     fewer are needed. shares: of the hours, by quarter and machine."""
     paid = [0.0] * len(gaps)
-    if one.buying.term:
+    if machine.buying.term:
         paid[first] = at_its_price
         return paid
     left = float(gaps[first]) - low
@@ -287,29 +311,29 @@ def _paid_months(
         if left <= 0:
             break
         rented = float(shares[q, int(low) : int(low + left)].sum())
-        paid[q] = rented * MONTHS_IN_A_QUARTER * (1 - one.buying.missing[q])
+        paid[q] = rented * MONTHS_IN_A_QUARTER * (1 - machine.buying.missing[q])
     return paid
 
 
-def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decision:
-    plan, purchase = answer.plan, one.buying.purchase
+def _order(answer: Answer, machine: Type, count: float, q: int, usd: float) -> Decision:
+    plan, purchase = answer.plan, machine.buying.purchase
     first, quarter = _needed_from(plan, q), plan.first_day(plan.quarters[q])
     day = order_by(plan, first, lead_days(plan, purchase))
-    late, until = day < plan.as_of, one.buying.covers[q]
+    late, until = day < plan.as_of, machine.buying.covers[q]
     in_time = [
         usd_of_month
-        for name, usd_of_month in class_months(plan, one.candidate).items()
+        for name, usd_of_month in class_months(plan, machine.candidate).items()
         if name not in (purchase, *QUARTERS_OF_TERM) and there_on(plan, name) <= first
     ]
     waiting = None
     if in_time or until:
         month_usd = min(in_time) if in_time else until.month_usd  # type: ignore[union-attr]
-        waiting = waiting_usd(month_usd, one.month_usd, count, CONSTANTS["months_in_a_quarter"])
+        waiting = waiting_usd(month_usd, machine.month_usd, count, MONTHS_IN_A_QUARTER)
     supply: tuple[Committed | Owned, ...] = (*plan.supply.committed, *plan.supply.owned)
-    ended = [each.id for each in supply if _is_of(plan, each, one) and quarter - _QUARTER <= term(each)[1] < quarter]
+    ended = [part.id for part in supply if is_of(plan, part, machine) and quarter - _QUARTER <= term(part)[1] < quarter]
     return Decision(
         "order",
-        one.instance,
+        machine.instance,
         count,
         purchase,
         day,
@@ -319,16 +343,18 @@ def _order(answer: Answer, one: Type, count: float, q: int, usd: float) -> Decis
         waiting,
         f"as {' and '.join(ended)} ends" if ended else "",
         cover=until if late else None,
-        there_on=one.buying.there_on if late else None,
+        there_on=machine.buying.there_on if late else None,
     )
 
 
 _DAY, _QUARTER = datetime.timedelta(days=1), datetime.timedelta(days=92)
 
 
-def _is_of(plan: Plan, one: Committed | Owned, of: Type) -> bool:
-    """Whether a commitment or a pool of one's own serves a type."""
-    return plan.machine(one.type) == of.instance if isinstance(one, Committed) else plan.gpus[one.id].id == of.gpu
+def is_of(plan: Plan, part: Committed | Owned, machine: Type) -> bool:
+    """Whether a commitment or a pool of one's own is of a type."""
+    if isinstance(part, Committed):
+        return plan.machine(part.type) == machine.instance
+    return plan.gpus[part.id].id == machine.gpu
 
 
 def _quotas(answer: Answer) -> Iterator[Decision]:
@@ -360,35 +386,39 @@ def _quotas(answer: Answer) -> Iterator[Decision]:
 
 
 def _endings(answer: Answer) -> Iterator[Decision]:
-    """Commitments and pools of one's own that end within the plan, and that something still needs then."""
+    """Commitments and pools of one's own that end within the plan, and that something still needs then: those of a type
+    and class that end in one quarter are one decision, and of them the cheapest are renewed."""
     plan = answer.plan
     start, end = plan.first_day(plan.quarters[0]), plan.last_day(plan.quarters[-1])
-    months, quarter = answer.supply["quarter_instance_month_usd"], CONSTANTS["months_in_a_quarter"]
+    months, quarter = answer.supply["quarter_instance_month_usd"], MONTHS_IN_A_QUARTER
     start = max(start, plan.as_of - _DAY)
-    for one in plan.supply.committed:
-        last = term(one)[1]
-        if not start <= last < end:
-            continue
-        t = answer.place[plan.machine(one.type)]
-        first = last + datetime.timedelta(days=1)
-        q = plan.quarter_of(first)
-        assert q is not None
-        paid = commitment_month_usd(plan, one)
-        n_quarters = QUARTERS_OF_TERM.get(one.purchase, 1)
-        day = order_by(plan, first, lead_days(plan, one.purchase))
-        again = min(one.count, float(answer.supply["gap"][t, q, answer.case]))
+    ending = defaultdict[tuple[int, str, int], list[Committed]](list)
+    for committed in plan.supply.committed:
+        last = term(committed)[1]
+        if start <= last < end:
+            q = plan.quarter_of(last + _DAY)
+            assert q is not None
+            ending[answer.place[plan.machine(committed.type)], committed.purchase, q].append(committed)
+    for (t, purchase, q), parts in ending.items():
+        first = min(term(part)[1] for part in parts) + _DAY
+        counts, n_quarters = [part.count for part in parts], QUARTERS_OF_TERM.get(purchase, 1)
+        prices = numpy.repeat([commitment_month_usd(plan, part) for part in parts], counts)
+        again = min(sum(counts), float(answer.supply["gap"][t, q, answer.case]))
+        paid = float(numpy.sort(prices)[: int(again)].mean()) if again else 0.0
+        day = order_by(plan, first, lead_days(plan, purchase))
         waiting = waiting_usd(float(months[t, q, answer.case]), paid, again, quarter)
+        names = listed([part.id for part in parts])
         yield Decision(
             "renew" if again else "let end",
             answer.types[t].instance,
-            again or one.count,
-            one.purchase,
+            again or sum(counts),
+            purchase,
             day,
             first,
             paid * again * quarter * min(n_quarters, len(plan.quarters) - q),
             day < plan.as_of and again > 0,
             waiting if again else None,
-            about=f"commitment {one.id}, {one.count} in all",
+            about=f"commitment{'s' * (len(parts) > 1)} {names}, {sum(counts)} in all",
             binds_usd=paid * again * quarter * n_quarters,
         )
     for pool in plan.supply.owned:
@@ -397,7 +427,7 @@ def _endings(answer: Answer) -> Iterator[Decision]:
             first = last + datetime.timedelta(days=1)
             day = order_by(plan, first, lead_days(plan, "owned"))
             gpu = plan.gpus[pool.id].id
-            types = [t for t, one in enumerate(answer.types) if one.gpu == gpu]
+            types = [t for t, machine in enumerate(answer.types) if machine.gpu == gpu]
             q = plan.quarter_of(first)
             count = math.ceil(pool.count / answer.types[types[0]].gpu_count)
             waiting = count * max(float(months[t, q, answer.case]) for t in types) * quarter - pool.cost_per_quarter
@@ -417,17 +447,18 @@ def _endings(answer: Answer) -> Iterator[Decision]:
 
 def _moves(answer: Answer) -> Iterator[Decision]:
     plan = answer.plan
-    for (s, q), one in sorted(answer.hardware.placed.items()):
+    for (s, q), place in sorted(answer.hardware.placed.items()):
         before = answer.hardware.placed.get((s, q - 1))
-        if not one.moved or (before and before.instance == one.instance):
+        if not place.moved or (before and before.instance == place.instance):
             continue
         first = _needed_from(plan, q)
-        saves = None if math.isnan(one.saves_usd) else -one.saves_usd
+        saves = None if math.isnan(place.saves_usd) else -place.saves_usd
+        twice = f", which runs {plan.policy.move_days:g} days more" if plan.policy.moving_cost_usd is None else ""
         n = math.ceil(float(answer.services["own_instances"][s, q, answer.case]) - A_BIT)  # some it may share
         day = order_by(plan, first, 0)
         yield Decision(
             "move",
-            one.instance,
+            place.instance,
             n,
             None,
             day,
@@ -435,5 +466,6 @@ def _moves(answer: Answer) -> Iterator[Decision]:
             saves,
             day < plan.as_of,
             None,
-            about=f"service {plan.services[s].id} from other hardware",
+            about=f"service {plan.services[s].id} from {before.instance if before else 'other hardware'}{twice}",
+            moving_usd=moving_usd(plan, place, plan.months[q]),
         )

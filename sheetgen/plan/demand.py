@@ -33,7 +33,7 @@ def spread_above(p50: Quantity, p90: Quantity, z_of_p90: Quantity) -> Any:
 
 def combined(*spreads: Any) -> Any:
     """The spread of a product of independent factors: squares add."""
-    return power(sum(one * one for one in spreads), 1 / 2)
+    return power(sum(spread * spread for spread in spreads), 1 / 2)
 
 
 @formula("Requests of a day", TWO_DECIMALS)

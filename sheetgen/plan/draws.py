@@ -71,9 +71,9 @@ def drawn(answer: Answer, n: int = DRAWS, seed: int = SEED) -> Draws:
 
 def _mean(parts: Sequence[Any], n: int) -> Any:
     """The mean over draws of sums by quarter and machine, of which some parts have fewer machines."""
-    whole = numpy.zeros((len(parts[0]), max(one.shape[1] for one in parts)))
-    for one in parts:
-        whole[:, : one.shape[1]] += one
+    whole = numpy.zeros((len(parts[0]), max(part.shape[1] for part in parts)))
+    for part in parts:
+        whole[:, : part.shape[1]] += part
     return whole / n
 
 
@@ -83,24 +83,26 @@ def swings(answer: Answer) -> list[tuple[str, float, float]]:
     n = len(answer.plan.services)
     ends = numpy.kron(numpy.eye(n + 1), [-Z_OF_P90, Z_OF_P90])
     spent, _, _ = _part(answer, ends[:n], ends[n])
-    names = (*(f"demand of {one.id}" for one in answer.plan.services), "price of what is bought")
+    names = (*(f"demand of {service.id}" for service in answer.plan.services), "price of what is bought")
     pairs = spent.sum(axis=1).reshape(-1, 2)
-    found = [(name, float(low), float(high)) for name, (low, high) in zip(names, pairs, strict=True)]
-    return sorted((one for one in found if one[1] != one[2]), key=lambda one: one[1] - one[2])
+    swings_of = [(name, float(low), float(high)) for name, (low, high) in zip(names, pairs, strict=True)]
+    return sorted(
+        (service for service in swings_of if service[1] != service[2]), key=lambda service: service[1] - service[2]
+    )
 
 
 def _part(answer: Answer, z: Any, price_z: Any) -> tuple[Any, Any, list[Any]]:
     """Some draws: what each costs and its GPUs, by quarter; and by type sums over them of the shares of the hours."""
     grid = answer.grid.again({}, case=len(price_z))
     change = answer.plan.prices.expected_change_per_year
-    low, middle, high = (numpy.log(1 + one) for one in (change.p10, change.p50, change.p90))
+    low, middle, high = (numpy.log(1 + change_of) for change_of in (change.p10, change.p50, change.p90))
     spread = numpy.where(price_z < 0, middle - low, high - middle) / Z_OF_P90
     grid.put(("service", "case"), {"z": z})
     grid.put(("case",), {"expected_change_per_year": exponential(middle + price_z * spread) - 1})
     work_out(grid, "loads")
     rented = buy(grid, answer.plan, answer.types)
     work_out(grid, "money")
-    sizes = numpy.array([float(one.gpu_count) for one in answer.types])
+    sizes = numpy.array([float(change_of.gpu_count) for change_of in answer.types])
     machines = grid.spread("needed_instances", OF_TYPE)
     n_gpus = (machines * sizes[:, None, None]).sum(axis=0).T
-    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [one.of_all_cases() for one in rented]
+    return grid.spread("spend_usd", OF_MONEY).T, n_gpus, [change_of.of_all_cases() for change_of in rented]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -40,10 +39,10 @@ from sheetgen.book.sheets import (
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, put_light, titled
 from sheetgen.formula import both, is_number, number_where, where
 from sheetgen.plan import needs
-from sheetgen.plan.decisions import in_lines
+from sheetgen.plan.decisions import in_lines, is_of, kind, owners
 from sheetgen.plan.draws import quantiles
 from sheetgen.plan.findings import HOLDS, Findings, spans
-from sheetgen.plan.pages import MONEY, PlanPage, plan_page, sign
+from sheetgen.plan.pages import MONEY, PlanPage, decision_words, plan_page
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Committed, Owned
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.spending import (
@@ -229,11 +228,11 @@ class _Sheets:
                     self._text(sheet, here, column, text, of_money=of_money)
         return row + 3 + len(table.rows)
 
-    def _tables(self, sheet: Sheet, row: int, *starts: str, of_money: bool) -> int:
-        """The tables of the documents whose titles begin so; gives the row below them."""
-        for table in self.page.tables:
-            if table.title.startswith(starts):
-                row = self._table(sheet, row, table, of_money=of_money)
+    def _tables(self, sheet: Sheet, row: int, *names: str, of_money: bool) -> int:
+        """Tables that the workbook alone has, where the plan has them; gives the row below them."""
+        for name in names:
+            if name in self.page.book:
+                row = self._table(sheet, row, self.page.book[name], of_money=of_money)
         return row
 
     def _derived(
@@ -366,7 +365,7 @@ class _Sheets:
                 for q, factor in enumerate(self.factors)
             ]
         row += len(self.listed) + 3
-        self.paid: dict[type, list[list[Ref]]] = {Committed: [], Owned: []}
+        self.paid: list[tuple[Committed | Owned, list[Ref]]] = []  # by quarter
         paid: list[Committed | Owned] = [*plan.supply.committed, *plan.supply.owned]
         if paid:
             heads = ("Paid anyway, $", "Machines or GPUs", "$ a month of one, or a quarter", *self.quarters)
@@ -374,7 +373,7 @@ class _Sheets:
         for here, part in enumerate(paid, row + 2):
             self._paid(here, part)
         row += (len(paid) + 3) if paid else 0
-        self._tables(sheet, row, "What changed since", "What would cost less", "What moves the money", of_money=True)
+        self._tables(sheet, row, "changed", "levers", "swings", of_money=True)
 
     def _paid(self, row: int, part: Committed | Owned) -> None:
         """A commitment's or a pool's cost by quarter."""
@@ -412,7 +411,7 @@ class _Sheets:
                 refs.append(sheet.compute(row, 3 + q, committed_quarter_usd, env))
             else:
                 refs.append(self._derived(sheet, row, 3 + q, lambda usd, share: usd * share, month, days))
-        self.paid[type(part)].append(refs)
+        self.paid.append((part, refs))
 
     def _spend(self) -> None:
         """At the sheet's top what each quarter, fiscal year and all of them cost against the budget; below it what that
@@ -438,8 +437,8 @@ class _Sheets:
             row += self._values(sheet, here, 5, late, USD, of_money=any(late))
             bound = self.answer.bound_usd[q]
             self._value(sheet, here, 10, bound, USD, of_money=bound > 0)
-            for column, kind in ((8, Committed), (9, Owned)):
-                of_quarter = [refs[q] for refs in self.paid[kind]]
+            for column, paid in ((8, Committed), (9, Owned)):
+                of_quarter = [refs[q] for part, refs in self.paid if isinstance(part, paid)]
                 row.append(sheet.link(here, column, _sum(of_quarter), USD, "computed", lock="column"))
             parts.append(row)
             sheet.status_cells += [(here, 2 + z) for z in range(3)]
@@ -530,6 +529,7 @@ class _Sheets:
         put_heads(sheet, HEAD_ROWS, heads)
         row, names = HEAD_ROWS, ("needed", "owned", "committed", "idle")
         keys, bought = list[Ref](), [list[Ref]() for _ in QUANTILES]
+        self.costs: dict[tuple[str, int], list[Ref]] = {}  # of all machines of a type, by quarter
         table, paid = answer.supply, answer.machine_months
         for q, quarter in enumerate(self.quarters):
             for t, machine in enumerate(answer.types):
@@ -562,6 +562,9 @@ class _Sheets:
                     ]
                 for refs, cell in zip(bought, cells, strict=True):
                     refs.append(cell)
+                self.costs[machine.instance, q] = [
+                    self._cost_usd(sheet, row, t, q, z, cell) for z, cell in enumerate(cells)
+                ]
                 self._values(sheet, row, 14, (float(table["spare_instances"][t, q, answer.case]),), WHOLE)
                 self._values(sheet, row, 15, (float(share[t, q]) for share in answer.in_use), PERCENT)
         if not keys:
@@ -570,11 +573,33 @@ class _Sheets:
             for z, refs in enumerate(bought):
                 refs.append(sheet.put(row, 11 + z, Cell(0, "fixed", USD)))
         self.bought_keys, self.bought = Range(tuple(keys)), [Range(tuple(refs)) for refs in bought]
-        table_of_gpus = next(table for table in self.page.further if table.title.startswith("GPUs needed"))
+        table_of_gpus = self.page.book["gpus"]
         self.gpus_top = row + 2
         self._table(sheet, row + 2, table_of_gpus)
         self.gpus = table_of_gpus
         return sheet
+
+    def _cost_usd(self, sheet: Sheet, row: int, t: int, q: int, z: int, bought: Ref) -> Ref:
+        """What the machines of a type cost in a quarter, those that serve it and are paid anyway too: of owned GPUs the
+        share that the type has."""
+        plan, machine = self.plan, self.answer.types[t]
+        there = [
+            (part, refs[q])
+            for part, refs in self.paid
+            if is_of(plan, part, machine) and [*live(plan, part)][q][0]  # to the end of the quarter
+        ]
+        pools = [part.count for part, _ in there if isinstance(part, Owned)]
+        gpus = float(self.answer.supply["owned_instances"][t, q, z]) * machine.gpu_count
+        share = gpus / sum(pools) if gpus else 0.0
+        column = 3 * (sheet.n_printed or 0) + 4 + len(QUANTILES) * (2 + len(self.quarters)) + z
+        part = sheet.put(row, column + len(QUANTILES), Cell(share, "off_page", FACTOR))
+
+        def cost_usd(bought: Any, share: Any, *paid: Any) -> Any:
+            n = len(paid) - len(pools)
+            return where(is_number(bought), sum(paid[:n], bought) + share * sum(paid[n:], 0 * share), PULL)
+
+        cost = derived(cost_usd, bought, part, *(ref for _, ref in there))
+        return sheet.link(row, column, cost, USD, "off_page", lock="column")
 
     # Decisions and services
 
@@ -600,19 +625,16 @@ class _Sheets:
             "In words",
         )
         put_heads(sheet, HEAD_ROWS, heads)
-        tables = (table for table in (*self.page.first, *self.page.second) if "ecisions" in table.title)
-        rows = [row for table in tables for row in table.rows]
         in_order = in_lines(self.findings.decisions)
         self.lines: list[list[Ref]] = []
-        for here, ((decision, is_other), shown) in enumerate(zip(in_order, rows, strict=True), HEAD_ROWS + 1):
-            *_, owner, _, _, words = shown
+        for here, (decision, is_other) in enumerate(in_order, HEAD_ROWS + 1):
             values: Sequence[tuple[Value, Display]] = (
                 (decision.order_by, DATE),
                 (decision.what, TEXT),
                 (decision.n_instances, WHOLE),
                 (decision.instance, TEXT),
                 (decision.needed_from, DATE),
-                (str(owner), TEXT),
+                (", ".join(owners(self.answer, decision)), TEXT),
             )
             line = [self._value(sheet, here, column, *value) for column, value in enumerate(values)]
             months = decision.machine_months
@@ -624,11 +646,11 @@ class _Sheets:
             line.append(live or self._value(sheet, here, 6, decision.usd, USD, of_money=decision.usd is not None))
             waiting = decision.cost_of_waiting_usd
             line.append(self._value(sheet, here, 7, waiting, USD, of_money=True))
-            line.append(self._value(sheet, here, 8, sign(self.plan, decision, is_other), TEXT))
-            self._text(sheet, here, 9, str(words))
+            sign = "or" if is_other else "late" if decision.late else kind(self.plan, decision)
+            line.append(self._value(sheet, here, 8, sign, TEXT))
+            self._text(sheet, here, 9, str(decision_words(self.answer, decision, is_other)))
             self.lines.append(line)
-        row = self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "What would change our mind", of_money=False)
-        self._tables(sheet, row, "Commitments worth", of_money=True)
+        self._tables(sheet, HEAD_ROWS + 2 + len(in_order), "break even", of_money=False)
         return sheet
 
     def _bought_usd(
@@ -659,8 +681,8 @@ class _Sheets:
         plan = self.plan
         sheet = self._sheet(
             "Services",
-            f"Each service by quarter. Set by, times: at {plan.policy.plan_at}. Money: its part of the machines at the "
-            "price of what is bought.",
+            f"Each service by quarter. Set by, times: at {plan.policy.plan_at}. Money: its part of what machines cost, "
+            "owned and committed ones too.",
             (22, 12, *[10] * 8, 12, 34, *[10] * 3, *[12] * 4, 11, 11, 12),
             22,
             freeze=(HEAD_ROWS + 1, 2),
@@ -699,18 +721,19 @@ class _Sheets:
             self._values(sheet, row, 10, (planned["set_by"], instance or planned["verdict"]), TEXT)
             if instance is None:
                 continue
-            counts = self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
-            month = sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
-            if plan.rents_by_hour or plan.base:  # its machines' hours, and a base at the price of its term
-                for z, quantile in enumerate(line):
-                    self._value(sheet, row, 16 + z, quantile["monthly_usd"], USD, of_money=True)
-            else:
-                for z, count in enumerate(counts):
-                    self._derived(sheet, row, 16 + z, _times, count, month)
+            self._values(sheet, row, 12, (quantile["n_instances"] for quantile in line), TWO_DECIMALS)
+            sheet.link(row, 15, self.months[instance][places[planned["quarter"]]], USD, lock="column")
+            s, q = divmod(row - HEAD_ROWS - 1, len(self.quarters))
+            t = self.answer.place[instance]
+            for z, cost_usd in enumerate(self.costs[instance, q]):
+                there = CONSTANTS["months_in_a_quarter"] * float(self.answer.supply["there_instances"][t, q, z])
+                share = float(self.answer.services["own_instances"][s, q, z]) / there if there else 0.0
+                part = sheet.put(row, 2 * (sheet.n_printed or 0) + z, Cell(share, "off_page", FACTOR))
+                self._derived(sheet, row, 16 + z, _times, part, cost_usd)
             self._value(sheet, row, 19, 1000 * planned["tpot_seconds"], ONE_DECIMAL)
             self._value(sheet, row, 20, planned["ttft_seconds"], TWO_DECIMALS)
             self._value(sheet, row, 21, middle["usd_per_million_tokens"], USD_CENTS, of_money=True)
-        self._tables(sheet, row + 2, "Money by owner", of_money=True)
+        self._tables(sheet, row + 2, "owners", of_money=True)
         return sheet
 
     # The first sheet, and the last
@@ -832,7 +855,7 @@ class _Sheets:
         page.all_of("money", "Until something is typed, money is what was worked out", same)
         sheet.widths |= {0: 58, 4: 90}
         row = page.below + 1
-        (table,) = (table for table in self.page.further if table.title == "Checks")
+        table = self.page.book["checks"]
         sheet.texts(row, 0, ("Before signing", "Holds", "", "", "What speaks against it"))
         held: list[Ref] = []
         for here, (check, holds, against) in enumerate(table.rows, row + 1):
@@ -854,7 +877,7 @@ class _Sheets:
         for title, texts in (
             ("About", [(text, None) for text in about]),
             (alone, sized),
-            ("Assumptions", [(str(text), None) for text in self.page.assumptions]),
+            ("Assumptions", [(str(line), None) for line in self.page.behind[-1].lines]),
             ("Sources", sources),
         ):
             sheet.texts(row, 0, (title, *[""] * 4), "section")
@@ -889,8 +912,8 @@ def put_heads(sheet: Sheet, row: int, heads: Sequence[str]) -> None:
 # What cells hold: numbers, or the word that says to run pull
 
 
-def _times(count: Any, *factors: Any) -> Any:
-    return where(is_number(count), math.prod(factors[1:], start=count * factors[0]), PULL)
+def _times(share: Any, usd: Any) -> Any:
+    return where(is_number(usd), share * usd, PULL)
 
 
 def _committed_month_usd(stated: Any, listed: Any, discount: Any, hours: Any) -> Any:

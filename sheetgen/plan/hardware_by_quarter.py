@@ -50,9 +50,9 @@ class Hardware:
     loads: Loads = field(default_factory=dict, compare=False, repr=False)  # what was worked out for it
     ways: Mapping[At, _Load] = field(default_factory=dict, compare=False, repr=False)  # of each service and quarter
 
-    def on(self, at: At, instance: str) -> Placed | None:
+    def on(self, slot: At, instance: str) -> Placed | None:
         """Where a service would run on a type of machine; None where that cannot serve it."""
-        return self.ways[at].everywhere.get(instance) if at in self.ways else None
+        return self.ways[slot].everywhere.get(instance) if slot in self.ways else None
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,6 @@ class _Offers:
 
     candidates: Sequence[Candidate]
     named: Sequence[tuple[str, Layout]]
-    of: Mapping[tuple[str, Layout], int]
     instances: Any  # numbers of them
 
     @classmethod
@@ -71,8 +70,7 @@ class _Offers:
         return cls(
             candidates,
             named,
-            {one: i for i, one in enumerate(named)},
-            numpy.array([one.candidate for one in solved.offers]),
+            numpy.array([offer.candidate for offer in solved.offers]),
         )
 
 
@@ -85,7 +83,7 @@ class _Load:
     verdict: str
     usd_of_month: tuple[Any, Any]  # by itself, at p50 and at the quantile; NaN or 0 where it cannot serve
     fills: Sequence[tuple[Any, Any]]  # the same of FILLS, beside the replicas of others
-    known: Mapping[str, Any]  # what `Placed` says
+    columns: Mapping[str, Any]  # of which `Placed` takes those of its offer
     seen: dict[int, Placed] = field(default_factory=dict)  # what was asked of it, by offer
 
     def usd(self, offer: int) -> float:
@@ -104,7 +102,7 @@ class _Load:
 
     def placed(self, offer: int) -> Placed:
         if offer not in self.seen:
-            known = {name: float(column[offer]) for name, column in self.known.items()}
+            quantities = {name: float(column[offer]) for name, column in self.columns.items()}
             machines, safe, halves = ((float(middle[offer]), float(bought[offer])) for middle, bought in self.fills)
             self.seen[offer] = Placed(
                 offer,
@@ -113,14 +111,14 @@ class _Load:
                 machines,
                 safe,
                 halves,
-                int(known["pipeline_stages"]),
-                known["paced_requests"],
-                known["replicas_per_instance"],
-                known["full_turn_seconds"],
-                known["replica_prefill_seconds"],
-                known["instance_month_usd"],
-                known["wait_z"],
-                known["output_tokens"],
+                int(quantities["pipeline_stages"]),
+                quantities["paced_requests"],
+                quantities["replicas_per_instance"],
+                quantities["full_turn_seconds"],
+                quantities["replica_prefill_seconds"],
+                quantities["instance_month_usd"],
+                quantities["wait_z"],
+                quantities["output_tokens"],
             )
         return self.seen[offer]
 
@@ -129,10 +127,10 @@ class _Load:
         """On each instance that can serve it the layout on which it fills least, of several the most suitable."""
         able = numpy.flatnonzero(self.able)
         of_instance = self.offers.instances[able]
-        alike = (able[of_instance == one] for one in dict.fromkeys(of_instance.tolist()))
-        keys = -self.known["suitability"], self.machines
+        alike = (able[of_instance == instance] for instance in dict.fromkeys(of_instance.tolist()))
+        keys = -self.columns["suitability"], self.machines
         places = (self.placed(int(some[numpy.lexsort([key[some] for key in keys])[0]])) for some in alike)
-        return {one.instance: one for one in places}
+        return {place.instance: place for place in places}
 
 
 Loads = dict[tuple[Any, ...], _Load]  # what loads gave, by all that they follow from
@@ -163,52 +161,52 @@ def placed(
             if (rates[s, q] + at_once[s, q] > 0).all():
                 keys[s, q] = plan.key(service, served_in(service, quarter))
     case = QUANTILES.index(plan.policy.plan_at)
-    known: Loads = {} if kept is None else kept
+    kept_loads: Loads = {} if kept is None else kept
     whole = {
-        at: (
+        slot: (
             key,
             id(plan.listed),
             plan.policy.purchase,
-            rates[at].tobytes(),
-            at_once[at].tobytes(),
-            plan.services[at[0]].floor_replicas,
-            plan.redundancy(at[0]).replicas,
-            plan.redundancy(at[0]).hot_share,
+            rates[slot].tobytes(),
+            at_once[slot].tobytes(),
+            plan.services[slot[0]].floor_replicas,
+            plan.redundancy(slot[0]).replicas,
+            plan.redundancy(slot[0]).hot_share,
             case,
         )
-        for at, key in keys.items()
+        for slot, key in keys.items()
     }
     wanted: dict[Key, list[At]] = defaultdict(list)
-    for at, key in keys.items():
-        if timed or whole[at] not in known:
-            wanted[key].append(at)
+    for slot, key in keys.items():
+        if timed or whole[slot] not in kept_loads:
+            wanted[key].append(slot)
     solutions: dict[Key, _Solved] = {}
     for key, many in wanted.items():
         solutions[key] = _worked_out(plan, plan.question(key), many, rates, at_once)
-        known |= zip((whole[at] for at in many), _loads(solutions[key], many, case), strict=True)
-    loads = {at: known[one] for at, one in whole.items()}
-    nothing = {at: load.verdict for at, load in loads.items() if load.pick is None}
-    found: list[Hardware] = []
+        kept_loads |= zip((whole[slot] for slot in many), _loads(solutions[key], many, case), strict=True)
+    loads = {slot: kept_loads[facts] for slot, facts in whole.items()}
+    nothing = {slot: load.verdict for slot, load in loads.items() if load.pick is None}
+    ways: list[Hardware] = []
     for by_hour in (False, True) if plan.rents_by_hour else (False,):
         offers = dict[At, int]()
         for s in range(len(plan.services)):
-            mine = {at: load for at, load in loads.items() if at[0] == s and at not in nothing}
+            mine = {slot: load for slot, load in loads.items() if slot[0] == s and slot not in nothing}
             offers |= _alone(plan, mine, months, by_hour)
         gone, moves = _together(plan, loads, offers, months, by_hour)
         _pack(loads, keys, offers)
         speed, by_itself = dict[tuple[int, int, int], Speed](), dict[At, str]()
-        for key, one in solutions.items() if timed else ():
-            here = [at for at in wanted[key] if at in offers]
-            speed |= dict(_speeds(one, here, offers))
-            for at in here:
-                alone = loads[at].pick
+        for key, work in solutions.items() if timed else ():
+            here = [slot for slot in wanted[key] if slot in offers]
+            speed |= dict(_speeds(work, here, offers))
+            for slot in here:
+                alone = loads[slot].pick
                 assert alone is not None
-                by_itself[at] = one.solved.candidate(alone).instance
-        where = {at: replace(loads[at].placed(offer), is_together=at in gone) for at, offer in offers.items()}
-        where |= {at: replace(where[at], moved=True, saves_usd=saves) for at, saves in moves.items()}
-        if all(where != other.placed for other in found):
-            found.append(Hardware(where, speed, nothing, by_itself, known, loads))
-    return found
+                by_itself[slot] = work.solved.candidate(alone).instance
+        where = {slot: replace(loads[slot].placed(offer), is_together=slot in gone) for slot, offer in offers.items()}
+        where |= {slot: replace(where[slot], moved=True, saves_usd=saves) for slot, saves in moves.items()}
+        if all(where != other.placed for other in ways):
+            ways.append(Hardware(where, speed, nothing, by_itself, kept_loads, loads))
+    return ways
 
 
 def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_hour: bool) -> dict[At, int]:
@@ -216,26 +214,26 @@ def _alone(plan: Plan, loads: Mapping[At, _Load], months: Sequence[float], by_ho
     all others too that save more than a near tie, those that cost least over all quarters, moves counted."""
     picked = {load.offers.named[load.pick][0] for load in loads.values() if load.pick is not None}
     best: dict[str, tuple[float, tuple[int, ...]]] = {"": (0.0, ())}  # by the machine of the quarter before
-    for at in sorted(loads):
-        load, ways = loads[at], dict[str, tuple[float, tuple[int, ...]]]()
+    for slot in sorted(loads):
+        load, ways = loads[slot], dict[str, tuple[float, tuple[int, ...]]]()
         names = load.everywhere.keys() if by_hour else picked & load.everywhere.keys()
         for name in sorted(names):
             is_pick = load.pick is not None and load.offers.named[load.pick][0] == name
             offer = load.pick if is_pick and load.pick is not None else load.everywhere[name].offer
-            enters = moving_usd(plan, load.placed(offer), months[at[1]])
+            enters = moving_usd(plan, load.placed(offer), months[slot[1]])
             usd, way = min((usd + enters * (before not in ("", name)), way) for before, (usd, way) in best.items())
-            month = _by_hour_usd(plan, at, load.placed(offer)) if by_hour else load.usd(offer)
+            month = _by_hour_usd(plan, slot, load.placed(offer)) if by_hour else load.usd(offer)
             near = 1 if name in picked else 1 + plan.policy.near_tie_fraction
-            ways[name] = usd + month * near * months[at[1]], (*way, offer)
+            ways[name] = usd + month * near * months[slot[1]], (*way, offer)
         best = ways
     return dict(zip(sorted(loads), min(best.values())[1], strict=True))
 
 
-def _by_hour_usd(plan: Plan, at: At, there: Placed) -> float:
+def _by_hour_usd(plan: Plan, slot: At, there: Placed) -> float:
     """A month of a service by itself, of whose machines each is rented for the hours that need it."""
     week = plan.week
-    filled = there.by_hour(week.over_peak[at])[0].reshape(2, -1)
-    return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[at[1]]).mean()) * there.instance_month_usd
+    filled = there.by_hour(week.over_peak[slot])[0].reshape(2, -1)
+    return float((numpy.ceil(numpy.round(filled, 9)) @ week.shares[slot[1]]).mean()) * there.instance_month_usd
 
 
 def _together(
@@ -243,31 +241,31 @@ def _together(
 ) -> tuple[frozenset[At], dict[At, float]]:
     """Put services together, or on what is owned or committed, where the whole plan is cheaper for it; which went, and
     what each move saves."""
-    here = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
-    best, moves = together(plan, here, {at: loads[at].everywhere for at in offers}, months, by_hour)
-    gone = frozenset(at for at, one in best.items() if one.instance != here[at])
-    offers |= {at: best[at].offer for at in gone}
+    here = {slot: loads[slot].offers.named[offer][0] for slot, offer in offers.items()}
+    best, moves = together(plan, here, {slot: loads[slot].everywhere for slot in offers}, months, by_hour)
+    gone = frozenset(slot for slot, place in best.items() if place.instance != here[slot])
+    offers |= {slot: best[slot].offer for slot in gone}
     return gone, moves
 
 
 def _pack(loads: Mapping[At, _Load], keys: Mapping[At, Key], offers: dict[At, int]) -> None:
     """Lay out services that share a type of machine so that their replicas fill least of it: alone each of them would
     have the whole machine, and `recommend` gives it the layout that serves most there."""
-    instance = {at: loads[at].offers.named[offer][0] for at, offer in offers.items()}
+    instance = {slot: loads[slot].offers.named[offer][0] for slot, offer in offers.items()}
     sharing: dict[tuple[int, str], set[int]] = defaultdict(set)
     for (s, q), name in instance.items():
         sharing[q, name].add(s)
     runs: dict[tuple[int, Key, str, int], list[At]] = defaultdict(list)  # a service's quarters on the same offer
-    for at in sorted(offers):
-        runs[at[0], keys[at], instance[at], offers[at]].append(at)
+    for slot in sorted(offers):
+        runs[slot[0], keys[slot], instance[slot], offers[slot]].append(slot)
     for (_, _, _, offer), many in runs.items():
         if all(len(sharing[q, instance[many[0]]]) == 1 for _, q in many):
             continue
         named = loads[many[0]].offers
         alike = numpy.flatnonzero(named.instances == named.instances[offer])
-        able: Any = numpy.array([loads[at].able[alike] for at in many]).all(axis=0)
-        filled = sum(loads[at].machines[alike] for at in many)
-        suits = sum(loads[at].known["suitability"][alike] for at in many)
+        able: Any = numpy.array([loads[slot].able[alike] for slot in many]).all(axis=0)
+        filled = sum(loads[slot].machines[alike] for slot in many)
+        suits = sum(loads[slot].columns["suitability"][alike] for slot in many)
         ranked = (
             (round(float(n), 9), int(i) != offer, -float(suitability), int(i))
             for i, n, suitability, can in zip(alike, filled, suits, able, strict=True)
@@ -286,16 +284,20 @@ class _Solved:
 
 def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, at_once: Any) -> _Solved:
     """The loads of some services and quarters on every candidate, with their floors and spare replicas."""
-    one = question.loads[0]
+    load = question.loads[0]
     rows = {(s, q, z): i for i, (s, q, z) in enumerate((s, q, z) for s, q in many for z in range(len(QUANTILES)))}
     question = replace(
         question,
         tiers=tuple(range(1, len(rows) + 1)),
         loads=tuple(
             replace(
-                one, tier=i, concurrent_requests=float(at_once[at]), requests_per_second=float(rates[at]), users=None
+                load,
+                tier=i,
+                concurrent_requests=float(at_once[slot]),
+                requests_per_second=float(rates[slot]),
+                users=None,
             )
-            for at, i in rows.items()
+            for slot, i in rows.items()
         ),
     )
     solved = tables(question)
@@ -305,15 +307,15 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
         ("load",),
         {
             "floor_replicas": [float(plan.services[s].floor_replicas or 1) for s, _, _ in rows],
-            "spare_replicas": [float(each.replicas) for each in lost],
-            "hot_share": [each.hot_share for each in lost],
+            "spare_replicas": [float(redundancy.replicas) for redundancy in lost],
+            "hot_share": [redundancy.hot_share for redundancy in lost],
         },
     )
     costs = SHEET["costs"]
     quantities = list(costs.quantities)
-    at = quantities.index(parallelism.n_replicas) + 1
+    after_replicas = quantities.index(parallelism.n_replicas) + 1
     planned = (needs.hot_replicas, needs.safe_replicas, ("n_replicas", needs.planned_replicas))
-    before, after = (parallelism.n_replicas, *planned[:1]), (*planned[1:], *quantities[at:])
+    before, after = (parallelism.n_replicas, *planned[:1]), (*planned[1:], *quantities[after_replicas:])
     solved.grid.evaluate(before, costs.axes)
     beside = solved.grid.again({"is_alone": 0.0})
     beside.evaluate((needs.safe_replicas, needs.planned_replicas, *FILLS), costs.axes)
@@ -324,11 +326,11 @@ def _worked_out(plan: Plan, question: Question, many: Sequence[At], rates: Any, 
     return _Solved(solved, rows)
 
 
-def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
+def _loads(work: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
     """Each load at the quantile that is bought, without the tables around it."""
-    solved, picks, offers = of.solved, pick(of.solved.grid), _Offers.of_solution(of.solved)
-    middle = [of.rows[(*at, QUANTILES.index("p50"))] for at in many]
-    rows = [of.rows[(*at, case)] for at in many]
+    solved, picks, offers = work.solved, pick(work.solved.grid), _Offers.of_solution(work.solved)
+    middle = [work.rows[(*slot, QUANTILES.index("p50"))] for slot in many]
+    rows = [work.rows[(*slot, case)] for slot in many]
     costs = solved.costs
     slow = (costs["n_instances"][rows] == 0).any(axis=-1)
 
@@ -337,7 +339,7 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
 
     monthly = column("monthly_usd")
     turns = solved.grid.has("full_turn_seconds", ("load", "offer"))
-    known = {
+    columns = {
         name: column(name) if turns or name not in OF_RATE else numpy.full(monthly.shape, math.nan) for name in KNOWN
     }
     usd, *filled = (
@@ -351,29 +353,31 @@ def _loads(of: _Solved, many: Sequence[At], case: int) -> Iterator[_Load]:
             TOO_SLOW if slow[i] else NOTHING_FITS,
             usd[i],
             [fills[i] for fills in filled],
-            {name: values[i] for name, values in known.items()},
+            {name: values[i] for name, values in columns.items()},
         )
 
 
-def _speeds(of: _Solved, many: Sequence[At], offers: Mapping[At, int]) -> Iterator[tuple[tuple[int, int, int], Speed]]:
+def _speeds(
+    work: _Solved, many: Sequence[At], offers: Mapping[At, int]
+) -> Iterator[tuple[tuple[int, int, int], Speed]]:
     """How fast the chosen hardware is at each quantile."""
-    solved = of.solved
+    solved = work.solved
     choices = [Choice(NOTHING_FITS)] * len(solved.question.loads)
     for s, q in many:
         for z in range(len(QUANTILES)):
-            row, offer = of.rows[s, q, z], offers[s, q]
-            known = solved.at(row, offer=offer)
-            replicas = float(known["n_replicas"][0])
-            count = needs.machines(replicas, float(known["replicas_per_instance"][0]))
+            row, offer = work.rows[s, q, z], offers[s, q]
+            quantities = solved.at(row, offer=offer)
+            replicas = float(quantities["n_replicas"][0])
+            count = needs.machines(replicas, float(quantities["replicas_per_instance"][0]))
             choices[row] = Choice(
                 "fits",
                 offer,
                 n_replicas=int(replicas),
                 n_instances=math.ceil(count),
-                pipeline_parallel_size=int(known["pipeline_stages"][0]),
+                pipeline_parallel_size=int(quantities["pipeline_stages"][0]),
             )
     fast = with_speed(solved, tuple(choices))
     for s, q in many:
         for z in range(len(QUANTILES)):
-            one = fast[of.rows[s, q, z]]
-            yield (s, q, z), Speed(one.ttft_seconds, one.tpot_seconds, one.replicas_by)
+            choice = fast[work.rows[s, q, z]]
+            yield (s, q, z), Speed(choice.ttft_seconds, choice.tpot_seconds, choice.replicas_by)

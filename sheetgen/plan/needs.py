@@ -17,8 +17,8 @@ from sheetgen.formula import (
     smallest,
     where,
 )
+from sheetgen.sizing import rates
 from sheetgen.sizing.parallelism import REPLICA, n_replicas, needed_replicas
-from sheetgen.sizing.rates import PREFILL, RATE
 from sheetgen.units import FACTOR, ONE_DECIMAL, TEXT
 
 SURVIVAL = "survival"  # beside what the load takes
@@ -120,8 +120,8 @@ def set_by(
     """
     needed = needed_replicas(load_requests, paced_requests)
     mean = needed_replicas(where(offered_requests > 0, round_up(offered_requests), load_requests), paced_requests)
-    by_chance = where(needed > mean, RATE, sized_by)
-    by_load = where(round_up(prefill_replicas) > needed_replicas(places, paced_requests), PREFILL, by_chance)
+    by_chance = where(needed > mean, rates.RATE, sized_by)
+    by_load = where(round_up(prefill_replicas) > needed_replicas(places, paced_requests), rates.PREFILL, by_chance)
     spared = where(safe_replicas > needed, join_text(by_load, f" + {SURVIVAL}"), by_load)
     return where(planned_replicas > safe_replicas, "floor", spared)
 
@@ -207,13 +207,21 @@ def own_instances(planned_machines: Quantity, planned_machines_of_all: Quantity,
     return round_up(machines_of_all) * ratio(planned_machines, planned_machines_of_all)
 
 
-@formula("Machines in use at the peak", FACTOR)
-def busy_instances(at_once: Quantity, paced_requests: Quantity, replicas_per_instance: Quantity) -> Any:
-    """Instances whose places the requests at once fill.
+@formula("Replicas in use at the peak", FACTOR)
+def busy_replicas(
+    at_once: Quantity,
+    paced_requests: Quantity,
+    requests_per_second: Quantity,
+    replica_prefill_seconds: Quantity,
+    max_prefill_utilization: Quantity,
+) -> Any:
+    """Replicas whose places the requests at once fill, or whose prompts fill the share of their time that prompts may
+    fill, where that is more.
 
-    Source: definition.
+    Source: prefill_replicas, without headroom.
     """
-    return ratio(at_once, paced_requests * replicas_per_instance)
+    by_prompts = rates.prefill_replicas(requests_per_second, 0, replica_prefill_seconds, max_prefill_utilization)
+    return largest(ratio(at_once, paced_requests), by_prompts)
 
 
 def _at_most_until(counts: Quantity, position: Quantity, this_quarter: Quantity, before: Quantity) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy
 
+from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER
 from sheetgen.plan.spending import arrives_day, missing_share, ordered_instances
 from sheetgen.plan.stated_plan import Plan
@@ -22,7 +23,8 @@ from sheetgen.question.market import Candidate
 from sheetgen.sizing import cost
 from sheetgen.units import PURCHASES
 
-QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1}  # other classes run on
+CAPACITY_BLOCK = "capacity-block"
+QUARTERS_OF_TERM = {"reserved-1yr": 4, "reserved-3yr": 12, CAPACITY_BLOCK: 1}  # other classes run on
 
 
 @dataclass(frozen=True)
@@ -145,48 +147,51 @@ def _at_own_price(machine_months: Any) -> Any:
     return numpy.eye(len(machine_months))[..., None] * machine_months[:, None]
 
 
-def lead_days(plan: Plan, what: str) -> float:
-    """Days from an order to its delivery, which nine of ten orders keep to; 0 where none is stated."""
-    band = plan.supply.lead_time_days.get(what)
-    return band.p90 if band else 0.0
+def lead_days(plan: Plan, way: str) -> float:
+    """Days from an order to its delivery, which nine of ten orders keep to; where none is stated 0, of a capacity block
+    those that are judged."""
+    band = plan.supply.lead_time_days.get(way)
+    if band is None:
+        return number(assumptions(plan.catalog), "capacity_block_lead_days") if way == CAPACITY_BLOCK else 0.0
+    return band.p90
 
 
-def there_on(plan: Plan, what: str) -> datetime.date:
+def there_on(plan: Plan, way: str) -> datetime.date:
     """The day on which something is there for which approval is requested on the day of the plan."""
-    day = arrives_day(plan.as_of.toordinal(), lead_days(plan, what), plan.policy.approval_days)
+    day = arrives_day(plan.as_of.toordinal(), lead_days(plan, way), plan.policy.approval_days)
     return datetime.date.fromordinal(int(day))
 
 
-def missing_of(plan: Plan, what: str) -> tuple[float, ...]:
+def missing_of(plan: Plan, way: str) -> tuple[float, ...]:
     """By quarter the share of its days that go by, from today on, until something is there that is ordered today."""
-    arrives, today = there_on(plan, what).toordinal(), plan.as_of.toordinal()
-    days = ((plan.first_day(one).toordinal(), plan.last_day(one).toordinal() + 1) for one in plan.quarters)
+    arrives, today = there_on(plan, way).toordinal(), plan.as_of.toordinal()
+    days = ((plan.first_day(quarter).toordinal(), plan.last_day(quarter).toordinal() + 1) for quarter in plan.quarters)
     return tuple(float(missing_share(arrives, first, after, today)) for first, after in days)
 
 
 def allowed_prices(plan: Plan, candidate: Candidate) -> dict[str, float]:
     """By purchase class what an hour of an instance costs as listed, of the classes that may be used: those listed, or
     all but spot, which may be taken away."""
-    found, allowed = dict[str, float](), plan.supply.allowed
+    prices, allowed = dict[str, float](), plan.supply.allowed
     for purchase in PURCHASES:
         price = candidate.class_price(purchase)
         listed = purchase in allowed.purchase if allowed.purchase else purchase != "spot"
         may = listed and purchase not in allowed.exclude
         if price is not None and (may or purchase == plan.class_of(candidate.instance)):
-            found[purchase] = price.usd_per_hour
-    return found
+            prices[purchase] = price.usd_per_hour
+    return prices
 
 
 def class_months(plan: Plan, candidate: Candidate | None) -> dict[str, float]:
     """By purchase class a month of one instance, less the discount; nothing of one that serves nothing."""
-    found = {}
+    months = {}
     for purchase, listed in allowed_prices(plan, candidate).items() if candidate else ():
         hours = cost.paid_hours_per_month(
             plan.prices.hours_per_month, cost.HOURS_IN_A_MONTH, int(PURCHASES[purchase].committed)
         )
         usd = cost.discounted_usd_per_hour(listed, plan.prices.discount_fraction)
-        found[purchase] = float(cost.instance_month_usd(usd, hours))
-    return found
+        months[purchase] = float(cost.instance_month_usd(usd, hours))
+    return months
 
 
 def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
@@ -198,12 +203,16 @@ def buying(plan: Plan, candidate: Candidate | None, purchase: str) -> Buying:
     covers: list[Cover | None] = [None] * len(missing)
     if any(missing):
         months = class_months(plan, candidate)
-        others = {one: missing_of(plan, one) for one in months if one != purchase and QUARTERS_OF_TERM.get(one, 0) <= 1}
+        others = {
+            other: missing_of(plan, other)
+            for other in months
+            if other != purchase and QUARTERS_OF_TERM.get(other, 0) <= 1
+        }
         for q, share in enumerate(missing):
-            sooner = [(of[q], months[one], one) for one, of in others.items() if of[q] < share]
+            sooner = [(gone[q], months[other], other) for other, gone in others.items() if gone[q] < share]
             if sooner:
-                still, usd, one = min(sooner)
-                covers[q] = Cover(one, usd, still, there_on(plan, one))
+                still, usd, other = min(sooner)
+                covers[q] = Cover(other, usd, still, there_on(plan, other))
     return Buying(purchase, there_on(plan, purchase), missing, tuple(covers))
 
 
@@ -219,20 +228,20 @@ class Bought:
     late_paid: Any  # of them those that a cover is paid for, on average over the hours
 
 
-def bought(one: Buying, short: Any, kept_gap: Any) -> Bought:
+def bought(way: Buying, short: Any, kept_gap: Any) -> Bought:
     """Of a type; short, and what is bought without a term: by quarter and case."""
-    wanted = one.wanted(short)
-    ordered = one.ordered(wanted) if one.term is not None else numpy.zeros(wanted.shape)
-    gap = kept_gap if one.term is None else numpy.tensordot(one.running.T, ordered, axes=(1, 0))
-    late = short * (numpy.array(one.missing) > 0)[:, None]
-    return Bought(ordered, gap, one.machine_months(gap, ordered), late, late)
+    wanted = way.wanted(short)
+    ordered = way.ordered(wanted) if way.term is not None else numpy.zeros(wanted.shape)
+    gap = kept_gap if way.term is None else numpy.tensordot(way.running.T, ordered, axes=(1, 0))
+    late = short * (numpy.array(way.missing) > 0)[:, None]
+    return Bought(ordered, gap, way.machine_months(gap, ordered), late, late)
 
 
-def bought_by_hour(one: Buying, short: Any, gap: Any, weights: Any) -> Bought:
+def bought_by_hour(way: Buying, short: Any, gap: Any, weights: Any) -> Bought:
     """The same of a type that is rented for the hours in which something needs it: by quarter, case and hour, as most
     of an hour and as months of all. weights: of the hours."""
-    is_late = (numpy.array(one.missing) > 0)[:, None]
-    months = _at_own_price(one.there(gap @ weights))
+    is_late = (numpy.array(way.missing) > 0)[:, None]
+    months = _at_own_price(way.there(gap @ weights))
     most = gap.max(axis=-1)
     return Bought(numpy.zeros(most.shape), most, months, short.max(axis=-1) * is_late, short @ weights * is_late)
 

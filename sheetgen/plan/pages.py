@@ -1,47 +1,68 @@
-"""The plan as tables of values, before anyone draws it: the ask, decisions by their days, money; what changed and what
-would change our mind; services, supply, commitments, checks. Every document draws these."""
+"""The plan as a document, before anyone draws it: a page to sign, a page of reasons, then services, assumptions and
+sources. Its sections hold tables of values and sentences; details that it has no place for are in the workbook."""
 
 from __future__ import annotations
 
 import datetime
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from sheetgen.catalog.engines import Engine
 from sheetgen.plan.bridge import Bridge
 from sheetgen.plan.cells import Heads, Rows, cell, number, usd
 from sheetgen.plan.charts import Machines, Waterfall, machines, waterfall
-from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, owners, served
+from sheetgen.plan.cheaper import A_BIT, CLASS, KINDS, Lever, best_of_kinds
+from sheetgen.plan.decisions import NOW, Decision, in_lines, kind, served
 from sheetgen.plan.draws import quantiles, swings
-from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent, unpriced
-from sheetgen.plan.orders import QUARTERS_OF_TERM, allowed_prices
+from sheetgen.plan.findings import FAILS, HOLDS, Findings, spans, spent
+from sheetgen.plan.orders import CAPACITY_BLOCK, QUARTERS_OF_TERM, lead_days
 from sheetgen.plan.plan_currency import in_currency
-from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES, Head
-from sheetgen.plan.service_pages import MOST, ServicePart, owners_table, service_parts, services_table
-from sheetgen.plan.spending import NO_BUDGET, OVER
+from sheetgen.plan.schema import DOLLARS, MIX, QUANTILES
+from sheetgen.plan.served import BUDGET, STEPS, Served
+from sheetgen.plan.services_table import NAMED, first_named, owners_table, services_table, short_name
+from sheetgen.plan.spending import NO_BUDGET
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.worked_plan import CASE, Answer
 from sheetgen.question.sheet_question import SheetModel
 from sheetgen.report.measured_words import unused_lines
 from sheetgen.report.notes import own_version, sources_of
-from sheetgen.report.page import Cell, Source, Table, Text, joined, table, words
+from sheetgen.report.page import NONE, Cell, Source, Table, Text, joined, table, words
 from sheetgen.report.wording import short_money
-from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, listed
+from sheetgen.units import EXACT_PERCENT, FACTOR, PERCENT, WHOLE, count, listed
 
-FIRST_DECISIONS = 3  # that the ask names
-LINES_ON_FIRST_PAGE = 29  # of money and decisions; further decisions follow on the next page
-LINE_OF_WORDS, LINE_OF_OWNERS = 28, 12  # characters, of a decision's
-MOST_OF_FACTOR = 5  # services whose part of a factor is said
-NAMED = 3  # services that a decision names, and quarters over their budget
 MONEY = ("Budget", "p10", "p50", "p90", "Contingency at p90", "Budget left at p90", "p90 of all together")
+LINES_ON_FIRST_PAGE, LINE_OF_REMARKS = 30, 30  # of money and decisions; and characters of a line of a remark
+MOST_LISTED = 6  # rows of a table of the second page; the workbook has all
+MOST_CUT = 3  # limits of which it is said who waits
+MOST_MACHINES = 8  # types on the second page
 NOT_FOR_SERVICES = ("move", "release")  # they are not because of what their machines serve
 
 
 @dataclass(frozen=True)
+class Tile:
+    """One of the amounts at the head of the document."""
+
+    name: str
+    amount: Text
+    facts: tuple[Text, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the document under its title: a picture, sentences, a table whose first rows may be late."""
+
+    title: str
+    lines: tuple[Text, ...] = ()
+    table: Table | None = None
+    picture: Machines | Waterfall | None = None
+    n_late: int = 0
+
+
+@dataclass(frozen=True)
 class Brief:
-    """What a message that carries the plan says of it."""
+    """The plan in a message that carries it."""
 
     quarters: str  # "2027-Q1 to 2028-Q2"
     asked: Cell  # with contingency
@@ -50,187 +71,519 @@ class Brief:
     short_asked: Cell  # $6.93M
     short_p50: Cell
     budget: str  # "within budget", "over budget in 2028-Q2"
-    approve_by: str  # a day; "" where nothing is due any more
-    decisions: tuple[Text, ...]
-    request: Text
-    answers: Table
-    uncertain: tuple[Text, ...]
+    points: tuple[tuple[str, Text], ...]  # each with its label
     prices: str  # of which days
 
 
 @dataclass(frozen=True)
 class PlanPage:
-    """What a document of the plan says, in its order: the first page, the second, and what is behind them."""
+    """The document in its order: the first page, which is signed, and the sections behind it. book: the tables that the
+    workbook alone has, by name."""
 
     title: str
-    people: str  # owner and approver; "" where none is named
-    approver: str
     owner: str
+    approver: str
     as_of: str
-    ask: Text
-    verdict: Text  # of the budget
-    next: Text  # the first decisions
-    first: tuple[Table, ...]  # money, decisions to sign now, forecasts
-    n_late: int  # lines of decisions that are late; they stand first
-    machines: Machines
-    since: str  # what the bridge is from, or that there is none
-    waterfall: Waterfall | None
-    second: tuple[Table, ...]
-    services: tuple[ServicePart, ...]
-    further: tuple[Table, ...]
-    assumptions: tuple[Text, ...]
+    sign_by: str  # a day; "" where nothing is due any more
+    sentence: Text  # that is signed
+    tiles: tuple[Tile, ...]
+    warnings: tuple[Text, ...]
+    first: tuple[Section, ...]
+    reasons: tuple[Section, ...]
+    behind: tuple[Section, ...]
     sources: tuple[Source, ...]
+    book: dict[str, Table]
     brief: Brief
     catalog: str
     version: str
     paper: str
 
     @property
-    def tables(self) -> tuple[Table, ...]:
-        of_services = (one for part in self.services for one in part.tables)
-        return (*self.first, *self.second, *of_services, *self.further)
+    def people(self) -> str:
+        named = (("Owner", self.owner), ("For approval", self.approver))
+        return " · ".join(f"{role}: {name}" for role, name in named if name)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        return (*self.first, *self.reasons, *self.behind)
 
 
-def plan_page(found: Findings, paper: str = "a4") -> PlanPage:
-    """The tables of a plan, and what stands above and below them."""
-    plan, last = found.answer.plan, found.last
-    head = plan.head
-    people = [f"{what}: {who}" for what, who in (("Owner", head.owner), ("For approval", head.approver)) if who]
-    since = "No last plan was named (--since LAST.json, or plan.since): what changed is not said."
-    if last is not None:
-        changed = "" if found.bridge and found.bridge.parts else " Nothing that it rests on changed."
-        since = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{changed}"
-    in_order = [one for one, is_other in in_lines(found.decisions) if not is_other]
-    money = _money(found)
-    lines = itertools.accumulate(_lines(_decisions(found, [one], "")) for one in in_order)
-    n_first = max(FIRST_DECISIONS, sum(n <= LINES_ON_FIRST_PAGE - len(money.rows) for n in lines))
-    first = money, *_apart(found, in_order[:n_first])
+def plan_page(findings: Findings, paper: str = "a4") -> PlanPage:
+    """The document of a plan, in the plan's currency."""
+    answer, plan = findings.answer, findings.answer.plan
+    in_order = sorted(
+        findings.decisions, key=lambda decision: not decision.late
+    )  # otherwise by their days, as they are
+    budget = _budget(findings)
+    signing, further = _to_sign(findings, in_order, LINES_ON_FIRST_PAGE - len([*spans(plan)]))
+    levers = best_of_kinds(findings.cheaper)
     page = PlanPage(
-        head.name,
-        " · ".join(people),
-        head.approver,
-        head.owner,
+        plan.head.name,
+        plan.head.owner,
+        plan.head.approver,
         plan.as_of.isoformat(),
-        _ask(found),
-        joined(" ", [_verdict(found), *(f"{one}." for one in unpriced(plan))]),
-        _next(found, in_order),
-        first,
-        sum(len(one.ways) for one in in_order if one.late),
-        machines(found),
-        since,
-        waterfall(found),
-        tuple(_second(found, in_order, n_first)),
-        service_parts(found.answer),
-        tuple(_further(found)),
-        tuple(_assumptions(found)),
-        _sources(found.answer),
-        _brief(found, in_order),
+        _sign_by(plan, in_order),
+        words("Approve {} for {}", usd(sum(answer.asked_usd)), f"{plan.quarters[0]} to {plan.quarters[-1]}"),
+        tuple(_tiles(findings)),
+        tuple(_warnings(findings)),
+        (
+            signing,
+            budget,
+            _levers(findings, levers),
+            *_waiting(findings),
+            Section("GPUs by quarter", picture=machines(answer)),
+        ),
+        (*further, _supply(answer), _since(findings), *_moving(findings, in_order), *_forecast(findings, in_order)),
+        (
+            _section(services_table(answer)),
+            _section(owners_table(answer)),
+            Section("Assumptions", tuple(_assumptions(findings))),
+        ),
+        _sources(answer),
+        _book(findings),
+        _brief(findings, in_order, levers),
         plan.catalog.catalog_sha256()[:8],
         own_version(),
         paper,
     )
-    converted: PlanPage = in_currency(page, head)
-    brief = replace(converted.brief, request=_beside(converted.brief.request, page.brief, head))
-    return replace(converted, ask=_beside(converted.ask, page.brief, head), brief=brief)
+    converted: PlanPage = in_currency(page, plan.head)
+    if plan.head.currency == DOLLARS:
+        return page
+    rate = cell(plan.head.fx_rate, FACTOR)
+    in_dollars = words(f"in US dollars {{}}, at {{}} {plan.head.currency} for one", page.brief.asked, rate)
+    asked, *others = converted.tiles
+    return replace(converted, tiles=(replace(asked, facts=(*asked.facts, in_dollars)), *others))
 
 
-def _apart(found: Findings, decisions: Sequence[Decision]) -> Iterator[Table]:
-    """Decisions to sign now, and those that the next plan decides."""
-    now = [one for one in decisions if kind(found.answer.plan, one) == NOW]
-    later = [one for one in decisions if one not in now]
-    if now or not later:
-        yield _decisions(found, now, "Decisions to sign now, by the day by which each is due")
-    if later:
-        yield _decisions(found, later, "Forecast decisions, which the next plan decides anew")
+def _section(drawn: Table, *lines: Text, n_late: int = 0) -> Section:
+    return Section(drawn.title, lines, drawn, n_late=n_late)
 
 
-def _beside(said: Text, dollars: Brief, head: Head) -> Text:
-    """What is to be approved in the plan's currency, with its dollars."""
-    if head.currency == DOLLARS:
-        return said
-    return words(
-        "{} In US dollars: {}, at {} {} for one.", said, dollars.asked, cell(head.fx_rate, FACTOR), head.currency
-    )
+# The first page
 
 
-def _for_what(answer: Answer) -> Text:
-    """What the sum is for that is to be approved."""
-    spend, reserve = answer.asked_usd
-    of_machines = words(f"{{}} for the machines at {answer.plan.policy.plan_at} of the demand", usd(spend))
-    what = "contingency, on what is not owned or committed already"
-    return words(f"{{}} and {{}} of {what}", of_machines, usd(reserve)) if reserve else of_machines
-
-
-def _ask(found: Findings) -> Text:
-    """What is to be approved, in two sentences."""
-    answer, plan = found.answer, found.answer.plan
-    together = quantiles(found.draws.spend_usd.sum(axis=1))
-    months = answer.money["spend_usd"].sum(axis=0)
-    bound = _bound(answer)
-    less = "no more is ordered than that takes" if bound else "what is not needed then is given back"
-    back = f", if {less}" if plan.policy.plan_at != "p50" else ""
-    return words(
-        f"To approve, {plan.quarters[0]} to {plan.quarters[-1]}: {{}} ({{}}). {{}}{{}} Contingency apart: {{}} at "
-        f"p50, the middle case{back}; {{}} where all demand is high (p90); below {{}} in nine of ten cases of demand "
-        "and prices.",
-        usd(sum(answer.asked_usd)),
-        _for_what(answer),
-        _sign_now(found),
-        words(" {}", bound) if bound else "",
-        usd(months[CASE["p50"]]),
-        usd(months[CASE["p90"]]),
-        usd(together["p90"]),
-    )
-
-
-def _sign_now(found: Findings) -> Text:
-    """What is to be signed now, and what is signed already."""
-    spend, binds = found.sign_now_usd
-    said = words("Sign now {}; binds {}", usd(spend), usd(binds)) if spend or binds else "Nothing is to be signed now"
-    return words("{}; of the whole {} is already owned or committed.", said, usd(found.answer.already_usd))
-
-
-def _bound(answer: Answer) -> Text:
-    """What orders of a term bind, and what of that comes after the plan's end; nothing without such orders."""
-    bound = sum(answer.bound_usd)
-    if not bound:
+def _sign_by(plan: Plan, decisions: Sequence[Decision]) -> str:
+    """The day by which the plan must be approved for its first decision to be in time."""
+    if not decisions:
         return ""
-    return words(
-        "Its orders bind {}, {} of it after the plan's end, whether used or not.",
-        usd(bound),
-        usd(answer.bound_after_usd),
-    )
-
-
-def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
-    """The plan in a message; decisions: those that are late first."""
-    answer, plan = found.answer, found.answer.plan
-    spend = answer.money["spend_usd"]
-    p50, p90 = (float(spend[:, CASE[name]].sum()) for name in ("p50", "p90"))
-    asked = sum(answer.asked_usd)
-    verdicts = answer.verdicts
-    over = [*answer.over]
-    stated = any(one != NO_BUDGET for one in verdicts)
     approval = datetime.timedelta(days=plan.policy.approval_days)
-    approve_by = max(plan.as_of, min(one.due for one in decisions) + approval) if decisions else None
-    rows: Rows = [
+    return max(plan.as_of, min(decision.due for decision in decisions) + approval).isoformat()
+
+
+def _tiles(findings: Findings) -> Iterator[Tile]:
+    """The amounts to approve, to sign now, and to expect."""
+    answer, plan = findings.answer, findings.answer.plan
+    spend, reserve = answer.asked_usd
+    asked = [words(f"{{}} for machines at {plan.policy.plan_at} of the demand", usd(spend))]
+    if reserve:
+        asked.append(words("{} of contingency, on what is not paid already", usd(reserve)))
+    yield Tile("To approve", usd(spend + reserve), tuple(asked))
+    now, binds = findings.sign_now_usd
+    facts = [words("binds {} to the terms' ends", usd(binds)) if binds else "binds nothing: it can be given back"]
+    if bound := sum(answer.bound_usd):
+        after = usd(answer.bound_after_usd)
+        facts.append(words("all orders bind {}, {} of it after the plan's end, used or not", usd(bound), after))
+    if answer.already_usd:
+        facts.append(words("{} of the whole is owned or committed already", usd(answer.already_usd)))
+    yield Tile("Of it to sign now", usd(now), tuple(facts if now else facts[1:]))
+    together = quantiles(findings.draws.spend_usd.sum(axis=1))
+    months = answer.money["spend_usd"].sum(axis=0)
+    less = "no more is ordered than that takes" if bound else "what is not needed is given back"
+    condition = f", if {less}" if plan.policy.plan_at != "p50" else ""
+    yield Tile(
+        "To expect, without contingency",
+        usd(months[CASE["p50"]]),
         (
-            str(quarter),
-            "" if verdict == NO_BUDGET else f"budget {verdict}",
-            usd(plan.budget.get(quarter)),
-            *(usd(spend[q, CASE[name]]) for name in ("p50", "p90")),
-            usd(answer.left_usd(q)[1]),
-        )
-        for q, (quarter, verdict) in enumerate(zip(plan.quarters, verdicts, strict=True))
-    ]
-    amounts = (
-        "Budget",
-        "At p50, the middle case",
-        "Where all demand is high (p90)",
-        "Budget left at p90 and contingency",
+            f"the middle case (p50){condition}",
+            words("below {} in nine of ten cases", usd(together["p90"])),
+            words("{} where all demand is at p90", usd(months[CASE["p90"]])),
+        ),
     )
-    heads: Heads = ("Quarter", "Budget holds", *map(number, amounts))
-    days = sorted(filter(None, {one.candidate.price_as_of for one in answer.hardware.placed.values()}))
+
+
+def _warnings(findings: Findings) -> Iterator[str]:
+    """The checks that do not hold, but for those of which the tables speak."""
+    for check in findings.checks:
+        if not check.holds and check.statement not in ("every quarter is within its budget", "nothing is late"):
+            named, n = check.against[:NAMED], len(check.against[NAMED:])
+            yield f"Not so: {check.statement}. {'; '.join(named)}{f'; and {n} more' if n else ''}."
+
+
+def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) -> tuple[Section, tuple[Section, ...]]:
+    """The decisions to sign now, late ones first; and those for which the first page has no more lines."""
+    now = [decision for decision in decisions if kind(findings.answer.plan, decision) == NOW]
+    rows = [_decision_row(findings.answer, decision) for decision in now]
+    n_first, used = 0, 0
+    for row in rows:
+        used += max(2, math.ceil(len(str(row[-1])) / LINE_OF_REMARKS))
+        n_first += used <= n_lines or not n_first
+    n_late = sum(decision.late for decision in now)
+    late = f", {n_late} of them late" if n_late else ""
+    title = f"Decisions to sign now: {len(now)}{late}" if now else "Nothing is to be signed before the next plan"
+    more = (f"The other {len(rows) - n_first} are overleaf.",) if n_first < len(rows) else ()
+    first = _section(table(title, _DECISION_HEADS, rows[:n_first]), *more, n_late=min(n_late, n_first))
+    rest = table("Further decisions to sign now", _DECISION_HEADS, rows[n_first:])
+    return first, (_section(rest, n_late=max(0, n_late - n_first)),) if rest.rows else ()
+
+
+_DECISION_HEADS: Heads = ("By", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
+
+
+def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
+    """A decision, and the other ways to the same machines among its remarks."""
+    others = [words(f"or by {way.order_by} {{}}: {{}}", _decided(way), _worth(way)) for way in decision.ways[1:]]
+    waiting = decision.cost_of_waiting_usd
+    delay = () if waiting is None or not waiting > 0 else (words("a quarter's delay costs {}", usd(waiting)),)
+    return (
+        decision.order_by.isoformat(),
+        _decided(decision),
+        _for_whom(answer, decision),
+        decision.needed_from.isoformat(),
+        usd(decision.usd),
+        usd(decision.binds_usd or None),
+        joined("; ", [*_remarks(answer, decision), *delay, *others]) or "",
+    )
+
+
+def _decided(decision: Decision) -> Text:
+    """The decision in short: order 16 x NC40ads H100 v5, on-demand."""
+    to = " to" if decision.what == "raise quota" else ""
+    purchase = f", {decision.purchase}" if decision.purchase else ""
+    machine = f"{short_name(decision.instance)}{purchase}"
+    return words(f"{decision.what}{to} {{}} x {{}}", cell(decision.n_instances, WHOLE), machine)
+
+
+def _for_whom(answer: Answer, decision: Decision) -> str:
+    """The services that the machines of a decision are for."""
+    if decision.what in NOT_FOR_SERVICES:
+        return ""
+    return first_named([answer.plan.services[s].id for s in served(answer, decision)])
+
+
+def _remarks(answer: Answer, decision: Decision) -> list[Text]:
+    """How late it is, why it is due, its worth, and who waits until it is there."""
+    there = f": there on {decision.there_on}" if decision.there_on else ""
+    late = f"late by {(answer.plan.as_of - decision.order_by).days} days{there}" if decision.late else ""
+    cover = decision.cover
+    until = f", from {cover.until_then} on" if cover and cover.until_then > decision.needed_from else ""
+    covered = f"until then {cover.purchase}{until}" if cover else ""
+    stuck = "no more can be had without it" if decision.what == "raise quota" else ""
+    remarks: list[Text] = [late, decision.about, _worth(decision), stuck, covered, *_shed(answer, decision)]
+    return [remark for remark in remarks if remark]
+
+
+def decision_words(answer: Answer, decision: Decision, is_other: bool) -> Text:
+    """The remarks on a decision, or on another way to the same, with its class and the services that it is for."""
+    names = "" if is_other else _for_whom(answer, decision)
+    parts = (decision.purchase, *_remarks(answer, decision), f"for {names}" if names else "")
+    return joined("; ", [*filter(None, parts)]) or ""
+
+
+def _worth(decision: Decision) -> Text:
+    """The amount that a decision binds to the end of its term, and what it is expected to save."""
+    parts = list[Text]()
+    if decision.binds_usd:
+        parts.append(words("binds {}", usd(decision.binds_usd)))
+    if decision.saves_usd is not None:
+        saves = "save" if decision.saves_usd >= 0 else "cost more, by"
+        expected = words(f"expected to {saves} {{}}", usd(abs(decision.saves_usd)))
+        if decision.saves_after_usd:
+            expected = words("{}, {} of it after the plan's end", expected, usd(abs(decision.saves_after_usd)))
+        parts.append(expected)
+    return joined(", ", parts) if parts else ""
+
+
+def _shed(answer: Answer, decision: Decision) -> Iterator[Text]:
+    """The services that have no machine until the order or its cover is there."""
+    for gap in decision.shed[:NAMED]:
+        share, plan_at = cell(gap.share, PERCENT), answer.plan.policy.plan_at
+        whose = f"{answer.plan.services[gap.service].id} at {plan_at}"
+        yield words(f"{{}} of {{}} not served from {gap.first} to {gap.last}", share, whose)
+    if n := len(decision.shed[NAMED:]):
+        yield f"and {n} more"
+    if decision.shed:
+        yield "each day of waiting is a day more"
+
+
+def _budget(findings: Findings) -> Section:
+    """Quarters, years where there are several, and all of it, against the budget."""
+    answer = findings.answer
+    rows: Rows = []
+    for name, _, many in spans(answer.plan):
+        money = spent(answer, findings.draws, many)
+        verdict = "" if money.verdict == NO_BUDGET else money.verdict
+        amounts = (money.budget_usd, money.usd["p50"], money.usd["p90"], money.reserve_p90_usd, money.left_p90_usd)
+        rows.append((name, *map(usd, amounts), verdict))
+    heads = ("Budget", "Spend at p50", "at p90", "Contingency at p90", "Budget left at p90")
+    return _section(table(_budget_title(answer), ("Quarter", *map(number, heads), "Verdict"), rows))
+
+
+def _budget_title(answer: Answer) -> str:
+    n_stated = sum(verdict != NO_BUDGET for verdict in answer.verdicts)
+    if not n_stated:
+        return "Money by quarter: no budget is stated"
+    if not answer.over:
+        return "The budget holds in every quarter, at p90 too"
+    quarters = [*answer.over]
+    if len(quarters) == 1:
+        return f"{quarters[0]} is over its budget"
+    return f"{len(quarters)} of {n_stated} quarters are over their budget"
+
+
+def _verdict(answer: Answer) -> Text:
+    """The budget in a sentence: that it holds, or the quarter that exceeds it most."""
+    title = _budget_title(answer)
+    if not answer.over:
+        return f"{title}."
+    left = {str(quarter): answer.left_usd(q)[1] for q, quarter in enumerate(answer.plan.quarters)}
+    most = min(answer.over, key=lambda quarter: left[quarter])
+    which = f", {most} most" if len(answer.over) > 1 else ""
+    return words(f"{title}{which}, by {{}} at p90 with contingency.", usd(-left[most]))
+
+
+def _levers(findings: Findings, levers: Sequence[Lever]) -> Section:
+    """Of policy, class and precision the change that saves most, by itself; and which of them make the budget hold."""
+    of_kind = {lever.change.kind: lever for lever in levers}
+    rows = [_lever_row(name, of_kind.get(name)) for name in KINDS]
+    saves = f"What would cost less: {len(levers)} levers, each by itself" if levers else "Nothing costs less"
+    return _section(table(saves, _LEVER_HEADS, rows if levers else []), *_closing(findings))
+
+
+_LEVER_HEADS: Heads = ("Lever", "Change", "Gives up", number("To approve"), number("Saves"), "Over then")
+
+
+def _lever_row(name: str, lever: Lever | None) -> tuple[Text, ...]:
+    if lever is None:
+        return (name, "none saves", "", NONE, NONE, "")
+    gives_up: Text = lever.change.gives_up
+    if lever.bound_usd and name == CLASS:
+        amounts = usd(lever.bound_usd), usd(lever.bound_after_usd)
+        gives_up = words(f"{gives_up}: binds {{}}, {{}} of it after the plan's end", *amounts)
+    over = first_named(lever.over) or "none"
+    return (name, lever.change.name, gives_up, usd(lever.asked_usd), usd(lever.saves_usd), over)
+
+
+def _closing(findings: Findings) -> Iterator[Text]:
+    """The levers that make the budget hold together, or how far they go."""
+    closing = findings.closing
+    if closing is None:
+        return
+    kinds = listed([lever.change.kind for lever in closing.levers])
+    if not closing.over:
+        yield f"With the {kinds} lever{'s together' * (len(closing.levers) > 1)} every quarter is within its budget."
+        return
+    over = first_named(closing.over)
+    pattern = f"No set of these levers makes the budget hold: {kinds} save {{}} together, and {over} is over even then."
+    yield words(pattern, usd(closing.saves_usd))
+
+
+def _waiting(findings: Findings) -> Iterator[Section]:
+    """The services that are cut where a budget or a quota is kept, budgets first."""
+    plan = findings.answer.plan
+
+    def limit(row: Served) -> tuple[int, str, str | None]:
+        return row.quarter, row.limit, row.instance
+
+    lines = list[Text]()
+    for (q, name, instance), rows in groupby(sorted(findings.served, key=lambda row: row.limit != BUDGET), limit):
+        cut = [row for row in rows if row.share < 1 - A_BIT]
+        parts: list[Text] = []
+        for row in cut:
+            if row.share:
+                step = (
+                    words(" (the next {} cost {})", cell(1 / STEPS, PERCENT), usd(row.next_usd)) if row.next_usd else ""
+                )
+                parts.append(words("{} of {}{}", cell(row.share, PERCENT), plan.services[row.service].id, step))
+        if out := [plan.services[row.service].id for row in cut if not row.share]:
+            parts.append(f"nothing of {first_named(out)}")
+        subject = "budget" if name == BUDGET else f"quota of {short_name(instance or '')}"
+        lines.append(words("{}, {}: serves {}.", str(plan.quarters[q]), subject, joined(", ", parts)))
+    if lines:
+        n = len(lines) - MOST_CUT
+        more = [f"{count(n, 'further limit')} in the JSON."] if n > 0 else []
+        yield Section("If the limits are kept: who is cut, by priority", (*lines[:MOST_CUT], *more))
+
+
+# The second page
+
+
+def _supply(answer: Answer) -> Section:
+    """By machine what is needed, there, bought and in use in each quarter."""
+    counts = {name: numbers[..., answer.case] for name, numbers in answer.supply_counts.items()}
+    there, bought, needed = counts["owned"] + counts["committed"], counts["gap"], counts["needed"]
+    mean, peak = answer.in_use
+    largest = sorted(range(len(answer.types)), key=lambda t: -(needed[t] * answer.types[t].gpu_count).sum())
+    rows: Rows = []
+    for t in sorted(largest[:MOST_MACHINES]):
+        lines = {"needed": needed[t], "owned or committed": there[t], "to buy": bought[t]}
+        if (needed[t] == bought[t]).all():
+            del lines["needed"]
+        shown = [(name, [cell(count, WHOLE) for count in of_line]) for name, of_line in lines.items() if of_line.any()]
+        pairs = [(cell(100 * mean[t, q], WHOLE), cell(peak[t, q], PERCENT)) for q in range(len(answer.plan.quarters))]
+        shown.append(("in use", [words("{}–{}", *pair) if pair[0] else NONE for pair in pairs]))
+        name = short_name(answer.types[t].instance)
+        rows += [(name if i == 0 else "", line, *cells) for i, (line, cells) in enumerate(shown)]
+    more = len(largest) - MOST_MACHINES
+    overall = words(
+        "Of the places on all machines {} are in use on average at p50, and {} at the peak.",
+        *(cell(share, PERCENT) for share in answer.in_use_of_all),
+    )
+    further = [f"{count(more, 'smaller type')} of machine in the workbook."] if more > 0 else []
+    title = f"Machines by quarter at {answer.plan.policy.plan_at}; in use: mean to peak at p50"
+    heads: Heads = ("Machine", "Count", *map(number, map(str, answer.plan.quarters)))
+    return _section(table(title, heads, rows), overall, *further)
+
+
+def _since(findings: Findings) -> Section:
+    """The changes since the last plan, by factor as a picture and by service as a table."""
+    title, last = "Since the last plan", findings.last
+    if last is None or findings.bridge is None:
+        return Section(title, ("No last plan was named (--since LAST.json, or plan.since): what changed is not said.",))
+    unchanged = "" if findings.bridge.parts else " Nothing that it rests on changed."
+    line = f"Since the plan of {last.plan.as_of.isoformat()}: spend at p50, all quarters.{unchanged}"
+    return Section(title, (line,), _changed(findings.bridge, MOST_LISTED), waterfall(findings))
+
+
+def _changed(bridge: Bridge, most: int | None = None) -> Table:
+    """By factor and service, what changes most first, and all others together."""
+    parts = sorted(bridge.of_services.items(), key=lambda part: -abs(part[1]))
+    rows: Rows = [("last plan", "", usd(bridge.last_usd))]
+    rows += [(factor, service or "what services share", usd(part)) for (factor, service), part in parts[:most]]
+    if others := parts[len(rows) - 1 :]:
+        rows.append((f"{len(others)} others", "", usd(math.fsum(part for _, part in others))))
+    rows.append(("this plan", "", usd(bridge.usd)))
+    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
+
+
+def _moving(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+    """The demand at which a decision is another, and what moves the money."""
+    for drawn in (_break_even(findings, decisions), _swings(findings)):
+        if drawn.rows:
+            more = len(drawn.rows) - MOST_LISTED
+            lines = [f"{count(more, 'further row')} in the workbook."] if more > 0 else []
+            yield _section(drawn._replace(rows=drawn.rows[:MOST_LISTED]), *lines)
+
+
+def _swings(findings: Findings) -> Table:
+    heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
+    expected = usd(findings.answer.money["spend_usd"][:, CASE["p50"]].sum())
+    rows = [(name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in swings(findings.answer)]
+    return table("What moves the money most: spend of all quarters", heads, rows)
+
+
+def _break_even(findings: Findings, decisions: Sequence[Decision]) -> Table:
+    """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
+    answer = findings.answer
+    at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
+    rows: Rows = []
+    for decision in decisions:
+        quarter = answer.plan.quarter_of(decision.needed_from)
+        if decision.break_even is None or quarter is None:
+            continue
+        planned, middle = (
+            sum(float(at_once[s, quarter, case]) for s in served(answer, decision))
+            for case in (answer.case, CASE["p50"])
+        )
+        rows.append(
+            (
+                decision.order_by.isoformat(),
+                _decided(decision),
+                str(answer.plan.quarters[quarter]),
+                cell(planned, WHOLE),
+                cell(middle / planned if planned else None, PERCENT),
+                cell(decision.break_even.fewer_below, PERCENT),
+                cell(decision.break_even.more_above, PERCENT),
+                *(
+                    cell(needed[answer.place[decision.instance], quarter, case], WHOLE)
+                    for case in (answer.case, CASE["p50"])
+                ),
+            )
+        )
+    counts = (
+        "Planned for, at once",
+        "At p50, of it",
+        "Fewer do, up to",
+        "More are needed, from",
+        f"All machines of the type, at {answer.plan.policy.plan_at}",
+        "at p50",
+    )
+    title = "What would change our mind: demand, as a share of what is planned for"
+    return table(title, ("By", "What", "In", *map(number, counts)), rows)
+
+
+def _forecast(findings: Findings, decisions: Sequence[Decision]) -> Iterator[Section]:
+    """The decisions of later plans, for the order of magnitude."""
+    later = [decision for decision in decisions if kind(findings.answer.plan, decision) != NOW]
+    rows = [
+        (decision.order_by.isoformat(), _decided(decision), _for_whom(findings.answer, decision), usd(decision.usd))
+        for decision in later[:MOST_LISTED]
+    ]
+    if rows:
+        n = len(later) - len(rows)
+        more = [f"{count(n, 'further decision')} in the workbook, with all remarks."] if n else []
+        heads: Heads = ("By", "Forecast", "For", number("In the plan"))
+        yield _section(table("Forecast: the next plan decides these anew", heads, rows), *more)
+
+
+# The tables that the workbook alone has
+
+
+def _book(findings: Findings) -> dict[str, Table]:
+    decisions = [decision for decision, is_other in in_lines(findings.decisions) if not is_other]
+    checks = [(check.statement, HOLDS if check.holds else FAILS, "; ".join(check.against)) for check in findings.checks]
+    changed = {} if findings.bridge is None else {"changed": _changed(findings.bridge)}
+    levers = [_lever_row(lever.change.kind, lever) for lever in findings.cheaper]
+    tables = {
+        **changed,
+        "levers": table("What would cost less, each by itself", _LEVER_HEADS, levers),
+        "swings": _swings(findings),
+        "break even": _break_even(findings, decisions),
+        "owners": owners_table(findings.answer),
+        "gpus": _gpus(findings),
+        "checks": table("Checks", ("Check", "Holds", "What speaks against it"), checks),
+    }
+    return {name: drawn for name, drawn in tables.items() if drawn.rows}
+
+
+def _gpus(findings: Findings) -> Table:
+    """GPUs by quarter: those needed, by kind and together, and those that are there without buying."""
+    drawn = machines(findings.answer)
+    rows: Rows = []
+    for q, quarter in enumerate(drawn.quarters):
+        together = quantiles(findings.draws.n_gpus[:, q])
+        counts = (*(values[q] for _, values in drawn.kinds), *(together[name] for name in QUANTILES), drawn.supply[q])
+        rows.append((quarter, *(cell(count, WHOLE) for count in counts)))
+    kinds = (f"{name}, p50" for name, _ in drawn.kinds)
+    heads = (*kinds, "p10 of all together", "p50", "p90", "Owned and committed")
+    return table("GPUs needed by quarter", ("Quarter", *map(number, heads)), rows)
+
+
+# A message
+
+
+def _brief(findings: Findings, decisions: Sequence[Decision], levers: Sequence[Lever]) -> Brief:
+    answer, plan = findings.answer, findings.answer.plan
+    months = answer.money["spend_usd"].sum(axis=0)
+    asked, p50, p90 = sum(answer.asked_usd), float(months[CASE["p50"]]), float(months[CASE["p90"]])
+    over, is_stated = [*answer.over], any(verdict != NO_BUDGET for verdict in answer.verdicts)
+    together = quantiles(findings.draws.spend_usd.sum(axis=1))
+    now, binds = findings.sign_now_usd
+    first = [
+        words(f"{{}} by {decision.due.isoformat()}{' (late)' if decision.late else ''}", _decided(decision))
+        for decision in decisions[:2]
+    ]
+    cheaper = [
+        words("{} ({}) saves {}", lever.change.kind, lever.change.name, usd(lever.saves_usd)) for lever in levers
+    ]
+    points: list[tuple[str, Text]] = [
+        ("Budget", joined(" ", [_verdict(answer), *_closing(findings)])),
+        ("Sign now", words("{}, which binds {}.", usd(now), usd(binds)) if now else ""),
+        ("First", words("{}.", joined("; ", first)) if first else ""),
+        ("To pay less", words("{}.", joined("; ", cheaper)) if cheaper else ""),
+        ("Expected", words("{} at p50; below {} in nine of ten cases.", usd(p50), usd(together["p90"]))),
+        ("Not so", " ".join(warning.removeprefix("Not so: ") for warning in _warnings(findings))),
+    ]
+    days = sorted(filter(None, {placed.candidate.price_as_of for placed in answer.hardware.placed.values()}))
     return Brief(
         f"{plan.quarters[0]} to {plan.quarters[-1]}",
         usd(asked),
@@ -238,517 +591,89 @@ def _brief(found: Findings, decisions: Sequence[Decision]) -> Brief:
         usd(p90),
         short_money(asked),
         short_money(p50),
-        f"over budget in {', '.join(over)}" if over else "within budget" if stated else "no budget stated",
-        approve_by.isoformat() if approve_by else "",
-        tuple(
-            words(f"Decide by {one.due.isoformat()}{' (late)' if one.late else ''}: {{}}.", _ways(one))
-            for one in decisions[:FIRST_DECISIONS]
-        ),
-        words(
-            "Please approve {} for {} from {} to {} ({}). {}{} At p50, the middle case, it is {}, contingency apart.",
-            usd(asked),
-            plan.head.name,
-            str(plan.quarters[0]),
-            str(plan.quarters[-1]),
-            _for_what(answer),
-            _sign_now(found),
-            words(" {}", bound) if (bound := _bound(answer)) else "",
-            usd(p50),
-        ),
-        table("", heads, rows),
-        tuple(_uncertain(found)),
+        f"over budget in {', '.join(over)}" if over else "within budget" if is_stated else "no budget stated",
+        tuple((label, text) for label, text in points if text),
         f"{plan.policy.purchase} prices{f', the oldest of {days[0]}' if days else ''}",
     )
 
 
-def _uncertain(found: Findings) -> Iterator[Text]:
-    """How far the money may be off, and what is known of the error of such plans."""
-    together, plan = quantiles(found.draws.spend_usd.sum(axis=1)), found.answer.plan
-    yield words(
-        "All quarters, with demand and prices as they may come: {} in one of ten cases at most, {} in nine of ten.",
-        *(usd(together[name]) for name in ("p10", "p90")),
-    )
-    yield from _measured(plan) or ["No service was measured: times and memory are predicted."]
-    for check in found.checks:
-        if not check.holds:
-            yield f"Not so: {check.what}. {'; '.join(check.found)}."
-
-
-def _measured(plan: Plan) -> list[str]:
-    """What was measured and sets times and memory, and what was read and does not."""
-    read = "; ".join(plan.measured)
-    of_same = f"Times and memory are as measured where that is of the same deployment: {read}."
-    return [*([of_same] if read else []), *unused_lines(plan.unused)]
-
-
-def _next(found: Findings, decisions: Sequence[Decision]) -> Text:
-    """The first decisions with their days, and the change that saves most."""
-    first = [
-        words(f"{{}} by {one.due.isoformat()}{' (late)' if one.late else ''}", _ways(one))
-        for one in decisions[:FIRST_DECISIONS]
-    ]
-    said: list[Text] = [words("First: {}.", joined("; ", first)) if first else "Nothing is to be decided."]
-    for one in found.cheaper[:1]:
-        said.append(words(f"Cheaper by {{}}: {one.what}; {one.gives_up}.", usd(one.saves_usd)))
-    return joined(" ", said)
-
-
-def _what(one: Decision) -> Text:
-    to = " to" if one.what == "raise quota" else ""
-    count = cell(one.n_instances, WHOLE)
-    return words(f"{one.what}{to} {{}} x {one.instance}", count)
-
-
-def _ways(one: Decision) -> Text:
-    return joined(" or ", [_what(way) for way in one.ways])
-
-
-def _verdict(found: Findings) -> Text:
-    """Whether the budget holds: each quarter that is over it by how much, the first one first."""
-    answer = found.answer
-    over: list[Text] = []
-    for q, quarter in enumerate(map(str, answer.plan.quarters)):
-        if quarter in answer.over:
-            at_p50, at_p90 = answer.left_usd(q)
-            both = words(" and at p50 by {}", usd(-at_p50)) if answer.over[quarter] == OVER else ""
-            over.append(words(f"{quarter} is over at p90 by {{}}{{}}", usd(-at_p90), both))
-    n_stated = sum(one != NO_BUDGET for one in answer.verdicts)
-    if not n_stated:
-        return "No budget is stated."
-    if over:
-        rest = "; all other quarters with a budget are within it" if len(over) < n_stated else ""
-        more = f"; and {len(over) - NAMED} more" if len(over) > NAMED else ""
-        return words(f"Budget, contingency counted: {{}}{more}{rest}.", joined("; ", over[:NAMED]))
-    return "Budget, contingency counted: every quarter that has one is within it, at p90 too."
-
-
-def _second(found: Findings, decisions: Sequence[Decision], n_first: int) -> Iterator[Table]:
-    """What changed, what would change our mind, and decisions for which the first page has no room."""
-    if found.bridge is not None:
-        yield _changed(found.bridge)
-    if any(one.break_even for one in decisions):
-        yield _break_even(found, decisions)
-    if moving := swings(found.answer)[:MOST]:
-        heads: Heads = ("One alone", *map(number, ("At its p10", "All at p50", "At its p90", "Apart")))
-        expected = usd(found.answer.money["spend_usd"][:, CASE["p50"]].sum())
-        yield table(
-            "What moves the money most: spend of all quarters, US dollars",
-            heads,
-            [(name, usd(low), expected, usd(high), usd(high - low)) for name, low, high in moving],
-        )
-    if found.cheaper:
-        yield _cheaper(found)
-    if more := decisions[n_first:]:
-        yield _decisions(found, more, "Further decisions")
-
-
-def _changed(bridge: Bridge) -> Table:
-    """By factor those services of which it changes most, and all others together."""
-    rows: Rows = [("last plan", "", usd(bridge.last_usd))]
-    for factor in bridge.parts:
-        mine = [(s or "what services share", part) for (name, s), part in bridge.of_services.items() if name == factor]
-        mine.sort(key=lambda one: -abs(one[1]))
-        rest = math.fsum(part for _, part in mine[MOST_OF_FACTOR:])
-        more = [(f"{len(mine) - MOST_OF_FACTOR} others", rest)] if len(mine) > MOST_OF_FACTOR else []
-        rows += [(factor, s, usd(part)) for s, part in (*mine[:MOST_OF_FACTOR], *more)]
-    rows.append(("this plan", "", usd(bridge.usd)))
-    return table("What changed since the last plan", ("Factor", "Service", number("$ at p50")), rows)
-
-
-def _cheaper(found: Findings) -> Table:
-    """What one change would save, the plan worked out anew."""
-    rows: Rows = [
-        (one.what, one.gives_up, usd(one.asked_usd), usd(one.saves_usd), ", ".join(one.over) or "none")
-        for one in found.cheaper
-    ]
-    heads: Heads = ("One change", "Which gives up", *map(number, ("To approve", "Saves")), "Over budget then")
-    return table("What would cost less, each by itself", heads, rows)
-
-
-def _further(found: Findings) -> Iterator[Table]:
-    answer = found.answer
-    yield services_table(answer)
-    yield owners_table(answer)
-    yield _gpus(found)
-    yield _supply(answer)
-    if found.commitments:
-        yield _commitments(found)
-    if answer.plan.rents_by_hour or answer.plan.base:
-        yield _by_hour(answer)
-    if found.served:
-        yield _served(found)
-    rows: Rows = [(one.what, HOLDS if one.holds else FAILS, "; ".join(one.found)) for one in found.checks]
-    yield table("Checks", ("Check", "Holds", "What speaks against it"), rows)
-
-
-def _by_hour(answer: Answer) -> Table:
-    """What is rented by the hour, and a mix's base; against the peak held in all hours."""
-    hours, rows = answer.plan.prices.hours_per_month, list[tuple[Text, ...]]()
-    for q, quarter in enumerate(answer.plan.quarters):
-        for t, machine in enumerate(answer.types):
-            base, rented = (float(answer.supply[name][t, q, answer.case]) for name in ("base_instances", "gap"))
-            if base or rented:
-                amounts = (answer.held_usd[t, q], answer.saved_by_hour_usd[t, q])
-                counts = (base, rented, float(answer.rented_on_average[t, q]) * hours)
-                rows.append(
-                    (str(quarter), machine.instance, *(cell(count, WHOLE) for count in counts), *map(usd, amounts))
-                )
-    counted = ("Base", "Above it at the peak", "Machine-hours a month", "Held all month, $", "Saved, $")
-    return table("Rented by the hour", ("Quarter", "Machine", *map(number, counted)), rows)
-
-
-def _served(found: Findings) -> Table:
-    """How much of each service a limit that does not hold is enough for."""
-    plan = found.answer.plan
-    rows: Rows = [
-        (
-            str(plan.quarters[one.quarter]),
-            one.limit if one.instance is None else f"{one.limit} of {one.instance}",
-            plan.services[one.service].id,
-            cell(one.share, PERCENT),
-            usd(math.nan if one.next_usd is None else one.next_usd),
-        )
-        for one in found.served
-    ]
-    heads: Heads = ("Quarter", "Limit", "Service", *map(number, ("Of its demand", "The next step costs, $")))
-    return table("What can be served within the limits, by priority", heads, rows)
-
-
-def _decisions(found: Findings, decisions: Sequence[Decision], title: str) -> Table:
-    """What, by when, whose, for how much, what a delay costs, and the rest in words."""
-    answer = found.answer
-    plan = answer.plan
-    rows: Rows = []
-    for one, is_other in in_lines(decisions):
-        services = [plan.services[s] for s in served(answer, one)]
-        names = "" if is_other or one.what in NOT_FOR_SERVICES else ", ".join(each.id for each in services[:NAMED])
-        more = f" and {len(services) - NAMED} more" if len(services) > NAMED else ""
-        there = f": there on {one.there_on}" if one.there_on else ""
-        late = f"late by {(plan.as_of - one.order_by).days} days{there}" if one.late else ""
-        until = f", from {one.cover.until_then} on" if one.cover and one.cover.until_then > one.needed_from else ""
-        cover = f"until then {one.cover.purchase}{until}" if one.cover else ""
-        stuck = "no more can be had without it" if one.what == "raise quota" else ""
-        said: tuple[Text, ...] = (
-            late or sign(plan, one, is_other),
-            one.purchase or "",
-            one.about,
-            _worth(one),
-            stuck,
-            cover,
-            *_shed(answer, one),
-            f"for {names}{more}" if names else "",
-        )
-        rows.append(
-            (
-                one.order_by.isoformat(),
-                _what(one),
-                one.needed_from.isoformat(),
-                ", ".join(owners(answer, one)),
-                usd(one.usd),
-                usd(one.cost_of_waiting_usd),
-                joined("; ", [*filter(None, said)]) or "",
-            )
-        )
-    amounts = map(number, ("$", "$ of a quarter's delay"))
-    heads: Heads = ("By", "What", "Needed from", "Owner", *amounts, "In words")
-    return table(title, heads, rows)
-
-
-def _lines(decided: Table) -> int:
-    """How many lines a table of decisions takes, about; two for the name of a machine."""
-    lengths = ((len(str(row[-1])) / LINE_OF_WORDS, len(str(row[3])) / LINE_OF_OWNERS) for row in decided.rows)
-    return sum(max(2, *map(math.ceil, one)) for one in lengths)
-
-
-def sign(plan: Plan, one: Decision, is_other: bool) -> str:
-    """When a decision is to be signed; of the other way to the same, that it is one."""
-    return "or" if is_other else "late" if one.late else kind(plan, one)
-
-
-def _worth(one: Decision) -> Text:
-    """What a decision binds to the end of its term, and what it is expected to save."""
-    said = list[Text]()
-    if one.binds_usd:
-        said.append(words("binds {}", usd(one.binds_usd)))
-    if one.saves_usd is not None:
-        says = "save" if one.saves_usd >= 0 else "cost more, by"
-        said.append(words(f"expected to {says} {{}}", usd(abs(one.saves_usd))))
-        if one.saves_after_usd:
-            said[-1] = words("{}, {} of it after the plan's end", said[-1], usd(abs(one.saves_after_usd)))
-    return joined(", ", said) if said else ""
-
-
-def _shed(answer: Answer, one: Decision) -> Iterator[Text]:
-    """What has no machine until the order or its cover is there."""
-    for each in one.shed[:NAMED]:
-        name, share = answer.plan.services[each.service].id, cell(each.share, PERCENT)
-        of_it = f"{name} at {answer.plan.policy.plan_at}"
-        yield words(f"{{}} of {of_it} not served from {each.first} to {each.last}", share)
-    if n := len(one.shed[NAMED:]):
-        yield f"and {n} more"
-    if one.shed:
-        yield "each day of waiting is a day more"
-
-
-def _break_even(found: Findings, decisions: Sequence[Decision]) -> Table:
-    """Of each decision that follows from demand the demand at which it would be another, beside what is expected."""
-    answer = found.answer
-    at_once, needed = answer.services["at_once"], answer.supply["needed_instances"]
-    rows: Rows = []
-    for one in decisions:
-        quarter = answer.plan.quarter_of(one.needed_from)
-        if one.break_even is None or quarter is None:
-            continue
-        of_it = served(answer, one)
-        planned = sum(float(at_once[s, quarter, answer.case]) for s in of_it)
-        middle = sum(float(at_once[s, quarter, CASE["p50"]]) for s in of_it)
-        rows.append(
-            (
-                one.order_by.isoformat(),
-                _what(one),
-                str(answer.plan.quarters[quarter]),
-                cell(planned, WHOLE),
-                cell(middle / planned if planned else None, PERCENT),
-                cell(one.break_even.fewer_below, PERCENT),
-                cell(one.break_even.more_above, PERCENT),
-                *(cell(needed[answer.place[one.instance], quarter, z], WHOLE) for z in (answer.case, CASE["p50"])),
-            )
-        )
-    heads: Heads = (
-        "By",
-        "What",
-        "In",
-        *map(
-            number,
-            (
-                "Planned for, at once",
-                "At p50, of it",
-                "Fewer do, up to",
-                "More are needed, from",
-                f"All machines of the type, at {answer.plan.policy.plan_at}",
-                "at p50",
-            ),
-        ),
-    )
-    return table("What would change our mind: demand, as a share of what is planned for", heads, rows)
-
-
-def _money(found: Findings) -> Table:
-    """Quarters, years where there are several, and all of it."""
-    rows: Rows = []
-    for name, _, many in spans(found.answer.plan):
-        one = spent(found.answer, found.draws, many)
-        rows.append(
-            (
-                name,
-                usd(one.budget_usd),
-                *map(usd, one.usd.values()),
-                usd(one.reserve_p90_usd),
-                usd(one.left_p90_usd),
-                usd(one.together_p90_usd),
-                "" if one.verdict == NO_BUDGET else one.verdict,
-            )
-        )
-    return table("Money by quarter, US dollars", ("Quarter", *map(number, MONEY), "Budget holds"), rows)
-
-
-def _gpus(found: Findings) -> Table:
-    """GPUs by quarter: those needed, by kind and together, and those that are there without buying."""
-    drawn = machines(found)
-    rows: Rows = []
-    for q, quarter in enumerate(drawn.quarters):
-        together = quantiles(found.draws.n_gpus[:, q])
-        rows.append(
-            (
-                quarter,
-                *(cell(values[q], WHOLE) for _, values in drawn.kinds),
-                *(cell(together[name], WHOLE) for name in QUANTILES),
-                cell(drawn.supply[q], WHOLE),
-            )
-        )
-    kinds = (f"{name}, p50" for name, _ in drawn.kinds)
-    counts = (*kinds, "p10 of all together", "p50", "p90", "Owned and committed")
-    return table("GPUs needed by quarter", ("Quarter", *map(number, counts)), rows)
-
-
-def _supply(answer: Answer) -> Table:
-    names = ("needed", "spare", "owned", "committed", "gap", "idle")
-    mean, peak = answer.in_use
-    rows: Rows = []
-    for q, quarter in enumerate(answer.plan.quarters):
-        for t, one in enumerate(answer.types):
-            counts = [float(answer.supply_counts[name][t, q, answer.case]) for name in names]
-            if any(counts):
-                in_use = (cell(share, PERCENT) for share in (mean[t, q], peak[t, q]))
-                rows.append((str(quarter), one.instance, *(cell(count, WHOLE) for count in counts), *in_use))
-    counted = ("Needed", "Spare", "Owned", "Committed", "To buy", "Idle", "Mean use", "Peak")
-    title = f"Supply at {answer.plan.policy.plan_at}; spare ones are of those needed; use is of places, at p50"
-    return table(title, ("Quarter", "Machine", *map(number, counted)), rows)
-
-
-def _commitments(found: Findings) -> Table:
-    numbers = ("Machines", "$ of the term", "Expected to save", "Worth it where needed")
-    regrets = (f"Regret at {name}" for name in QUANTILES)
-    heads: Heads = ("Machine, class", "From", *map(number, (*numbers, *regrets)))
-    rows: Rows = [
-        (
-            f"{one.instance}, {one.purchase}",
-            str(found.answer.plan.quarters[one.first]),
-            cell(one.n_instances, WHOLE),
-            usd(one.term_usd),
-            usd(one.saves_usd),
-            cell(one.critical_share, EXACT_PERCENT),
-            *(usd(each.regret_usd) for each in one.regrets),
-        )
-        for one in found.commitments
-    ]
-    return table("Commitments worth making (not in the money)", heads, rows)
-
-
-def _assumptions(found: Findings) -> Iterator[Text]:
-    """What the numbers rest on: the policy, prices, and how draws were made."""
-    plan = found.answer.plan
-    policy, change = plan.policy, plan.prices.expected_change_per_year
+# Assumptions and sources
+def _assumptions(findings: Findings) -> Iterator[Text]:
+    """The policy, prices and hours that the numbers rest on, and how they were worked out."""
+    answer, plan, policy = findings.answer, findings.answer.plan, findings.answer.plan.policy
     how = "as a mix" if policy.buy == MIX else policy.buy
     yield f"Capacity is for {policy.plan_at} of each service's demand, and bought {how} where it is missing."
-    if policy.plan_at != "p50":
-        back = "was not to be ordered" if policy.buy in QUARTERS_OF_TERM else "must be given back"
-        yield (
-            f"Money at p50 is for the machines that p50 takes: what is ordered for {policy.plan_at} and not needed "
-            f"then {back}, or it costs as much."
-        )
-    if n_quarters := QUARTERS_OF_TERM.get(policy.buy):
-        yield (
-            f"What is bought {policy.buy} is paid for {n_quarters} quarters at the price of its first one, used or "
-            "not; orders are placed anew as terms end, for what is short then."
-        )
-    yield from _hours(found.answer)
     yield words(
-        "Headroom {}; what may be lost: {}; {} of approval; quarters of lower need until it is given back: {}.",
+        "Headroom {}; what may be lost: {}; {} days of approval; quarters of lower need until it is given back: {}.",
         cell(policy.headroom_fraction, PERCENT),
         _survives(plan),
-        f"{policy.approval_days} days",
+        str(policy.approval_days),
         str(policy.release_after_quarters),
     )
-    yield words(
-        "Prices are those read until now, less {}, and change by {} a year ({} to {}).",
-        cell(plan.prices.discount_fraction, EXACT_PERCENT),
-        *(cell(one, EXACT_PERCENT) for one in (change.p50, change.p10, change.p90)),
-    )
-    mean, peak = found.answer.in_use_of_all
-    yield words(
-        "Of the places on all machines that are there or bought {} are in use on average at p50, and {} at the peak.",
-        cell(mean, PERCENT),
-        cell(peak, PERCENT),
-    )
-    yield from _growth(plan)
-    if plan.region:
-        yield f"Prices are of the region {plan.region}: {listed(_places(found.answer))}."
-    yield words(
-        "All together: {} joint draws of demand and prices, correlation {}, seed {}.",
-        cell(found.draws.n, WHOLE),
-        cell(policy.correlation, FACTOR),
-        str(found.draws.seed),
-    )
-    yield from _measured(plan)
-    yield (
-        f"What a decision costs is at {policy.plan_at}, until the plan's end; what it binds is of its whole term. "
-        "Decisions to sign now are due before the next plan, a quarter after this one."
-    )
-    yield (
-        "Orders are in the money; the other way (a commitment, a renewal, machines of one's own) is not, and does not "
-        "add to it."
-    )
-    yield (
-        "Nothing serves before it can be there: an order's lead time and approval count from the day of the plan, "
-        "and so do those of what covers it. Until then services take, by priority, idle and spare machines that are "
-        "owned or committed and can hold them, and those of the lowest priority wait; nothing is paid for it."
-    )
-    yield (
-        "A quarter's delay has no price where nothing that costs more covers it: then it costs no money as long as "
-        "the same can still be had, and service where it cannot."
-    )
-    yield (
-        "What sets the replicas: memory; tpot or ttft, a target; rate, the allowance for chance; prefill, the "
-        "prompts; survival, what may be lost; floor, the fewest that are stated."
-    )
-    if len({one.instance for found in plan.questions.values() for one in found.candidates}) > 1:
-        yield words(
-            "Services go together to machines on which the whole plan costs less by more than {} of what they "
-            "cost by themselves. Within that a plan with more demand may cost less.",
-            cell(policy.near_tie_fraction, EXACT_PERCENT),
-        )
-    yield "Times are predicted, with the bands that sheetgen recommend states; machines are those that it chooses."
-
-
-def _hours(answer: Answer) -> Iterator[Text]:
-    """The hours of services that have some of their own, and what following them saves."""
-    plan, saved = answer.plan, float(answer.saved_by_hour_usd.sum())
-    profiled = [f"{one.id} in {one.time_zone}" for one in plan.services if one.profile is not None]
-    if profiled:
-        more = f" and {len(profiled) - NAMED} more" if len(profiled) > NAMED else ""
-        yield (
-            f"The load follows the hours of {', '.join(profiled[:NAMED])}{more}, with clocks as in mid-quarter; a week "
-            "stands for the quarter."
-        )
+    if profiled := [f"{service.id} in {service.time_zone}" for service in plan.services if service.profile is not None]:
+        yield f"The load follows the hours of {first_named(profiled)}; a week stands for the quarter."
     if plan.rents_by_hour:
         yield words(
             f"Machines are rented for the hours that need them, each from {plan.start_minutes:g} minutes before: "
             "{} less than with the peak held in all hours.",
-            usd(saved),
+            usd(float(answer.saved_by_hour_usd.sum())),
         )
-    if plan.policy.buy == MIX:
-        yield (
-            "The base of the mix is bought for a term: machines whose hours on demand would cost more, in its first "
-            f"quarter and over all of it, at {plan.policy.plan_at}. What is above it is on demand."
-        )
-
-
-def _growth(plan: Plan) -> Iterator[Text]:
-    """How the bands of growth go on from quarter to quarter, where there are any."""
-    banded = [one for one in plan.services if (of := one.growth and one.growth.per_quarter) and of.p10 < of.p90]
+    if policy.buy == MIX:
+        yield "The mix buys for a term the machines whose hours on demand would cost more, and the rest on demand."
+    elif n_quarters := QUARTERS_OF_TERM.get(policy.buy):
+        yield f"Orders ({policy.buy}) are paid for {n_quarters} quarters at the price of their first one, used or not."
+    change = plan.prices.expected_change_per_year
+    yield words(
+        "Prices{} are those read until now, less {}, and change by {} a year ({} to {}).",
+        f" of the region {plan.region}" if plan.region else "",
+        cell(plan.prices.discount_fraction, EXACT_PERCENT),
+        *(cell(fraction, EXACT_PERCENT) for fraction in (change.p50, change.p10, change.p90)),
+    )
+    growths = [(service.id, service.growth) for service in plan.services if service.growth and service.growth.is_band]
     for bands, how in (("renew", "is another one each quarter"), ("persist", "is the same for all quarters")):
-        names = [one.id for one in banded if one.growth and one.growth.bands == bands]
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        if names:
-            yield f"Within its band the growth of {', '.join(names[:NAMED])}{more} {how}."
-
-
-def _places(answer: Answer) -> list[str]:
-    """Each machine with the regions whose prices it has: of what is bought, and of other classes that may be used."""
-    bought = answer.plan.policy.purchase
-    places = []
-    for one in {place.instance: place.candidate for _, place in sorted(answer.hardware.placed.items())}.values():
-        prices = [price for purchase in allowed_prices(answer.plan, one) if (price := one.class_price(purchase))]
-        others = [f"{each.purchase} in {each.region}" for each in prices if each.region not in ("", one.region)]
-        places.append(f"{one.instance} in {one.region}" + (f" ({bought}; {', '.join(others)})" if others else ""))
-    return places
+        if ids := [service for service, growth in growths if growth.bands == bands]:
+            yield f"Within its band the growth of {first_named(ids)} {how}."
+    covers = (decision.cover for decision in findings.decisions if decision.cover)
+    bought = {decision.purchase for decision in findings.decisions} | {cover.purchase for cover in covers}
+    if CAPACITY_BLOCK in bought and CAPACITY_BLOCK not in plan.supply.lead_time_days:
+        yield f"A capacity block is there after {lead_days(plan, CAPACITY_BLOCK):g} days, as judged: none were stated."
+    yield words(
+        "In nine of ten cases: of {} joint draws of demand and prices, correlation {}, seed {}.",
+        cell(findings.draws.n, WHOLE),
+        cell(policy.correlation, FACTOR),
+        str(findings.draws.seed),
+    )
+    yield (
+        f"The money of a decision is at {policy.plan_at}, until the plan's end. Orders are in the money; what may be "
+        "signed in place of one is not, and does not add to it."
+    )
+    if plan.measured:
+        yield f"Times and memory are as measured where that is of the same deployment: {'; '.join(plan.measured)}."
+    else:
+        yield "No service was measured: times are predicted, with the bands that sheetgen recommend states."
+    yield from unused_lines(plan.unused)
 
 
 def _survives(plan: Plan) -> str:
-    """What may be lost of each service, at full load."""
-    said = dict[str, list[str]]()
+    """The losses that services survive at full load."""
+    services = dict[str, list[str]]()
     for s, service in enumerate(plan.services):
-        one = plan.redundancy(s)
-        parts = [
-            "" if one.survive == "none" else f"a {one.survive}" + f" of {one.zones}" * (one.survive == "zone"),
-            f"{one.replicas} spare replicas" if one.replicas else "",
-        ]
-        said.setdefault(" and ".join(filter(None, parts)) or "nothing", []).append(service.id)
-    if len(said) == 1:
-        return next(iter(said))
-    return ", ".join(
-        f"{what} of {listed(ids[:NAMED])}{' and others' * (len(ids) > NAMED)}" for what, ids in said.items()
-    )
+        redundancy = plan.redundancy(s)
+        spare = f" and {redundancy.replicas} spare replicas" if redundancy.replicas else ""
+        loss = {"none": "nothing", "zone": f"a zone of {redundancy.zones}"}.get(redundancy.survive)
+        services.setdefault(f"{loss or f'a {redundancy.survive}'}{spare}", []).append(service.id)
+    if len(services) == 1:
+        return next(iter(services))
+    return ", ".join(f"{loss} of {first_named(ids)}" for loss, ids in services.items())
 
 
 def _sources(answer: Answer) -> tuple[Source, ...]:
-    """Where the facts of the hardware and models that serve the plan were read."""
+    """The sources of the hardware and models that serve the plan."""
     plan = answer.plan
     models, engines = dict[str, SheetModel](), dict[str, Engine]()
     for s, q in sorted(answer.hardware.placed):
         question = plan.question_in(plan.services[s], plan.quarters[q])
-        models |= {one.model.id: one for one in question.models}
+        models |= {served.model.id: served for served in question.models}
         engines[question.engine.name] = question.engine
-    used = {one.instance: one.candidate for _, one in sorted(answer.hardware.placed.items())}
+    used = {placed.instance: placed.candidate for _, placed in sorted(answer.hardware.placed.items())}
     return sources_of(models.values(), used.values(), engines.values())

@@ -7,8 +7,8 @@ import re
 from typing import NamedTuple
 
 _QUARTER = re.compile(r"(20\d\d)-Q([1-4])")
-_QUARTERS, _MONTHS = 4, 12
-MONTHS_IN_A_QUARTER = _MONTHS // _QUARTERS
+QUARTERS_IN_A_YEAR, _MONTHS = 4, 12
+MONTHS_IN_A_QUARTER = _MONTHS // QUARTERS_IN_A_YEAR
 
 
 class Quarter(NamedTuple):
@@ -30,12 +30,12 @@ class Quarter(NamedTuple):
 
     def after(self, quarters: int) -> Quarter:
         """The quarter so many later, or earlier where negative."""
-        year, number = divmod(self.number - 1 + quarters, _QUARTERS)
+        year, number = divmod(self.number - 1 + quarters, QUARTERS_IN_A_YEAR)
         return Quarter(self.year + year, number + 1)
 
     def since(self, other: Quarter) -> int:
         """Quarters from another to this one; negative where this one is earlier."""
-        return (self.year - other.year) * _QUARTERS + self.number - other.number
+        return (self.year - other.year) * QUARTERS_IN_A_YEAR + self.number - other.number
 
     def first_day(self, fiscal_year_starts: int) -> datetime.date:
         """Its first day, where the fiscal year starts in that month."""

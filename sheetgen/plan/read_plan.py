@@ -80,10 +80,10 @@ def _carry_measured(data: Any, folder: Path, catalog: Catalog) -> list[Reading]:
 def plan_of(document: Document, catalog: Catalog, repeated: Sequence[Problem] = ()) -> Plan:
     """The plan in a document. Raises ScenarioError with every problem found, in the order of their lines."""
     reading = _Reading(document, catalog, list(repeated))
-    found = reading.plan()
-    if found is None or reading.problems:
+    plan = reading.plan()
+    if plan is None or reading.problems:
         raise ScenarioError(*by_line(document, reading.problems))
-    return found
+    return plan
 
 
 class _Reading:
@@ -124,8 +124,8 @@ class _Reading:
         supply = supply.model_copy(
             update={
                 "owned": tuple(
-                    one.model_copy(update={"cost_per_quarter": one.cost_per_quarter / head.fx_rate})
-                    for one in supply.owned
+                    pool.model_copy(update={"cost_per_quarter": pool.cost_per_quarter / head.fx_rate})
+                    for pool in supply.owned
                 )
             }
         )
@@ -153,16 +153,16 @@ class _Reading:
         written = self.data.get("supply")
         wrong = {loc[1:3] for loc, _ in self.problems if loc[:1] == ("supply",)}
         lists = {
-            name: [one for i, one in enumerate(many) if (name, i) not in wrong]
+            name: [entry for i, entry in enumerate(many) if (name, i) not in wrong]
             for name, many in (written.items() if isinstance(written, dict) else ())
             if isinstance(many, list)
         }
         return checked(lists, Supply, ("supply",))[0]
 
-    def _part(self, at: Loc, data: Any, schema: type[E]) -> Any:
-        entry, problems = checked(data, schema, at)
+    def _part(self, place: Loc, data: Any, schema: type[E]) -> Any:
+        entry, problems = checked(data, schema, place)
         if schema is Budget:  # its one field is the whole section
-            problems = [(("budget", *loc[1:]), what) for loc, what in problems]
+            problems = [(("budget", *loc[1:]), text) for loc, text in problems]
         self.problems += problems
         return entry
 
@@ -176,27 +176,27 @@ class _Reading:
         if len(every) > MAX_SERVICES:
             self.problems.append((("services",), f"{len(every):,} services; {MAX_SERVICES} are the most."))
             return {}
-        found = ((i, self._service(("services", i), one)) for i, one in enumerate(every))
-        return {i: one for i, one in found if one is not None}
+        read = ((i, self._service(("services", i), entry)) for i, entry in enumerate(every))
+        return {i: entry for i, entry in read if entry is not None}
 
-    def _service(self, at: Loc, data: Any) -> Service | None:
+    def _service(self, place: Loc, data: Any) -> Service | None:
         """A service; where something in it is wrong, all else of it, so that its other faults are named too."""
-        known = len(self.problems)
-        entry: Service | None = self._part(at, data, Service)
+        before = len(self.problems)
+        entry: Service | None = self._part(place, data, Service)
         if entry is not None or not isinstance(data, dict):
             return entry
-        wrong = {loc[len(at)] for loc, _ in self.problems[known:] if len(loc) > len(at)}
+        wrong = {loc[len(place)] for loc, _ in self.problems[before:] if len(loc) > len(place)}
         wrong |= {"ramp"} if "launch" in wrong else set()
-        sound = {name: one for name, one in data.items() if name not in wrong}
+        sound = {name: value for name, value in data.items() if name not in wrong}
         sound = {"id": "unnamed", "demand": {"in_flight": 1}} | sound
-        return checked(sound, Service, at)[0]
+        return checked(sound, Service, place)[0]
 
-    def _found(self, at: Loc, find: Any, *names: Any) -> Any:
+    def _found(self, place: Loc, find: Any, *names: Any) -> Any:
         """What `find` gives, or nothing and a problem at `at`."""
         try:
             return find(*names)
         except SheetgenError as error:
-            self.problems += [(at, problem) for problem in error.problems]
+            self.problems += [(place, problem) for problem in error.problems]
             return None
 
     def _region(self, services: Mapping[int, Service], supply: Supply) -> str:
@@ -207,10 +207,12 @@ class _Reading:
             asked.setdefault(region.lower(), service.id)
             if len(asked) > 1:
                 (other, of_other), (mine, of_mine), *_ = asked.items()
-                here, there = (f"region {shown(one)!r}" if one else "no region" for one in (mine, other))
-                what = f"{of_mine} asks for {here}, {of_other} for {there}: all machines of a plan stand in one region"
+                here, there = (
+                    f"region {shown(asked_for)!r}" if asked_for else "no region" for asked_for in (mine, other)
+                )
+                text = f"{of_mine} asks for {here}, {of_other} for {there}: all machines of a plan stand in one region"
                 mend = "State it in supply.allowed, and write a plan for each region."
-                self.problems.append((("services", i), f"{what}. {mend}"))
+                self.problems.append((("services", i), f"{text}. {mend}"))
                 break
         return next(iter(asked), "")
 
@@ -219,52 +221,52 @@ class _Reading:
         row = self.catalog.instance(name)
         if not region:
             return row
-        here = (one for one in self.catalog.regions.rows_in(region) if one.id == row.id)
+        here = (sold for sold in self.catalog.regions.rows_in(region) if sold.id == row.id)
         return next(here, row.model_copy(update={"prices": ()}))
 
     def _names(self, supply: Supply | None, region: str) -> tuple[dict[str, Gpu], dict[str, Instance]]:
         """GPUs of the owned pools, and instances of commitments and quotas; commitments need a price, and an end."""
         gpus, types = dict[str, Gpu](), dict[str, Instance]()
         for name in ("owned", "committed"):
-            ids = [one.id for one in getattr(supply, name, ())]
+            ids = [part.id for part in getattr(supply, name, ())]
             self.problems += (
-                (("supply", name, i, "id"), f"{shown(one)} stands twice. Give each its own id.")
-                for i, one in enumerate(ids)
-                if one in ids[:i]
+                (("supply", name, i, "id"), f"{shown(part_id)} stands twice. Give each its own id.")
+                for i, part_id in enumerate(ids)
+                if part_id in ids[:i]
             )
         for i, pool in enumerate(supply.owned if supply else ()):
             gpu = self._found(("supply", "owned", i, "gpu"), self.catalog.gpu, pool.gpu)
             if gpu is not None:
                 gpus[pool.id] = gpu
-        for i, one in enumerate(supply.committed if supply else ()):
-            at: Loc = ("supply", "committed", i)
-            found = types[one.type] = self._found((*at, "type"), self._instance, one.type, region)
-            known = found is not None and (found.price(one.purchase) or found.price(ON_DEMAND))
-            if found is not None and one.usd_per_hour is None and not known:
+        for i, part in enumerate(supply.committed if supply else ()):
+            place: Loc = ("supply", "committed", i)
+            instance = types[part.type] = self._found((*place, "type"), self._instance, part.type, region)
+            is_priced = instance is not None and (instance.price(part.purchase) or instance.price(ON_DEMAND))
+            if instance is not None and part.usd_per_hour is None and not is_priced:
                 where = f"in region {shown(region)!r}" if region else "in the catalogs"
-                what = f"{found.id} has no price for {one.purchase} or on demand {where}. Give usd_per_hour."
-                self.problems.append(((*at, "type"), what))
-            self.problems += _term_faults(one, at)
+                text = f"{instance.id} has no price for {part.purchase} or on demand {where}. Give usd_per_hour."
+                self.problems.append(((*place, "type"), text))
+            self.problems += _term_faults(part, place)
         for i, quota in enumerate(supply.quota if supply else ()):
             name = f"{quota.provider}/{quota.type}" if quota.provider and "/" not in quota.type else quota.type
             types[quota.type] = self._found(("supply", "quota", i, "type"), self._instance, name, region)
-        return gpus, {name: one for name, one in types.items() if one is not None}
+        return gpus, {name: sold for name, sold in types.items() if sold is not None}
 
     def _listed(self, prices: Prices, policy: Policy, questions: Iterable[Question]) -> dict[str, dict[str, float]]:
         """The prices of machines that are stated, in the class that is bought, in place of the catalog's."""
-        candidates = {one.instance for question in questions for one in question.candidates}
+        candidates = {candidate.instance for question in questions for candidate in question.candidates}
         listed: dict[str, dict[str, float]] = {}
         for name, usd in prices.usd_per_hour.items():
-            at: Loc = ("prices", "usd_per_hour", name)
-            instance = self._found(at, self.catalog.instance, machine_in(name))
+            place: Loc = ("prices", "usd_per_hour", name)
+            instance = self._found(place, self.catalog.instance, machine_in(name))
             if instance is not None and instance.id not in candidates:
-                self.problems.append((at, f"{instance.id} is no candidate for any service. Leave its price out."))
+                self.problems.append((place, f"{instance.id} is no candidate for any service. Leave its price out."))
             elif instance is not None:
                 purchase = class_in(name) or policy.purchase
                 listed[in_class(instance.id, purchase, policy.purchase)] = {purchase: usd}
         return listed
 
-    def _asked(self, at: Loc, own: Mapping[str, Any], options: Mapping[str, Any]) -> Question | None:
+    def _asked(self, place: Loc, own: Mapping[str, Any], options: Mapping[str, Any]) -> Question | None:
         """The question of these options; what is wrong with them stands where it was written, and once."""
         try:
             return ask(self.catalog, options)
@@ -277,8 +279,8 @@ class _Reading:
                 fields = allowed.items() if named and isinstance(allowed, dict) else ()
                 common = [name for name, value in fields if named and named[1].lower() in str(value).lower()]
                 if is_own or problem not in told:
-                    place = at if is_own or not common else ("supply", "allowed", common[0])
-                    self.problems.append((place, problem))
+                    written = place if is_own or not common else ("supply", "allowed", common[0])
+                    self.problems.append((written, problem))
             return None
 
     def _questions(
@@ -289,15 +291,15 @@ class _Reading:
         for i, service in services.items():
             own = self.data["services"][i]
             engine = service.engine or EngineOf()
-            at: Loc = ("services", i)
+            base: Loc = ("services", i)
             try:
                 load_engine(self.catalog, engine.name, engine.version)
             except SheetgenError as error:
                 if "like" not in own or "engine" in own:  # else said of the other service
-                    self.problems += [((*at, "engine"), problem) for problem in error.problems]
+                    self.problems += [((*base, "engine"), problem) for problem in error.problems]
                 continue
             for j, served in enumerate(service.model or ()):
-                place: Loc = (*at, "model", j, "id") if "model" in own else at
+                place: Loc = (*base, "model", j, "id") if "model" in own else base
                 if "like" in own and "model" not in own:  # said of the other service
                     try:
                         resolve_model(served.id, self.catalog)
@@ -308,53 +310,53 @@ class _Reading:
                 try:
                     options = options_of_service(policy, prices, supply, as_of, service, served)
                 except ValueError as error:
-                    self.problems.append(((*at, "request"), str(error)))
+                    self.problems.append(((*base, "request"), str(error)))
                     continue
                 key = tuple(sorted(options.items()))
                 if asked.get(key) is None:
-                    asked[key] = self._asked(place[:-1] if len(place) > len(at) else at, own, options)
-        return {key: one for key, one in asked.items() if one is not None}
+                    asked[key] = self._asked(place[:-1] if len(place) > len(base) else base, own, options)
+        return {key: question for key, question in asked.items() if question is not None}
 
 
 def _too_much(plan: Plan) -> Iterator[Problem]:
     """Services whose numbers, each of them possible, come to a demand that is none."""
     with numpy.errstate(over="ignore", invalid="ignore"):
-        found = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
+        loads = demand_grid(plan, numpy.array([*Z.values()])).read("demand", ("service", "quarter", "case"))
     for s, service in enumerate(plan.services):
-        most = numpy.nan_to_num(found[s], nan=numpy.inf).max(axis=1)
+        most = numpy.nan_to_num(loads[s], nan=numpy.inf).max(axis=1)
         q = int(most.argmax())
         if most[q] > MOST_DEMAND:
-            what = "requests at once" if service.demand.at_once else "requests a second"
+            unit = "requests at once" if service.demand.at_once else "requests a second"
             yield (
                 ("services", s, "demand"),
-                (f"comes to {most[q]:.3g} {what} in {plan.quarters[q]}; {MOST_DEMAND:g} are the most."),
+                (f"comes to {most[q]:.3g} {unit} in {plan.quarters[q]}; {MOST_DEMAND:g} are the most."),
             )
 
 
-def _term_faults(one: Committed, at: Loc) -> Iterator[Problem]:
-    if one.until is not None and one.days is not None:
-        yield (*at, "days"), "until and days are both given. Keep one."
-    elif one.until is None and one.days is None:
-        yield at, f"{one.id} has no end. Give until, or from and days."
-    if one.days is not None and one.starts is None:
-        yield (*at, "days"), "days count from a first day, which is missing. Give from."
-    if one.until is not None and one.starts is not None and one.until < one.starts:
-        yield (*at, "until"), f"until {one.until} is before from {one.starts}."
+def _term_faults(committed: Committed, place: Loc) -> Iterator[Problem]:
+    if committed.until is not None and committed.days is not None:
+        yield (*place, "days"), "until and days are both given. Keep one."
+    elif committed.until is None and committed.days is None:
+        yield place, f"{committed.id} has no end. Give until, or from and days."
+    if committed.days is not None and committed.starts is None:
+        yield (*place, "days"), "days count from a first day, which is missing. Give from."
+    if committed.until is not None and committed.starts is not None and committed.until < committed.starts:
+        yield (*place, "until"), f"until {committed.until} is before from {committed.starts}."
 
 
 def _resolved(services: Mapping[int, Service]) -> dict[int, Service]:
     """The services with what they take from the one that each is like; as they are where that cannot be found."""
-    by_id = {one.id: one for one in services.values()}
+    by_id = {service.id: service for service in services.values()}
 
-    def whole(one: Service, seen: tuple[str, ...] = ()) -> Service:
-        other = by_id.get(one.like or "")
-        if other is None or other.id in seen or other is one:
-            return one
-        taken = whole(other, (*seen, one.id))
-        missing = {name: getattr(taken, name) for name in OF_LIKE if getattr(one, name) is None}
-        return one.model_copy(update=missing)
+    def whole(service: Service, seen: tuple[str, ...] = ()) -> Service:
+        other = by_id.get(service.like or "")
+        if other is None or other.id in seen or other is service:
+            return service
+        taken = whole(other, (*seen, service.id))
+        missing = {name: getattr(taken, name) for name in OF_LIKE if getattr(service, name) is None}
+        return service.model_copy(update=missing)
 
-    return {i: at_its_peak(whole(one)) for i, one in services.items()}
+    return {i: at_its_peak(whole(service)) for i, service in services.items()}
 
 
 def _across(
@@ -362,22 +364,22 @@ def _across(
 ) -> Iterator[Problem]:
     """What is wrong although every part by itself is right."""
     written = data.get("services")
-    raw = [one if isinstance(one, dict) else {} for one in written] if isinstance(written, list) else []
-    ids = [_word(one, "id") for one in raw]
+    raw = [entry if isinstance(entry, dict) else {} for entry in written] if isinstance(written, list) else []
+    ids = [_word(entry, "id") for entry in raw]
     twice = [i for i, name in enumerate(ids) if name is not None and name in ids[:i]]
     for i in twice:
         yield ("services", i, "id"), f"service {shown(ids[i])} stands twice. Give each its own id."
     if not twice:
         yield from _likeness(raw)
-    for i, one in services.items():
-        yield from _of_service(one, ("services", i), head)
+    for i, service in services.items():
+        yield from _of_service(service, ("services", i), head)
     if head is not None and head.currency != DOLLARS and "fx_rate" not in head.model_fields_set:
-        what = "but no fx_rate is given. Add one, such as 0.92: how many of it one USD is."
-        yield ("plan", "currency"), f"currency is {head.currency!r}, {what}"
+        text = "but no fx_rate is given. Add one, such as 0.92: how many of it one USD is."
+        yield ("plan", "currency"), f"currency is {head.currency!r}, {text}"
     if head is not None and head.currency == DOLLARS and head.fx_rate != 1:
-        what = "but currency is USD, whose rate is 1. Name the currency."
-        yield ("plan", "fx_rate"), f"fx_rate is {head.fx_rate:g}, {what}"
-    outside = [one for one in budget.quarters if one not in head.every_quarter] if head and budget else []
+        text = "but currency is USD, whose rate is 1. Name the currency."
+        yield ("plan", "fx_rate"), f"fx_rate is {head.fx_rate:g}, {text}"
+    outside = [quarter for quarter in budget.quarters if quarter not in head.every_quarter] if head and budget else []
     if head is not None and outside:
         names = f"{listed(list(map(str, outside)))} {'is no quarter' if len(outside) == 1 else 'are no quarters'}"
         yield ("budget", str(outside[0])), f"{names} of the plan, {_span(head)}."
@@ -386,7 +388,7 @@ def _across(
 def _of_currency(head: Head | None, services: Iterable[Service], supply: Supply) -> Supply:
     """The supply, at the prices of its currency's region where the plan names none."""
     region = REGIONS.get(head.currency) if head else None
-    if region is None or any(region_of(one, supply.allowed) for one in services):
+    if region is None or any(region_of(service, supply.allowed) for service in services):
         return supply
     return supply.model_copy(update={"allowed": supply.allowed.model_copy(update={"region": region})})
 
@@ -395,7 +397,7 @@ def _past(head: Head | None, as_of: datetime.date) -> Iterator[Problem]:
     """A plan of quarters that are over on its day."""
     if head is None:
         return
-    past = [one for one in head.every_quarter if one.last_day(head.fiscal_year_starts) < as_of]
+    past = [quarter for quarter in head.every_quarter if quarter.last_day(head.fiscal_year_starts) < as_of]
     if past:
         first = quarter_of(as_of, head.fiscal_year_starts)
         over = f"{past[0]} ended on {past[0].last_day(head.fiscal_year_starts)}, before the day of the plan, {as_of}"
@@ -404,14 +406,17 @@ def _past(head: Head | None, as_of: datetime.date) -> Iterator[Problem]:
 
 def _classes(services: Mapping[int, Service], policy: Policy | None, supply: Supply | None) -> Iterator[Problem]:
     """Classes of services that are left out, or have a term, which is of the whole plan."""
-    for i, one in services.items():
-        at: Loc = ("services", i, "buy")
-        if one.buy is None or (policy and one.buy == policy.purchase):
+    for i, service in services.items():
+        place: Loc = ("services", i, "buy")
+        if service.buy is None or (policy and service.buy == policy.purchase):
             continue
-        if PURCHASES[one.buy].committed:
-            yield at, f"{one.buy} has a term, which is of the whole plan. Write it in policy.buy, or supply.committed."
-        elif supply and one.buy in supply.allowed.exclude:
-            yield at, f"{one.buy} is excluded in supply.allowed. Take it out there, or buy another class."
+        if PURCHASES[service.buy].committed:
+            yield (
+                place,
+                f"{service.buy} has a term, which is of the whole plan. Write it in policy.buy, or supply.committed.",
+            )
+        elif supply and service.buy in supply.allowed.exclude:
+            yield place, f"{service.buy} is excluded in supply.allowed. Take it out there, or buy another class."
 
 
 def _span(head: Head) -> str:
@@ -420,16 +425,16 @@ def _span(head: Head) -> str:
 
 def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
     """Services that are like none that there is, or like each other in a circle; or that serve nothing."""
-    like = {name: _word(one, "like") for one in raw if (name := _word(one, "id")) is not None}
-    served = {_word(one, "id") for one in raw if one.get("model") is not None}
-    for i, one in enumerate(raw):
-        name, other = _word(one, "id"), _word(one, "like")
+    like = {name: _word(entry, "like") for entry in raw if (name := _word(entry, "id")) is not None}
+    served = {_word(entry, "id") for entry in raw if entry.get("model") is not None}
+    for i, entry in enumerate(raw):
+        name, other = _word(entry, "id"), _word(entry, "like")
         if name is None:
             continue
-        at: Loc = ("services", i, "like") if other is not None else ("services", i)
+        place: Loc = ("services", i, "like") if other is not None else ("services", i)
         if other is not None and other not in like:
             near = did_you_mean(str(other), map(str, like))
-            yield at, f"like is {shown(other)!r}, which is no service of the plan.{near}"
+            yield place, f"like is {shown(other)!r}, which is no service of the plan.{near}"
             continue
         path, following = [name], like.get(name)
         while following is not None and following not in path:
@@ -437,82 +442,88 @@ def _likeness(raw: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
             following = like.get(following)
         if following is not None and following == name:
             circle = " -> ".join(map(shown, (*path, following)))
-            yield at, f"services are like each other in a circle: {circle}. Let one of them say all itself."
-        elif following is None and not any(step in served for step in path) and not _misspelled(one, "model", "like"):
-            yield at, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
+            yield place, f"services are like each other in a circle: {circle}. Let one of them say all itself."
+        elif following is None and not any(step in served for step in path) and not _misspelled(entry, "model", "like"):
+            yield place, f"service {shown(name)} has no model. Write one, such as model: llama-3.1-8b."
 
 
 def _misspelled(data: Mapping[str, Any], *names: str) -> bool:
     """Whether an unknown field is nearly one of these, which is told of it."""
-    known = {*Service.model_fields, *KEYS}
-    return any(did_you_mean(str(key), names) for key in data if key not in known)
+    fields = {*Service.model_fields, *KEYS}
+    return any(did_you_mean(str(key), names) for key in data if key not in fields)
 
 
-def _word(one: Mapping[str, Any], key: str) -> str | None:
+def _word(entry: Mapping[str, Any], key: str) -> str | None:
     """What a service says under a key, where that is text."""
-    found = one.get(key)
-    return found if isinstance(found, str) else None
+    text = entry.get(key)
+    return text if isinstance(text, str) else None
 
 
-def _of_service(one: Service, at: Loc, head: Head | None) -> Iterator[Problem]:
-    models = one.model or ()
+def _of_service(service: Service, place: Loc, head: Head | None) -> Iterator[Problem]:
+    models = service.model or ()
     starts = [served.starts for served in models]
     for j, quarter in enumerate(starts):
         if quarter is None and j:
-            yield (*at, "model", j), "a second model needs from: the quarter from which it is served."
+            yield (*place, "model", j), "a second model needs from: the quarter from which it is served."
         elif quarter is not None and quarter in starts[:j]:
-            yield (*at, "model", j, "from"), f"{quarter} is given twice. Keep one model for each quarter."
+            yield (*place, "model", j, "from"), f"{quarter} is given twice. Keep one model for each quarter."
         elif quarter is not None and any(earlier and earlier > quarter for earlier in starts[:j]):
-            yield (*at, "model", j, "from"), f"{quarter} stands below a later quarter. Write models in order."
-    if one.ramp and one.launch is None:
-        yield (*at, "ramp"), "ramp is of a launch, and there is none. Give launch, or leave it out."
-    if one.launch and one.retire and one.launch >= one.retire:
-        yield (*at, "retire"), f"retire {one.retire} is not after launch {one.launch}."
-    if one.profile is None:
+            yield (*place, "model", j, "from"), f"{quarter} stands below a later quarter. Write models in order."
+    if service.ramp and service.launch is None:
+        yield (*place, "ramp"), "ramp is of a launch, and there is none. Give launch, or leave it out."
+    if service.launch and service.retire and service.launch >= service.retire:
+        yield (*place, "retire"), f"retire {service.retire} is not after launch {service.launch}."
+    if service.profile is None:
         for name in ("working_days", "time_zone"):
-            if name in one.model_fields_set:
-                yield (*at, name), f"{name} is of a profile, and there is none. Give profile, or leave it out."
-    elif states_peak_hour(one.demand):
-        yield (*at, "profile"), "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them."
-    growth = one.growth
-    if growth and one.retire:
+            if name in service.model_fields_set:
+                yield (*place, name), f"{name} is of a profile, and there is none. Give profile, or leave it out."
+    elif states_peak_hour(service.demand):
+        yield (
+            (*place, "profile"),
+            "profile says what its busiest hour has, and so does peak_hour_share. Keep one of them.",
+        )
+    growth = service.growth
+    if growth and service.retire:
         if growth.per_quarter is not None:
             yield (
-                (*at, "growth"),
+                (*place, "growth"),
                 (
-                    f"service {one.id} is retired in {one.retire}, and its growth has no end. Write growth up "
+                    f"service {service.id} is retired in {service.retire}, and its growth has no end. Write growth up "
                     "to then as "
                     "steps, or leave it out."
                 ),
             )
         elif growth.series is not None:
             yield (
-                (*at, "growth", "series"),
+                (*place, "growth", "series"),
                 (
-                    f"service {one.id} is retired in {one.retire}, and its series goes on to the plan's end. "
+                    f"service {service.id} is retired in {service.retire}, and its series goes on to the plan's end. "
                     "Write steps "
                     "before that quarter."
                 ),
             )
         for step in growth.steps or ():
-            if step >= one.retire:
-                yield (*at, "growth", "steps", str(step)), f"{step} is not before {one.retire}, when it is retired."
+            if step >= service.retire:
+                yield (
+                    (*place, "growth", "steps", str(step)),
+                    f"{step} is not before {service.retire}, when it is retired.",
+                )
     if head is None:
         return
     every, end = head.every_quarter, head.every_quarter[-1]
-    if one.launch and one.launch > end:
-        yield (*at, "launch"), f"launch {one.launch} is after the plan's end, {end}."
-    if one.retire and one.retire <= head.start:
-        yield (*at, "retire"), f"retire {one.retire} is not after the plan's start, {head.start}. Leave it out."
+    if service.launch and service.launch > end:
+        yield (*place, "launch"), f"launch {service.launch} is after the plan's end, {end}."
+    if service.retire and service.retire <= head.start:
+        yield (*place, "retire"), f"retire {service.retire} is not after the plan's start, {head.start}. Leave it out."
     for step in (growth and growth.steps) or ():
         if step not in every:
-            yield (*at, "growth", "steps", str(step)), f"{step} is no quarter of the plan, {_span(head)}."
-    if growth and growth.series is not None and len(growth.series) != head.quarters and not one.retire:
-        what = f"series has {len(growth.series)} numbers, and the plan {head.quarters} quarters. Give one for each."
-        yield (*at, "growth", "series"), what
-    first = max(head.start, one.launch) if one.launch else head.start
+            yield (*place, "growth", "steps", str(step)), f"{step} is no quarter of the plan, {_span(head)}."
+    if growth and growth.series is not None and len(growth.series) != head.quarters and not service.retire:
+        text = f"series has {len(growth.series)} numbers, and the plan {head.quarters} quarters. Give one for each."
+        yield (*place, "growth", "series"), text
+    first = max(head.start, service.launch) if service.launch else head.start
     if starts and starts[0] is not None and starts[0] > first:
-        yield (*at, "model", 0, "from"), f"no model is served in {first}: the first one is from {starts[0]}."
+        yield (*place, "model", 0, "from"), f"no model is served in {first}: the first one is from {starts[0]}."
     for j, quarter in enumerate(starts):
         if quarter is not None and quarter > end:
-            yield (*at, "model", j, "from"), f"from {quarter} is after the plan's end, {end}."
+            yield (*place, "model", j, "from"), f"from {quarter} is after the plan's end, {end}."

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sheetgen.plan.bridge import listed_prices
-from sheetgen.plan.cheaper import Cheaper
-from sheetgen.plan.commitments import Commitment
+from sheetgen.plan.cheaper import Closing, Lever
 from sheetgen.plan.decisions import Decision, Unserved, kind, owners
 from sheetgen.plan.draws import quantiles, swings
 from sheetgen.plan.findings import Findings, inputs_sha256, spans, spent, unit_cost
@@ -24,47 +23,55 @@ NAME = "capacity-plan"
 Record = dict[str, Any]
 
 
-def record_of(found: Findings) -> Record:
+def record_of(findings: Findings) -> Record:
     """The whole plan as plain values; with what changed since the last one, where that was given."""
-    answer, plan = found.answer, found.answer.plan
+    answer, plan = findings.answer, findings.answer.plan
     return {
         "schema_version": SCHEMA_VERSION,
         "as_of": plan.as_of.isoformat(),
         "version": own_version(),
         "catalog_sha256": plan.catalog.catalog_sha256(),
-        "seed": found.draws.seed,
+        "seed": findings.draws.seed,
         "inputs": plan.data,
         "inputs_sha256": inputs_sha256(answer),
         "plan_at": plan.policy.plan_at,
         "quarters": [
-            {"quarter": str(one), "from": plan.first_day(one).isoformat(), "until": plan.last_day(one).isoformat()}
-            for one in plan.quarters
+            {
+                "quarter": str(quarter),
+                "from": plan.first_day(quarter).isoformat(),
+                "until": plan.last_day(quarter).isoformat(),
+            }
+            for quarter in plan.quarters
         ],
         "services": list(_services(answer)),
         "supply": list(_supply(answer)),
-        "decisions": [_decision(answer, one) for one in found.decisions],
-        "unserved": [_unserved(answer, one) for one in found.unserved],
+        "decisions": [_decision(answer, decision) for decision in findings.decisions],
+        "unserved": [_unserved(answer, gap) for gap in findings.unserved],
         "money": list(_money(answer)),
         "owners": list(_owners(answer)),
-        "years": list(_years(found)),
+        "years": list(_years(findings)),
         "currency": {"code": plan.head.currency, "per_usd": plain(plan.head.fx_rate)},
-        "totals": _totals(found),
-        "commitments": [_commitment(answer, one) for one in found.commitments],
-        **_since(found),
-        "cheaper": [_cheaper(one) for one in found.cheaper],
+        "totals": _totals(findings),
+        **_since(findings),
+        "variance": list(findings.last.variance) if findings.last else [],
+        "cheaper": [_lever(lever) for lever in findings.cheaper],
+        "closing": _closing(findings.closing),
         "served": [
             {
-                "quarter": str(plan.quarters[one.quarter]),
-                "limit": one.limit,
-                "service": plan.services[one.service].id,
-                "instance": one.instance,
-                "share": plain(one.share),
-                "next_usd": plain(one.next_usd),
+                "quarter": str(plan.quarters[share.quarter]),
+                "limit": share.limit,
+                "service": plan.services[share.service].id,
+                "instance": share.instance,
+                "until": share.until and share.until.isoformat(),
+                "share": plain(share.share),
+                "next_usd": plain(share.next_usd),
             }
-            for one in found.served
+            for share in findings.served
         ],
         "prices": listed_prices(plan),
-        "checks": [{"check": one.what, "ok": one.holds, "found": list(one.found)} for one in found.checks],
+        "checks": [
+            {"check": check.statement, "ok": check.holds, "found": list(check.against)} for check in findings.checks
+        ],
     }
 
 
@@ -82,7 +89,7 @@ def _services(answer: Answer) -> Iterator[Record]:
     plan, table = answer.plan, answer.services
     for s, service in enumerate(plan.services):
         for q, quarter in enumerate(plan.quarters):
-            one = answer.hardware.placed.get((s, q))
+            place = answer.hardware.placed.get((s, q))
             for z, quantile in enumerate(QUANTILES):
                 rate = float(table["requests_per_second"][s, q, z])
                 row: Record = {
@@ -92,7 +99,7 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "quantile": quantile,
                     "requests_per_second": plain(rate) if rate else None,
                 }
-                if one is None:
+                if place is None:
                     why = answer.hardware.nothing.get((s, q))
                     nothing = None if why else 0
                     at_once = float(table["concurrent_requests"][s, q, z])
@@ -112,16 +119,18 @@ def _services(answer: Answer) -> Iterator[Record]:
                     "concurrent_requests": plain(table["at_once"][s, q, z]),
                     "n_replicas": plain(table["planned_replicas"][s, q, z]),
                     "set_by": answer.set_by(s, q, z).rpartition(" + ")[2],
-                    "instance": one.instance,
-                    "purchase": plan.class_of(one.instance),
-                    "region": one.candidate.region,
+                    "instance": place.instance,
+                    "instance_alone": answer.hardware.alone[s, q],
+                    "purchase": plan.class_of(place.instance),
+                    "region": place.candidate.region,
                     "n_instances": plain(table["own_instances"][s, q, z]),
                     "monthly_usd": plain(table["service_month_usd"][s, q, z]),
+                    "monthly_owned_usd": plain(answer.owned_month_usd(s, q, z)),
                     "verdict": "fits",
-                    "gpu": one.candidate.gpu.id,
-                    **one.layout._asdict(),
-                    "pipeline_parallel_size": one.pipeline_parallel_size,
-                    "requests_per_replica": plain(one.paced_requests),
+                    "gpu": place.candidate.gpu.id,
+                    **place.layout._asdict(),
+                    "pipeline_parallel_size": place.pipeline_parallel_size,
+                    "requests_per_replica": plain(place.paced_requests),
                     "ttft_seconds": speed.ttft_seconds,
                     "tpot_seconds": speed.tpot_seconds,
                     **_chance(answer, s, q, z),
@@ -143,10 +152,10 @@ def _chance(answer: Answer, s: int, q: int, z: int) -> Record:
 
 
 def _utilization(answer: Answer, s: int, q: int, z: int) -> float | None:
-    """The mean load of a quantile over the places of the replicas that are bought."""
-    places = float(answer.services["planned_replicas"][s, q, answer.case] * answer.services["paced_requests"][s, q, z])
-    mean = float(answer.services["at_once"][s, q, z]) * float(answer.mean_shares[s, q])
-    return mean / places if places else None
+    """The mean load of a quantile over what the replicas that are bought can take."""
+    replicas = float(answer.services["planned_replicas"][s, q, answer.case])
+    busy = float(answer.services["busy_replicas"][s, q, z]) * float(answer.mean_shares[s, q])
+    return busy / replicas if replicas else None
 
 
 def _supply(answer: Answer) -> Iterator[Record]:
@@ -154,15 +163,15 @@ def _supply(answer: Answer) -> Iterator[Record]:
     them is in use at p50."""
     mean, peak = answer.in_use
     for q, quarter in enumerate(answer.plan.quarters):
-        for t, one in enumerate(answer.types):
-            found = {name: plain(counts[t, q, answer.case]) for name, counts in answer.supply_counts.items()}
-            if found["needed"] or found["owned"] or found["committed"] or found["gap"]:
+        for t, machine in enumerate(answer.types):
+            row = {name: plain(counts[t, q, answer.case]) for name, counts in answer.supply_counts.items()}
+            if row["needed"] or row["owned"] or row["committed"] or row["gap"]:
                 in_use = {"utilization": plain(mean[t, q]), "peak_utilization": plain(peak[t, q])}
                 yield {
                     "quarter": str(quarter),
-                    "instance": one.instance,
-                    "gpu": one.gpu,
-                    **found,
+                    "instance": machine.instance,
+                    "gpu": machine.gpu,
+                    **row,
                     **in_use,
                     "base": plain(answer.supply["base_instances"][t, q, answer.case]),
                     "machine_hours": plain(answer.rented_on_average[t, q] * answer.plan.prices.hours_per_month),
@@ -171,44 +180,45 @@ def _supply(answer: Answer) -> Iterator[Record]:
                 }
 
 
-def _decision(answer: Answer, one: Decision) -> Record:
+def _decision(answer: Answer, decision: Decision) -> Record:
     return {
-        "what": one.what,
-        "kind": kind(answer.plan, one),
-        "instance": one.instance,
-        "n_instances": plain(one.n_instances),
-        "purchase": one.purchase,
-        "owners": owners(answer, one),
-        "order_by": one.order_by.isoformat(),
-        "needed_from": one.needed_from.isoformat(),
-        "usd": plain(one.usd),
-        "binds_usd": plain(one.binds_usd),
-        "late": one.late,
-        "cost_of_waiting_usd": plain(one.cost_of_waiting_usd),
-        "about": one.about or None,
-        "expected_saving_usd": plain(one.saves_usd),
-        "saving_after_plan_usd": plain(one.saves_after_usd),
-        "break_even": one.break_even and vars(one.break_even),
-        "there_on": one.there_on and one.there_on.isoformat(),
-        "cover": one.cover
+        "what": decision.what,
+        "kind": kind(answer.plan, decision),
+        "instance": decision.instance,
+        "n_instances": plain(decision.n_instances),
+        "purchase": decision.purchase,
+        "owners": owners(answer, decision),
+        "order_by": decision.order_by.isoformat(),
+        "needed_from": decision.needed_from.isoformat(),
+        "usd": plain(decision.usd),
+        "binds_usd": plain(decision.binds_usd),
+        "late": decision.late,
+        "cost_of_waiting_usd": plain(decision.cost_of_waiting_usd),
+        "moving_usd": plain(decision.moving_usd),
+        "about": decision.about or None,
+        "expected_saving_usd": plain(decision.saves_usd),
+        "saving_after_plan_usd": plain(decision.saves_after_usd),
+        "break_even": decision.break_even and vars(decision.break_even),
+        "there_on": decision.there_on and decision.there_on.isoformat(),
+        "cover": decision.cover
         and {
-            "purchase": one.cover.purchase,
-            "monthly_usd": one.cover.month_usd,
-            "there_on": one.cover.until_then.isoformat(),
+            "purchase": decision.cover.purchase,
+            "monthly_usd": decision.cover.month_usd,
+            "there_on": decision.cover.until_then.isoformat(),
         },
-        "shed": [_unserved(answer, each) for each in one.shed],
-        "or": one.other and _decision(answer, one.other),
+        "shed": [_unserved(answer, gap) for gap in decision.shed],
+        "or": decision.other and _decision(answer, decision.other),
     }
 
 
-def _unserved(answer: Answer, one: Unserved) -> Record:
+def _unserved(answer: Answer, gap: Unserved) -> Record:
     return {
-        "quarter": str(answer.plan.quarters[one.quarter]),
-        "service": answer.plan.services[one.service].id,
-        "instance": one.instance,
-        "from": one.first.isoformat(),
-        "until": one.last.isoformat(),
-        "share": one.share,
+        "quarter": str(answer.plan.quarters[gap.quarter]),
+        "service": answer.plan.services[gap.service].id,
+        "instance": gap.instance,
+        "from": gap.first.isoformat(),
+        "until": gap.last.isoformat(),
+        "share": gap.share,
     }
 
 
@@ -238,26 +248,26 @@ def _owners(answer: Answer) -> Iterator[Record]:
             yield {"owner": owner, "quarter": str(quarter), **spent}
 
 
-def _years(found: Findings) -> Iterator[Record]:
+def _years(findings: Findings) -> Iterator[Record]:
     """Fiscal years, as far as the plan has quarters of them."""
-    plan, spanned = found.answer.plan, list(spans(found.answer.plan))
+    plan, spanned = findings.answer.plan, list(spans(findings.answer.plan))
     whole = [(plan.quarters[0].year, spanned[-1][2])]
     for year, many in [(year, many) for _, year, many in spanned if year is not None] or whole:
-        one = spent(found.answer, found.draws, many)
+        money = spent(findings.answer, findings.draws, many)
         yield {
             "fiscal_year": year,
             "quarters": [str(plan.quarters[q]) for q in many],
-            "budget_usd": plain(one.budget_usd),
-            **{f"{name}_usd": plain(usd) for name, usd in one.usd.items()},
-            "contingency_p90_usd": plain(one.reserve_p90_usd),
-            "together_p90_usd": plain(one.together_p90_usd),
-            "verdict": one.verdict,
+            "budget_usd": plain(money.budget_usd),
+            **{f"{name}_usd": plain(usd) for name, usd in money.usd.items()},
+            "contingency_p90_usd": plain(money.reserve_p90_usd),
+            "together_p90_usd": plain(money.together_p90_usd),
+            "verdict": money.verdict,
         }
 
 
-def _totals(found: Findings) -> Record:
+def _totals(findings: Findings) -> Record:
     """What all services together cost and need, over joint draws; and what is to be signed."""
-    answer, draws = found.answer, found.draws
+    answer, draws = findings.answer, findings.draws
     whole = draws.spend_usd.sum(axis=1)
     return {
         "seed": draws.seed,
@@ -268,14 +278,14 @@ def _totals(found: Findings) -> Record:
         "mean_usd": float(whole.mean()),
         "bound_usd": plain(sum(answer.bound_usd)),
         "bound_after_plan_usd": plain(answer.bound_after_usd),
-        **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, found.sign_now_usd), strict=True)),
+        **dict(zip(("sign_now_usd", "sign_now_binds_usd"), map(plain, findings.sign_now_usd), strict=True)),
         "already_usd": plain(answer.already_usd),
         "swings": [{"of": name, "p10_usd": low, "p90_usd": high} for name, low, high in swings(answer)],
         "quarters": [
             {
                 "quarter": str(quarter),
                 "usd": quantiles(draws.spend_usd[:, q]),
-                "n_gpus": {name: plain(one) for name, one in quantiles(draws.n_gpus[:, q]).items()},
+                "n_gpus": {name: plain(count) for name, count in quantiles(draws.n_gpus[:, q]).items()},
             }
             for q, quarter in enumerate(answer.plan.quarters)
         ],
@@ -284,50 +294,35 @@ def _totals(found: Findings) -> Record:
 
 def _since(whole: Findings) -> Record:
     """What changed since the last plan: parts that sum to the difference in spend at p50."""
-    last, found = whole.last, whole.bridge
-    if last is None or found is None:
+    last, bridge = whole.last, whole.bridge
+    if last is None or bridge is None:
         return {"since": None, "bridge": []}
     return {
         "since": {
             "file": Path(last.where).name,
             "as_of": last.plan.as_of.isoformat(),
-            "p50_usd": found.last_usd,
-            "now_p50_usd": found.usd,
+            "p50_usd": bridge.last_usd,
+            "now_p50_usd": bridge.usd,
         },
-        "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in found.of_services.items()],
+        "bridge": [{"factor": name, "service": s, "usd": usd} for (name, s), usd in bridge.of_services.items()],
     }
 
 
-def _cheaper(one: Cheaper) -> Record:
+def _lever(lever: Lever) -> Record:
     return {
-        "what": one.what,
-        "usd": one.saves_usd,
-        "gives_up": one.gives_up,
-        "asked_usd": one.asked_usd,
-        "over_budget": list(one.over),
+        "what": lever.change.name,
+        "kind": lever.change.kind,
+        "usd": lever.saves_usd,
+        "gives_up": lever.change.gives_up,
+        "asked_usd": lever.asked_usd,
+        "bound_usd": lever.bound_usd,
+        "bound_after_plan_usd": lever.bound_after_usd,
+        "over_budget": list(lever.over),
     }
 
 
-def _commitment(answer: Answer, one: Commitment) -> Record:
-    return {
-        "instance": one.instance,
-        "purchase": one.purchase,
-        "from": str(answer.plan.quarters[one.first]),
-        "quarters": one.quarters,
-        "quarters_beyond_plan": one.beyond,
-        "n_instances": one.n_instances,
-        "critical_share": one.critical_share,
-        "usd": one.term_usd,
-        "expected_saving_usd": one.saves_usd,
-        "saving_after_plan_usd": one.saves_after_usd,
-        "regret": [
-            {
-                "quantile": each.quantile,
-                "usd": each.usd,
-                "best_n_instances": each.best_instances,
-                "best_usd": each.best_usd,
-                "regret_usd": each.regret_usd,
-            }
-            for each in one.regrets
-        ],
-    }
+def _closing(closing: Closing | None) -> Record | None:
+    if closing is None:
+        return None
+    levers = [lever.change.name for lever in closing.levers]
+    return {"levers": levers, "usd": closing.saves_usd, "over_budget": list(closing.over)}

@@ -41,10 +41,10 @@ def _shorthand(instead: Callable[[Any], Any], or_else: str) -> BeforeValidator:
     def read(value: Any) -> Any:
         if isinstance(value, (dict, Entry)):
             return value
-        found = instead(value)
-        if found is None:
+        mapping = instead(value)
+        if mapping is None:
             raise ValueError(or_else)
-        return found
+        return mapping
 
     return BeforeValidator(read)
 
@@ -147,11 +147,11 @@ ChangeBand = Annotated[Changes, _Band]
 DayBand = Annotated[Days, _Band]
 
 
-def _exactly_one(of: Entry, *names: str) -> None:
-    given = [name for name in names if getattr(of, name) is not None]
+def _exactly_one(entry: Entry, *names: str) -> None:
+    given = [name for name in names if getattr(entry, name) is not None]
     if len(given) != 1:
-        said = " and ".join(given) if given else "none"
-        raise ValueError(f"must have exactly one of {', '.join(names)}, and has {said}")
+        those = " and ".join(given) if given else "none"
+        raise ValueError(f"must have exactly one of {', '.join(names)}, and has {those}")
 
 
 class Head(Entry):
@@ -331,6 +331,11 @@ class Growth(Entry):
         if "bands" in self.model_fields_set and self.per_quarter is None:
             raise ValueError("bands is of per_quarter, which is not given")
         return self
+
+    @property
+    def is_band(self) -> bool:
+        """True where the growth of a quarter is uncertain."""
+        return self.per_quarter is not None and self.per_quarter.p10 < self.per_quarter.p90
 
 
 class Length(Entry):

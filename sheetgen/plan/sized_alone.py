@@ -53,12 +53,12 @@ def _starts_elsewhere(answer: Answer, s: int, q: int) -> bool:
 def commands(answer: Answer) -> Iterator[tuple[str, str]]:
     """Of each service its name, and in words what the plan has of it and the command, less what that takes anyway."""
     for s, q, options in alone(answer):
-        said = {name: str(BY_NAME[name].default) for name in options if name in BY_NAME}
+        defaults = {name: str(BY_NAME[name].default) for name in options if name in BY_NAME}
         flags = [
             part
-            for name, one in options.items()
-            if name != "models" and one != said.get(name)
-            for value in ((one,) if isinstance(one, str) else one)
+            for name, value in options.items()
+            if name != "models" and value != defaults.get(name)
+            for value in ((value,) if isinstance(value, str) else value)
             for part in (f"--{name.replace('_', '-')}", value)
         ]
         command = shlex.join(["sheetgen", "recommend", "--model", options["models"], *flags])
@@ -67,17 +67,17 @@ def commands(answer: Answer) -> Iterator[tuple[str, str]]:
         yield service, f"{service}, {answer.plan.quarters[q]}, {n:g} replicas on {where}: {command}"
 
 
-def sheet_options(answer: Answer, one: Alone) -> dict[str, str]:
+def sheet_options(answer: Answer, alone_: Alone) -> dict[str, str]:
     """What `build` is asked for the sizing sheet of a service, in the plan's currency and with its names."""
-    head, service = answer.plan.head, answer.plan.services[one.service]
+    head, service = answer.plan.head, answer.plan.services[alone_.service]
     named = {
-        "title": f"{service.id}, {answer.plan.quarters[one.quarter]}",
+        "title": f"{service.id}, {answer.plan.quarters[alone_.quarter]}",
         "approver": head.approver,
         "owner": service.owner or head.owner,
         "headline": ASKED,
     }
     money = {} if head.currency == DOLLARS else {"currency": head.currency, "fx_rate": f"{head.fx_rate:.12g}"}
-    load = dict(one.options)
+    load = dict(alone_.options)
     if at_once := load.pop("concurrent_requests", None):
         load["tiers"] = at_once
     return load | money | {name: value for name, value in named.items() if value}

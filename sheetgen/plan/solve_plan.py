@@ -8,13 +8,10 @@ from dataclasses import replace
 import numpy
 
 from sheetgen.plan.hardware_by_quarter import Hardware, Loads, placed
-from sheetgen.plan.mix import base_of
 from sheetgen.plan.orders import class_months
 from sheetgen.plan.schema import MIX, QUANTILES
-from sheetgen.plan.spending import price_factor
 from sheetgen.plan.stated_plan import Base, Plan
 from sheetgen.plan.tables import (
-    CONSTANTS,
     Rented,
     Type,
     Z,
@@ -27,6 +24,7 @@ from sheetgen.plan.tables import (
     types_of,
     work_out,
 )
+from sheetgen.plan.terms import base_of
 from sheetgen.plan.together import moving_usd
 from sheetgen.plan.worked_plan import CASE, OF_SERVICE, Answer
 from sheetgen.program.grid import Grid
@@ -38,15 +36,15 @@ def solved_plan(plan: Plan, timed: bool = True, kept: Loads | None = None, hardw
     plan = replace(plan, base=())
     grid = demand_grid(plan, numpy.array([Z[name] for name in QUANTILES]))
     rates, at_once = (grid.spread(name, OF_SERVICE) for name in ("requests_per_second", "concurrent_requests"))
-    every = [hardware] if hardware else placed(plan, rates, at_once, _months(plan), timed, kept)
-    return min((_bought(plan, grid, one, timed) for one in every), key=_mean_usd)
+    every = [hardware] if hardware else placed(plan, rates, at_once, plan.months, timed, kept)
+    return min((_bought(plan, grid, way, timed) for way in every), key=_mean_usd)
 
 
 def _mean_usd(answer: Answer) -> float:
     """What a plan and its moves cost, on average at p50 and at the quantile that is bought."""
     spend = answer.money["spend_usd"][:, [CASE["p50"], answer.case]].sum() / 2
-    plan, months = answer.plan, _months(answer.plan)
-    moves = sum(moving_usd(plan, one, months[q]) for (_, q), one in answer.hardware.placed.items() if one.moved)
+    plan, months = answer.plan, answer.plan.months
+    moves = sum(moving_usd(plan, place, months[q]) for (_, q), place in answer.hardware.placed.items() if place.moved)
     return float(spend) + moves
 
 
@@ -74,10 +72,3 @@ def _base(plan: Plan, types: Sequence[Type], rented: Sequence[Rented]) -> Iterat
         if machine.candidate is not None and machine.buying.purchase == plan.policy.purchase:
             shares, months = hours.shares(CASE[plan.policy.plan_at]), class_months(plan, machine.candidate)
             yield from base_of(plan, machine.instance, shares, machine.month_usd, months)
-
-
-def _months(plan: Plan) -> list[float]:
-    """By quarter how many of today's months it costs, at the price expected."""
-    change, year = plan.prices.expected_change_per_year.p50, CONSTANTS["quarters_in_a_year"]
-    months = CONSTANTS["months_in_a_quarter"]
-    return [float(price_factor(change, q, year)) * months for q in range(len(plan.quarters))]

@@ -49,13 +49,36 @@ def quarter_instance_month_usd(instance_month_usd: Quantity, price_factor: Quant
     return instance_month_usd * price_factor
 
 
-@formula("$ per month", USD)
-def service_month_usd(own_instances: Quantity, quarter_instance_month_usd: Quantity) -> Any:
-    """A service's part of the instances at the price of the class that is bought, in US dollars a month.
+@formula("Machines that are there")
+def there_instances(
+    needed_instances: Quantity, owned_instances: Quantity, committed_instances: Quantity, gap: Quantity
+) -> Any:
+    """Instances of a type that are owned, committed or bought, and no fewer than are needed.
 
-    Source: own_instances.
+    Source: definition.
     """
-    return own_instances * quarter_instance_month_usd
+    return largest(needed_instances, owned_instances + committed_instances + gap)
+
+
+@formula("$ per machine and month, on average", USD)
+def mean_month_usd(
+    bought_usd: Quantity, paid_usd: Quantity, there_instances: Quantity, months_in_a_quarter: Quantity
+) -> Any:
+    """What one instance of a type costs in a month on average over all that are there: what is bought, and what the
+    owned and committed ones cost anyway (paid_usd); in US dollars.
+
+    Source: definition.
+    """
+    return ratio((bought_usd + paid_usd) / months_in_a_quarter, there_instances)
+
+
+@formula("$ per month", USD)
+def service_month_usd(own_instances: Quantity, mean_month_usd: Quantity) -> Any:
+    """A service's part of the instances at what they cost on average, in US dollars a month.
+
+    Source: own_instances, mean_month_usd.
+    """
+    return own_instances * mean_month_usd
 
 
 @formula("Spend, $", USD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from sheetgen.catalog.guidance import assumptions, number
 from sheetgen.catalog.hardware import Gpu, Instance
 from sheetgen.catalog.load import Catalog
 from sheetgen.measured.measured_point import Unusable
-from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import (
     OF_ENGINE,
     Allowed,
@@ -30,6 +30,7 @@ from sheetgen.plan.schema import (
     Supply,
     Targets,
 )
+from sheetgen.plan.spending import price_factor
 from sheetgen.plan.week import Week, week_of
 from sheetgen.question.market import Candidate
 from sheetgen.question.sheet_question import Question, ask
@@ -98,8 +99,8 @@ class Plan:
     @cached_property
     def _candidates(self) -> dict[tuple[str, str, int], str]:
         """By provider, GPU and count the instance that is a candidate; and each candidate under its own."""
-        mine = (found for key, found in self.questions.items() if dict(key)["purchase"] == self.policy.purchase)
-        return {one.shape: one.instance for found in mine for one in found.candidates}
+        mine = (question for key, question in self.questions.items() if dict(key)["purchase"] == self.policy.purchase)
+        return {candidate.shape: candidate.instance for question in mine for candidate in question.candidates}
 
     def machine(self, name: str) -> str:
         """The instance behind a type of the supply: the candidate with the same GPUs of its provider, where there is
@@ -115,11 +116,21 @@ class Plan:
     @property
     def priorities(self) -> list[float]:
         """By service: the lowest number is served first, those without one last."""
-        return [math.inf if one.priority is None else one.priority for one in self.services]
+        return [math.inf if service.priority is None else service.priority for service in self.services]
 
     def redundancy(self, s: int) -> Redundancy:
         """What of a service may be lost."""
         return self.services[s].redundancy or self.policy.redundancy
+
+    @cached_property
+    def months(self) -> list[float]:
+        """By quarter how many of today's months it costs, at the price expected."""
+        return self.months_ahead(range(len(self.quarters)))
+
+    def months_ahead(self, quarters: Iterable[int]) -> list[float]:
+        """The same of quarters by position, past the plan's end too."""
+        change = self.prices.expected_change_per_year.p50
+        return [MONTHS_IN_A_QUARTER * float(price_factor(change, q, QUARTERS_IN_A_YEAR)) for q in quarters]
 
     def first_day(self, quarter: Quarter) -> datetime.date:
         return quarter.first_day(self.head.fiscal_year_starts)
@@ -131,19 +142,19 @@ class Plan:
         """The question of these options, at the prices of the plan. Raises ScenarioError where it cannot be put."""
         if key not in self.questions:
             self.questions[key] = ask(self.catalog, dict(key))
-        found, purchase = self.questions[key], dict(key)["purchase"]
+        question, purchase = self.questions[key], dict(key)["purchase"]
         if self.listed is None and purchase == self.policy.purchase:
-            return found
-        at = key, self.policy.purchase, id(self.listed)
-        if at not in self.priced:
-            candidates = (self._priced(one, purchase) for one in found.candidates)
-            self.priced[at] = replace(found, candidates=tuple(candidates))
-        return self.priced[at]
+            return question
+        priced = key, self.policy.purchase, id(self.listed)
+        if priced not in self.priced:
+            candidates = (self._priced(candidate, purchase) for candidate in question.candidates)
+            self.priced[priced] = replace(question, candidates=tuple(candidates))
+        return self.priced[priced]
 
     @cached_property
     def week(self) -> Week:
         """The hours of a week in which its services have loads of their own."""
-        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
+        days = ((self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters)
         return week_of(self.services, [first + (last - first) / 2 for first, last in days])
 
     @property
@@ -158,12 +169,12 @@ class Plan:
         stated = self.policy.start_minutes
         return number(assumptions(self.catalog), "start_minutes") if stated is None else stated
 
-    def _priced(self, one: Candidate, purchase: str) -> Candidate:
+    def _priced(self, candidate: Candidate, purchase: str) -> Candidate:
         """A candidate at the prices of the plan, named with its class where that is not the plan's: machines of two
         classes are two types."""
-        name, listed = in_class(one.instance, purchase, self.policy.purchase), self.listed or {}
-        prices = {**listed.get(one.instance, {}), **listed.get(name, {})}
-        return replace(_at_prices(one, prices), instance=name)
+        name, listed = in_class(candidate.instance, purchase, self.policy.purchase), self.listed or {}
+        prices = {**listed.get(candidate.instance, {}), **listed.get(name, {})}
+        return replace(_at_prices(candidate, prices), instance=name)
 
     def class_of(self, instance: str) -> str:
         """The class in which a type of machine is bought."""
@@ -171,7 +182,7 @@ class Plan:
 
     def quarter_of(self, day: datetime.date) -> int | None:
         """The quarter in which a day lies, by position; none after the plan's end."""
-        days = ((self.first_day(one), self.last_day(one)) for one in self.quarters)
+        days = ((self.first_day(quarter), self.last_day(quarter)) for quarter in self.quarters)
         return next((q for q, (first, last) in enumerate(days) if first <= day <= last), None)
 
     def question_in(self, service: Service, quarter: Quarter) -> Question:
@@ -202,25 +213,25 @@ def machine_in(name: str) -> str:
 def served_in(service: Service, quarter: Quarter) -> Served:
     """The model that is served in a quarter; before the first one's it is the first one."""
     models = service.model or ()
-    return ([one for one in models if one.starts is None or one.starts <= quarter] or models[:1])[-1]
+    return ([served for served in models if served.starts is None or served.starts <= quarter] or models[:1])[-1]
 
 
-def _at_prices(one: Candidate, listed: Mapping[str, float]) -> Candidate:
+def _at_prices(candidate: Candidate, listed: Mapping[str, float]) -> Candidate:
     """A candidate at other list prices, where they are known."""
-    prices = (replace(each, usd_per_hour=listed.get(each.purchase, each.usd_per_hour)) for each in one.prices)
-    return replace(one, usd_per_hour=listed.get(one.purchase, one.usd_per_hour), prices=tuple(prices))
+    prices = (replace(price, usd_per_hour=listed.get(price.purchase, price.usd_per_hour)) for price in candidate.prices)
+    return replace(candidate, usd_per_hour=listed.get(candidate.purchase, candidate.usd_per_hour), prices=tuple(prices))
 
 
 def _lengths(request: Request) -> dict[str, int]:
     """Context, prompt and answer as `recommend` takes them: the context is that of the long requests, times are those
     of the mean ones. Raises ValueError where a part is missing."""
     prompt, answer, context = request.input_tokens, request.output_tokens, request.context_tokens
-    known = {"input_tokens": prompt.mean if prompt else None, "output_tokens": answer.mean if answer else None}
+    lengths = {"input_tokens": prompt.mean if prompt else None, "output_tokens": answer.mean if answer else None}
     if context is None:
         if (prompt is None) != (answer is None):
             raise ValueError("request has one of input_tokens and output_tokens. Give both, or context_tokens.")
         context = prompt.p95 + answer.p95 if prompt and answer else DEFAULT_CONTEXT
-    return {"context_tokens": context, **{name: value for name, value in known.items() if value is not None}}
+    return {"context_tokens": context, **{name: value for name, value in lengths.items() if value is not None}}
 
 
 def region_of(service: Service, common: Allowed) -> str:

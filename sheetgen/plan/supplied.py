@@ -24,24 +24,24 @@ class Supplied:
     def has(self, place: Placed, quarter: int) -> bool:
         """Whether there is some of it in a quarter."""
         counts = self.committed.get(place.instance), self.gpus.get(place.candidate.gpu.id)
-        return any(one is not None and one[quarter] > 0 for one in counts)
+        return any(count is not None and count[quarter] > 0 for count in counts)
 
     @property
     def is_any(self) -> bool:
         return bool(self.committed or self.gpus)
 
 
-def term(one: Committed | Owned) -> tuple[datetime.date, datetime.date]:
+def term(part: Committed | Owned) -> tuple[datetime.date, datetime.date]:
     """The first and the last day of what is owned or committed."""
-    first = one.starts or datetime.date.min
-    if isinstance(one, Committed) and one.days is not None:
-        return first, first + datetime.timedelta(days=one.days - 1)
-    return first, one.until or datetime.date.max
+    first = part.starts or datetime.date.min
+    if isinstance(part, Committed) and part.days is not None:
+        return first, first + datetime.timedelta(days=part.days - 1)
+    return first, part.until or datetime.date.max
 
 
-def live(plan: Plan, one: Committed | Owned) -> Iterator[tuple[bool, float]]:
+def live(plan: Plan, part: Committed | Owned) -> Iterator[tuple[bool, float]]:
     """By quarter whether it serves all of it, and the share of its days that are paid."""
-    first, last = term(one)
+    first, last = term(part)
     for quarter in plan.quarters:
         start, end = plan.first_day(quarter), plan.last_day(quarter)
         days = (min(last, end) - max(first, start)).days + 1
@@ -51,9 +51,9 @@ def live(plan: Plan, one: Committed | Owned) -> Iterator[tuple[bool, float]]:
 def supplied(plan: Plan) -> Supplied:
     """What serves all of each quarter."""
     committed, gpus = dict[str, Any](), dict[str, Any]()
-    for one in plan.supply.committed:
-        name = plan.machine(one.type)
-        committed[name] = committed.get(name, 0) + numpy.array([one.count * on for on, _ in live(plan, one)], float)
+    for part in plan.supply.committed:
+        name = plan.machine(part.type)
+        committed[name] = committed.get(name, 0) + numpy.array([part.count * on for on, _ in live(plan, part)], float)
     for base in plan.base:
         counts = committed[base.instance] = numpy.array(committed.get(base.instance, numpy.zeros(len(plan.quarters))))
         counts[base.runs(len(counts))] += base.count

@@ -18,7 +18,7 @@ from sheetgen.plan import demand, needs, spending
 from sheetgen.plan.hardware_by_quarter import OF_RATE, Hardware
 from sheetgen.plan.hours import missing_by_hour, needed_shares
 from sheetgen.plan.orders import Buying, bought, bought_by_hour, buying
-from sheetgen.plan.quarters import Quarter
+from sheetgen.plan.quarters import MONTHS_IN_A_QUARTER, QUARTERS_IN_A_YEAR, Quarter
 from sheetgen.plan.schema import QUANTILES, Amounts, Band, Committed, Demand, Growth, Service
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.supplied import live, supplied
@@ -33,8 +33,8 @@ Z_OF_P90 = 1.2815515655446004  # standard deviations below which nine of ten cas
 Z = dict(zip(QUANTILES, (-Z_OF_P90, 0.0, Z_OF_P90), strict=True))
 CONSTANTS = {
     "z_of_p90": Z_OF_P90,
-    "quarters_in_a_year": 4.0,
-    "months_in_a_quarter": 3.0,
+    "quarters_in_a_year": float(QUARTERS_IN_A_YEAR),
+    "months_in_a_quarter": float(MONTHS_IN_A_QUARTER),
     "seconds_in_an_hour": float(cost.CONSTANTS["seconds_in_an_hour"]),
 }
 OF_PAID: Axes = ("type", "earlier", "quarter", "case")  # the earlier quarter is that at whose price
@@ -71,7 +71,11 @@ _TABLES = (
         ),
     ),
     # At the times of the load that is planned for: values, with the bands that `recommend` states.
-    Table("times", ("service", "quarter", "case"), (("in_flight", rates.in_flight_at_peak), needs.at_once)),
+    Table(
+        "times",
+        ("service", "quarter", "case"),
+        (("in_flight", rates.in_flight_at_peak), needs.at_once, needs.busy_replicas),
+    ),
     Table("prices", ("quarter", "case"), (spending.price_factor,)),
     Table("pools", ("type", "quarter", "case"), (needs.needed_instances, needs.kept_instances)),
     Table(
@@ -86,6 +90,7 @@ _TABLES = (
             spending.cover_usd,
         ),
     ),
+    Table("mean", ("type", "quarter", "case"), (spending.there_instances, spending.mean_month_usd)),
     Table("shares", ("service", "quarter", "case"), (needs.own_instances, spending.service_month_usd)),
     Table("money", ("quarter", "case"), (spending.spend_usd, spending.reserve_usd, spending.budget_left_usd)),
 )
@@ -356,21 +361,29 @@ def put_times(grid: Grid, plan: Plan, hardware: Hardware, case: int) -> None:
 
 def put_supply(grid: Grid, plan: Plan, types: Sequence[Type]) -> None:
     """What is owned and committed, and what it costs whether used or not; the budget."""
-    n_quarters = len(plan.quarters)
+    n_quarters, months = len(plan.quarters), CONSTANTS["months_in_a_quarter"]
     committed_usd, owned_usd = numpy.zeros(n_quarters), numpy.zeros(n_quarters)
-    months = CONSTANTS["months_in_a_quarter"]
+    of_type = {one.instance: numpy.zeros(n_quarters) for one in types}  # of the quarters that they serve
+    of_gpus, supply = {one.gpu: numpy.zeros(n_quarters) for one in types}, supplied(plan)
     for one in plan.supply.committed:
         usd = commitment_month_usd(plan, one)
-        committed_usd += [spending.committed_quarter_usd(one.count, usd, months, share) for _, share in live(plan, one)]
+        for q, (serves, share) in enumerate(live(plan, one)):
+            committed_usd[q] += (paid := spending.committed_quarter_usd(one.count, usd, months, share))
+            of_type[plan.machine(one.type)][q] += serves * paid
     for pool in plan.supply.owned:
-        owned_usd += [pool.cost_per_quarter * share for _, share in live(plan, pool)]
+        for q, (serves, share) in enumerate(live(plan, pool)):
+            owned_usd[q] += pool.cost_per_quarter * share
+            of_gpus[plan.gpus[pool.id].id][q] += serves * pool.cost_per_quarter
+    a_gpu = [ratio(of_gpus[one.gpu], supply.gpus.get(one.gpu, numpy.zeros(n_quarters))) for one in types]
+    paid_usd = {"committed_type_usd": [*of_type.values()], "owned_gpu_usd": a_gpu}
+    grid.put(("type", "quarter"), {name: numpy.array(usd).reshape(-1, n_quarters) for name, usd in paid_usd.items()})
     base_usd, base_counts = numpy.zeros((len(types), n_quarters)), numpy.zeros((len(types), n_quarters))
     for base in plan.base:
         (t,) = (t for t, one in enumerate(types) if one.instance == base.instance)
         base_usd[t, base.runs(n_quarters)] += base.count * base.month_usd * months
         base_counts[t, base.runs(n_quarters)] += base.count
     grid.put(("type", "quarter"), {"base_instances": base_counts, "base_usd": base_usd})
-    known, none = supplied(plan).committed, numpy.zeros(n_quarters)
+    known, none = supply.committed, numpy.zeros(n_quarters)
     committed = [known.get(one.instance, none) for one in types]
     grid.put(("type", "quarter"), {"committed_instances": numpy.array(committed).reshape(len(types), n_quarters)})
     grid.put(
@@ -467,7 +480,11 @@ def buy(grid: Grid, plan: Plan, types: Sequence[Type]) -> list[Rented]:
     grid.put(axes, {"bought_usd": on_demand + grid.spread("base_usd", axes)})
     for name, of_all in (("bought_usd", "bought_of_all_usd"), ("cover_usd", "late_usd")):
         grid.put(("quarter", "case"), {of_all: grid.spread(name, axes).sum(axis=0)})
-    _put_mean_price(grid, types, up, weights)
+    paid_usd = grid.spread("committed_type_usd", axes) + owned * (
+        grid.spread("owned_gpu_usd", axes) * grid.spread("gpu_count", axes)
+    )
+    grid.put(axes, {"paid_usd": paid_usd})
+    work_out(grid, "mean")
     return rented
 
 
@@ -498,20 +515,6 @@ def _by_hour(grid: Grid, plan: Plan, types: Sequence[Type]) -> tuple[Any, Any]:
     mean = (filled * week.shares[:, None, :]).sum(axis=-1)
     grid.put(of_service, {"mean_machines": mean, "peak_machines": at_peak})
     return week.up(needed, plan.start_minutes)
-
-
-def _put_mean_price(grid: Grid, types: Sequence[Type], up: Any, weights: Any) -> None:
-    """What a machine of each type costs in a month on average over those that are needed: those of a base their term's
-    price, others that of the hours in which they are up, unless they are bought for a term themselves."""
-    axes = TABLES["pools"].axes
-    needed, month, base, base_usd = (
-        grid.spread(name, axes)
-        for name in ("needed_instances", "quarter_instance_month_usd", "base_instances", "base_usd")
-    )
-    above = numpy.maximum(0, up - base[..., None]) @ weights
-    mean = ratio(base_usd / CONSTANTS["months_in_a_quarter"] + above * month, needed, month)
-    by_hour = numpy.array([one.buying.term is None for one in types], bool)[:, None, None] & (above < needed)
-    grid.put(axes, {"mean_month_usd": numpy.where(by_hour, mean, month)})
 
 
 def _put_pools(grid: Grid, types: Sequence[Type]) -> Any:
@@ -555,7 +558,6 @@ def share(grid: Grid, case: int) -> None:
         name: grid.spread(name, ("type", "quarter", "case"))[place, numpy.arange(place.shape[1])]
         for name in ("machines_of_all", "mean_month_usd")
     }
-    of_type["quarter_instance_month_usd"] = of_type.pop("mean_month_usd")
     axes = TABLES["shares"].axes
     filled = grid.spread("mean_machines", axes)[..., case]
     of_all = numpy.array([(filled * (place == t)).sum(axis=0) for t in range(grid.sizes["type"])])

@@ -53,8 +53,8 @@ def together(
     what is bought is rented for the hours that need it."""
     supply = supplied(plan)
     by_service: dict[int, dict[At, Placed]] = defaultdict(dict)
-    for at in sorted(here):
-        by_service[at[0]][at] = places[at][here[at]]
+    for slot in sorted(here):
+        by_service[slot[0]][slot] = places[slot][here[slot]]
     if not by_service:
         return {}, {}
     search = _Search(plan, supply, by_service, places, months, by_hour)
@@ -62,10 +62,10 @@ def together(
     if len(by_service) > 1 or supply.is_any:  # one service by itself is where `recommend` has it
         best = search.improved(search.home)
         for start in search.starts(max(1, TRIES // len(by_service))):
-            if search.total_usd(found := search.improved(start)) < search.total_usd(best):
-                best = found
+            if search.total_usd(better := search.improved(start)) < search.total_usd(best):
+                best = better
     types = list(search.place)
-    there = {(s, q): places[s, q][types[t]] for s, one in best.items() for q, t in enumerate(one.types) if t >= 0}
+    there = {(s, q): places[s, q][types[t]] for s, filled in best.items() for q, t in enumerate(filled.types) if t >= 0}
     return there, search.moves(best)
 
 
@@ -84,12 +84,12 @@ def _alternatives(
     """A service on each type of machine: in all quarters in which that can serve it; and in those alone in which there
     is some of it anyway."""
     by_type: dict[str, dict[At, Placed]] = {}
-    for at in mine:
-        for name, place in places[at].items():
-            by_type.setdefault(name, {})[at] = place
+    for slot in mine:
+        for name, place in places[slot].items():
+            by_type.setdefault(name, {})[slot] = place
     for whole in by_type.values():
         yield whole
-        there = {at: one for at, one in whole.items() if supply.has(one, at[1])}
+        there = {slot: place for slot, place in whole.items() if supply.has(place, slot[1])}
         if there and len(there) < len(whole):
             yield there
 
@@ -116,10 +116,10 @@ class _Filled:
         return self._by_type(self.spares_of)
 
     def _by_type(self, values: Any) -> Any:
-        found = numpy.zeros((*values.shape[:-1], self.n_types, values.shape[-1]))
+        by_type = numpy.zeros((*values.shape[:-1], self.n_types, values.shape[-1]))
         quarters = numpy.flatnonzero(self.types >= 0)
-        found[..., self.types[quarters], quarters] = values[..., quarters]
-        return found
+        by_type[..., self.types[quarters], quarters] = values[..., quarters]
+        return by_type
 
     def but(self, other: _Filled, quarters: Any = True) -> _Filled:
         """These, and in the quarters of another, or some of them, those."""
@@ -157,35 +157,36 @@ class _Search:
         self.plan, self.months = plan, numpy.array(months)
         self.over_peak, hours = loads_by_hour(plan, by_hour)
         self.weights = numpy.concatenate([hours.T, hours.T]) / 2  # at p50 and at the quantile, by block of hours
-        types = {name: one for of_it in places.values() for name, one in of_it.items()}
+        types = {name: place for of_slot in places.values() for name, place in of_slot.items()}
         self.place = {name: i for i, name in enumerate(types)}
-        self.month_usd = numpy.array([one.instance_month_usd for one in types.values()])
+        self.month_usd = numpy.array([place.instance_month_usd for place in types.values()])
         self.bought_as = numpy.array([plan.class_of(name) for name in types])
-        self.terms = {one: buying(plan, None, one) for one in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
+        self.terms = {way: buying(plan, None, way) for way in {*self.bought_as.tolist()} & QUARTERS_OF_TERM.keys()}
         none = numpy.zeros(len(months))
         self.committed = numpy.array([supply.committed.get(name, none) for name in types]).reshape(-1, len(months))
         self.owned = supply.gpus
         # The types of which some GPUs are owned: place, kind, GPUs of a machine.
         self.gpus = [
-            (i, one.gpu.id, one.gpu_count)
-            for i, one in enumerate(each.candidate for each in types.values())
-            if one.gpu.id in supply.gpus
+            (i, candidate.gpu.id, candidate.gpu_count)
+            for i, candidate in enumerate(place.candidate for place in types.values())
+            if candidate.gpu.id in supply.gpus
         ]
         has_gpus = numpy.isin(numpy.arange(len(types)), [i for i, *_ in self.gpus])
         self.is_there = (self.committed > 0).any(axis=1) | has_gpus
         self.home = {s: self._filled(mine) for s, mine in home.items()}
         # By type, and last of none: whether a service is there at home, or it is there anyway.
         self.is_near = {s: numpy.append(self.is_there, True) for s in self.home}
-        for s, one in self.home.items():
-            self.is_near[s][one.types] = True
-        self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(one) for s, one in self.home.items()}
+        for s, filled in self.home.items():
+            self.is_near[s][filled.types] = True
+        self.near_usd = {s: plan.policy.near_tie_fraction * self._part_usd(filled) for s, filled in self.home.items()}
         self.elsewhere = {
-            s: [self._filled(one) for one in _alternatives(supply, mine, places)] for s, mine in home.items()
+            s: [self._filled(places_of) for places_of in _alternatives(supply, mine, places)]
+            for s, mine in home.items()
         }
 
     def total_usd(self, ways: Ways) -> float:
         """What the plan costs, and what must be saved besides for services that are not at home."""
-        return float(self._usd(*_sum(ways.values()))) + sum(self._besides_usd(s, one) for s, one in ways.items())
+        return float(self._usd(*_sum(ways.values()))) + sum(self._besides_usd(s, filled) for s, filled in ways.items())
 
     def improved(self, ways: Ways) -> Ways:
         """Services moved one by one while that makes the plan cheaper: home, to what others are on, to what is there,
@@ -205,14 +206,14 @@ class _Search:
 
     def moves(self, ways: Ways) -> dict[At, float]:
         """By move what the plan would cost more without it; NaN where it cannot do without."""
-        found: dict[At, float] = {}
+        saves: dict[At, float] = {}
         total = float(self._usd(*_sum(ways.values())))
-        for s, one in ways.items():
-            stays = dict(self._stays(s, one))
-            for _, q in one.moves:
+        for s, filled in ways.items():
+            stays = dict(self._stays(s, filled))
+            for _, q in filled.moves:
                 other = ways | {s: stays[q]} if q in stays else None
-                found[s, q] = numpy.nan if other is None else float(self._usd(*_sum(other.values()))) - total
-        return found
+                saves[s, q] = numpy.nan if other is None else float(self._usd(*_sum(other.values()))) - total
+        return saves
 
     def _stays(self, s: int, now: _Filled) -> Iterator[tuple[int, _Filled]]:
         """By move the service without it: on the machines of before until the next one, where those can serve it."""
@@ -220,9 +221,9 @@ class _Search:
         ends = (*(q for _, q in now.moves[1:]), len(quarters))
         for (before, q), end in zip(now.moves, ends, strict=False):
             mine = (quarters >= q) & (quarters < end) & (now.types >= 0)
-            for one in self.elsewhere[s]:
-                if one.types.max() == now.types[before] and (one.types[mine] >= 0).all():
-                    yield q, now.but(one, mine)
+            for other in self.elsewhere[s]:
+                if other.types.max() == now.types[before] and (other.types[mine] >= 0).all():
+                    yield q, now.but(other, mine)
                     break
 
     def _best(self, some: Iterable[int], now: Ways) -> Iterator[tuple[int, float, _Filled]]:
@@ -232,18 +233,18 @@ class _Search:
         largest = _without_each(now, some)
         for s in some:
             rest = machines - now[s].machines, largest[s]
-            known = (rest[0] > 1e-9).any(axis=(0, 1, 3)) | self.is_there
-            mine = [now[s], self.home[s], *(one for _, one in self._stays(s, now[s]))]
-            mine += [now[s].but(one) for one in self.elsewhere[s] if known[one.types.max()]]
-            tried += ((s, one) for one in mine)
+            is_open = (rest[0] > 1e-9).any(axis=(0, 1, 3)) | self.is_there
+            mine = [now[s], self.home[s], *(way for _, way in self._stays(s, now[s]))]
+            mine += [now[s].but(way) for way in self.elsewhere[s] if is_open[way.types.max()]]
+            tried += ((s, way) for way in mine)
             rests += [rest] * len(mine)
         n = max(1, AT_ONCE // machines.size)
         usd: list[float] = []
         for i in range(0, len(tried), n):
             pairs = [*zip(rests[i : i + n], tried[i : i + n], strict=True)]
-            filled = numpy.array([rest + one.machines for (rest, _), (_, one) in pairs])
-            spares = numpy.array([numpy.maximum(rest, one.spares) for (_, rest), (_, one) in pairs])
-            usd += (self._usd(filled, spares) + [self._besides_usd(s, one) for _, (s, one) in pairs]).tolist()
+            filled = numpy.array([rest + way.machines for (rest, _), (_, way) in pairs])
+            spares = numpy.array([numpy.maximum(rest, way.spares) for (_, rest), (_, way) in pairs])
+            usd += (self._usd(filled, spares) + [self._besides_usd(s, way) for _, (s, way) in pairs]).tolist()
         for s, many in itertools.groupby(range(len(tried)), lambda i: tried[i][0]):
             first, *_ = of_it = [*many]
             best = min(of_it, key=lambda i: usd[i])
@@ -252,36 +253,36 @@ class _Search:
     def starts(self, n: int) -> Iterator[Ways]:
         """By type all services that it can serve on it, and as many of them as is cheapest: first the one that saves
         most by a part of its machines in place of its own, and so on. Of all these the n cheapest."""
-        own = {s: float(self._usd(one.machines, one.spares)) for s, one in self.home.items()}
+        own = {s: float(self._usd(way.machines, way.spares)) for s, way in self.home.items()}
         by_type: dict[int, dict[int, tuple[float, _Filled]]] = defaultdict(dict)
         for s, every in self.elsewhere.items():
-            for one in every:
-                there, t = self.home[s].but(one), int(one.types.max())
+            for way in every:
+                there, t = self.home[s].but(way), int(way.types.max())
                 more = self._part_usd(there) - own[s]
                 if s not in by_type[t] or more < by_type[t][s][0]:
                     by_type[t][s] = more, there
-        (machines, spares), found = _sum(self.home.values()), list[tuple[float, int, Ways]]()
+        (machines, spares), starts = _sum(self.home.values()), list[tuple[float, int, Ways]]()
         for of_it in by_type.values():
             ranked = sorted(of_it, key=lambda s: of_it[s][0])
             chosen = [(s, of_it[s][1]) for s in ranked]
-            filled = machines + numpy.cumsum([one.machines - self.home[s].machines for s, one in chosen], axis=0)
+            filled = machines + numpy.cumsum([way.machines - self.home[s].machines for s, way in chosen], axis=0)
             # The largest replicas of those that stay and of those that went: never less than there are.
-            largest = numpy.maximum(spares, numpy.maximum.accumulate([one.spares for _, one in chosen]))
-            besides = [self._besides_usd(s, one) - self._besides_usd(s, self.home[s]) for s, one in chosen]
+            largest = numpy.maximum(spares, numpy.maximum.accumulate([way.spares for _, way in chosen]))
+            besides = [self._besides_usd(s, way) - self._besides_usd(s, self.home[s]) for s, way in chosen]
             usd = self._usd(filled, largest) + numpy.cumsum(besides)
             for last in {int(usd.argmin()), len(chosen) - 1}:
-                found.append((float(usd[last]), len(found), self.home | dict(chosen[: last + 1])))
-        yield from (ways for *_, ways in sorted(found, key=lambda one: one[:2])[:n])
+                starts.append((float(usd[last]), len(starts), self.home | dict(chosen[: last + 1])))
+        yield from (ways for *_, ways in sorted(starts, key=lambda start: start[:2])[:n])
 
     def _besides_usd(self, s: int, there: _Filled) -> float:
         """What a service's moves cost; and a near tie of what it fills at home, where it is on machines that it has not
         there, and that are not there anyway."""
         return there.moves_usd + (0 if self.is_near[s][there.types].all() else self.near_usd[s])
 
-    def _part_usd(self, one: _Filled) -> float:
+    def _part_usd(self, way: _Filled) -> float:
         """What a service fills, at its price."""
-        filled = (one.fills[0] * self.weights).sum(axis=0)
-        return float((filled * self.months) @ self.month_usd[one.types])
+        filled = (way.fills[0] * self.weights).sum(axis=0)
+        return float((filled * self.months) @ self.month_usd[way.types])
 
     def _filled(self, places: Mapping[At, Placed]) -> _Filled:
         redundancy = self.plan.redundancy(next(iter(places))[0])
@@ -291,14 +292,14 @@ class _Search:
         fills = numpy.zeros((len(SURVIVES) + 1, *self.weights.shape))
         spares, types = numpy.zeros((2, n_quarters)), numpy.full(n_quarters, -1)
         enters = numpy.zeros(n_quarters)
-        for (s, q), one in places.items():
-            types[q] = self.place[one.instance]
-            filled, safe, halves = one.by_hour(self.over_peak[s, q])
+        for (s, q), place in places.items():
+            types[q] = self.place[place.instance]
+            filled, safe, halves = place.by_hour(self.over_peak[s, q])
             fills[0, :, q], fills[-1, :, q] = filled, halves
             fills[1 : 1 + lost, :, q] = safe
             if lost:
-                spares[:, q] = 1 / one.replicas_per_instance, zone_share
-            enters[q] = moving_usd(self.plan, one, self.months[q])
+                spares[:, q] = 1 / place.replicas_per_instance, zone_share
+            enters[q] = moving_usd(self.plan, place, self.months[q])
         return _Filled(fills, spares, types, enters, len(self.place))
 
     def _usd(self, machines: Any, spares: Any) -> Any:
@@ -321,9 +322,9 @@ class _Search:
         committed = self.committed[used]
         short = needs.short_instances(needed, owned, committed)
         missing = needs.gap(_by_earlier_quarter(short), earlier, quarters, release, kept, owned, committed)
-        for purchase, one in self.terms.items():
+        for purchase, term in self.terms.items():
             mine = self.bought_as[used] == purchase
-            paid = one.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
+            paid = term.paid_quarters(numpy.moveaxis(short[..., mine, :], -1, 0))
             missing[..., mine, :] = numpy.moveaxis(paid, 0, -1)
         return ((missing * self.weights[:, None, :]).sum(axis=-3) @ self.months) @ self.month_usd[used]
 
@@ -336,24 +337,24 @@ def _by_earlier_quarter(counts: Any) -> Any:
 def _spread(services: Sequence[_Filled], values: Any, into: Any, n_types: int) -> Any:
     """Values of services by quarter, their last side, put together by type: added or the largest of them, as `into`
     says."""
-    types = numpy.array([one.types for one in services])
+    types = numpy.array([filled.types for filled in services])
     which, quarters = numpy.nonzero(types >= 0)
-    found = numpy.zeros((*values.shape[1:-1], n_types, values.shape[-1]))
+    spread = numpy.zeros((*values.shape[1:-1], n_types, values.shape[-1]))
     parts = numpy.moveaxis(numpy.array(values)[which, ..., quarters], 0, -1)
-    into.at(found, (..., types[which, quarters], quarters), parts)
-    return found
+    into.at(spread, (..., types[which, quarters], quarters), parts)
+    return spread
 
 
 def _total(services: Sequence[_Filled]) -> Any:
     """What services fill together, by type."""
-    return _spread(services, numpy.array([one.fills for one in services]), numpy.add, services[0].n_types)
+    return _spread(services, numpy.array([filled.fills for filled in services]), numpy.add, services[0].n_types)
 
 
 def _largest(services: Sequence[_Filled], like: _Filled) -> Any:
     """The largest of what services spare, by type; of none as one like them has it."""
     if not services:
         return numpy.zeros_like(like.spares)
-    return _spread(services, numpy.array([one.spares_of for one in services]), numpy.maximum, like.n_types)
+    return _spread(services, numpy.array([filled.spares_of for filled in services]), numpy.maximum, like.n_types)
 
 
 def _sum(services: Iterable[_Filled]) -> tuple[Any, Any]:
@@ -365,8 +366,8 @@ def _sum(services: Iterable[_Filled]) -> tuple[Any, Any]:
 def _without_each(ways: Ways, some: Iterable[int]) -> dict[int, Any]:
     """By some of the services the largest of what the others spare."""
     if len(few := [*some]) == 1:
-        return {few[0]: _largest([one for s, one in ways.items() if s != few[0]], ways[few[0]])}
-    every = numpy.array([one.spares for one in ways.values()])
+        return {few[0]: _largest([filled for s, filled in ways.items() if s != few[0]], ways[few[0]])}
+    every = numpy.array([filled.spares for filled in ways.values()])
     order = numpy.argsort(every, axis=0)
     first = numpy.take_along_axis(every, order[-1:], axis=0)[0]
     second = numpy.take_along_axis(every, order[-2:-1], axis=0)[0] if len(every) > 1 else numpy.zeros(first.shape)

@@ -22,6 +22,7 @@ from sheetgen.program.declared import Axes
 from sheetgen.program.grid import Grid, View
 from sheetgen.question.stated_load import mean_over_peak
 
+A_TRACE = 6  # digits of a dollar
 CASE = {name: i for i, name in enumerate(QUANTILES)}
 OF_SERVICE: Axes = ("service", "quarter", "case")
 OF_TYPE: Axes = ("type", "quarter", "case")
@@ -70,12 +71,12 @@ class Answer:
         """The machines of a type, quarter and case, by what they are."""
         names = {"needed": "needed_instances", "kept": "kept_instances", "idle": "idle", "spare": "spare_instances"}
         signed = {"owned": self.supply["owned_instances"], "committed": self.signed_instances}
-        return signed | {name: self.supply[of] for name, of in names.items()} | {"gap": self.to_buy}
+        return signed | {name: self.supply[column] for name, column in names.items()} | {"gap": self.to_buy}
 
     @cached_property
     def place(self) -> dict[str, int]:
         """By instance the position of its type."""
-        return {one.instance: t for t, one in enumerate(self.types)}
+        return {machine.instance: t for t, machine in enumerate(self.types)}
 
     def quarters_of(self, s: int) -> list[int]:
         """The quarters in which a service runs, by position."""
@@ -100,7 +101,7 @@ class Answer:
     @cached_property
     def rented_shares(self) -> list[Any]:
         """By type, at the quantile that is bought: by quarter and machine, of the hours in which it is rented."""
-        return [one.shares(self.case) for one in self.rented]
+        return [rented.shares(self.case) for rented in self.rented]
 
     @cached_property
     def bound_usd(self) -> list[float]:
@@ -108,7 +109,7 @@ class Answer:
         ordered, months = (
             self.supply[name][..., self.case] for name in ("ordered_instances", "quarter_instance_month_usd")
         )
-        terms = [[MONTHS_IN_A_QUARTER * (one.buying.term or 0)] for one in self.types]
+        terms = [[MONTHS_IN_A_QUARTER * (machine.buying.term or 0)] for machine in self.types]
         bound = (ordered * months * numpy.array(terms).reshape(-1, 1)).sum(axis=0)
         for base in self.plan.base:
             bound[base.first] += base.count * base.month_usd * MONTHS_IN_A_QUARTER * base.term
@@ -122,7 +123,7 @@ class Answer:
     @property
     def _term_spend_usd(self) -> float:
         """What orders of a term cost within the plan."""
-        has_term = [one.buying.term is not None for one in self.types]
+        has_term = [machine.buying.term is not None for machine in self.types]
         of_base = float(self.supply["base_usd"][..., self.case].sum())
         return float(self.supply["bought_usd"][has_term, :, self.case].sum()) + of_base
 
@@ -141,30 +142,42 @@ class Answer:
         """The quarters that are over their budget, each with its verdict."""
         quarters = map(str, self.plan.quarters)
         return {
-            quarter: one for quarter, one in zip(quarters, self.verdicts, strict=True) if one not in (WITHIN, NO_BUDGET)
+            quarter: verdict
+            for quarter, verdict in zip(quarters, self.verdicts, strict=True)
+            if verdict not in (WITHIN, NO_BUDGET)
         }
 
     def part_usd(self, s: int, z: int) -> float:
-        """A service's part of what all quarters cost, at the price of the class that is bought."""
+        """A service's part of what all quarters cost."""
         return float(self.services["service_month_usd"][s, :, z].sum()) * CONSTANTS["months_in_a_quarter"]
+
+    def owned_month_usd(self, s: int, q: int, z: int) -> float:
+        """What of a service's month is of owned machines."""
+        t = self.place[self.hardware.placed[s, q].instance]
+        names = ("owned_gpu_usd", "gpu_count", "owned_instances", "there_instances")
+        usd, gpus, owned, there = (float(self.supply[name][t, q, z]) for name in names)
+        part = float(self.services["own_instances"][s, q, z]) / there if there else 0.0
+        return part * owned * gpus * usd / MONTHS_IN_A_QUARTER
 
     @cached_property
     def mean_shares(self) -> Any:
         """By service and quarter its mean load over that of its peak: of a profile its hours', over the burst; else as
         its busiest hour says, and all of it where requests at once were stated."""
         means = numpy.array(self.plan.week.mean_over_peak)
-        for s, one in enumerate(self.plan.services):
-            of = one.demand.users or one.demand.requests or one.demand.tokens
-            if of is not None and not one.demand.at_once:
-                by_hour = one.profile is not None
+        for s, service in enumerate(self.plan.services):
+            amount = service.demand.users or service.demand.requests or service.demand.tokens
+            if amount is not None and not service.demand.at_once:
+                by_hour = service.profile is not None
                 means[s] = (
-                    means[s] / of.burst_factor if by_hour else mean_over_peak(of.peak_hour_share, of.burst_factor)
+                    means[s] / amount.burst_factor
+                    if by_hour
+                    else mean_over_peak(amount.peak_hour_share, amount.burst_factor)
                 )
         return means
 
     @cached_property
     def in_use(self) -> tuple[Any, Any]:
-        """By type and quarter the share of the machines that are there whose places requests fill, on average and in
+        """By type and quarter the share of the machines that are there that requests keep busy, on average and in
         the busiest hour of all its services: at p50 of the demand, on what is bought."""
         (mean, there_on_average), (peak, there) = self._busy
         return ratio(mean, there_on_average, math.nan), ratio(peak, there, math.nan)
@@ -172,16 +185,16 @@ class Answer:
     @cached_property
     def in_use_of_all(self) -> tuple[float, float]:
         """The same of all types and quarters, by their GPUs."""
-        gpus = numpy.array([one.gpu_count for one in self.types])[:, None]
+        gpus = numpy.array([machine.gpu_count for machine in self.types])[:, None]
         mean, peak = (ratio(float((busy * gpus).sum()), float((there * gpus).sum())) for busy, there in self._busy)
         return mean, peak
 
     @cached_property
     def _busy(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """By type and quarter the machines whose places requests fill, and those that are there: on average, and at the
+        """By type and quarter the machines that requests keep busy, and those that are there: on average, and at the
         peak."""
-        names = ("at_once", "paced_requests", "replicas_per_instance")
-        busy = needs.busy_instances(*(self.services[name][..., CASE["p50"]] for name in names))
+        names = ("busy_replicas", "replicas_per_instance")
+        busy = needs.machines(*(self.services[name][..., CASE["p50"]] for name in names))
         owned, committed, gap = (
             self.supply[name][..., self.case] for name in ("owned_instances", "committed_instances", "gap")
         )
@@ -194,7 +207,7 @@ class Answer:
     def rented_on_average(self) -> Any:
         """By type and quarter the machines that are rented, on average over the hours; at the quantile that is
         bought."""
-        means = [one.counts[:, self.case] @ one.weights for one in self.rented]
+        means = [rented.counts[:, self.case] @ rented.weights for rented in self.rented]
         return numpy.array(means).reshape(len(self.types), len(self.plan.quarters))
 
     @cached_property
@@ -215,15 +228,16 @@ class Answer:
 
     @cached_property
     def of_owners(self) -> dict[str | None, Any]:
-        """By owner what its services' machines cost, at the price of the class that is bought, by quarter and quantile;
-        of None what is shared: spare and idle machines, what covers late orders, and what owned and committed machines
-        cost beyond that price, or below it. All of them sum to the spend."""
+        """By owner what its services' machines cost, by quarter and quantile; of None what is shared: spare and idle
+        machines, what covers late orders, and what is paid of quarters that it does not serve to their end. All of them
+        sum to the spend."""
         usd = self.grid.spread("service_month_usd", OF_SERVICE) * CONSTANTS["months_in_a_quarter"]
         owners = [service.owner or self.plan.head.owner for service in self.plan.services]
-        found: dict[str | None, Any] = {
-            owner: usd[[one == owner for one in owners]].sum(axis=0) for owner in dict.fromkeys(owners)
+        usd_of: dict[str | None, Any] = {
+            owner: usd[[name == owner for name in owners]].sum(axis=0) for owner in dict.fromkeys(owners)
         }
-        return found | {None: self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)}
+        shared = self.grid.spread("spend_usd", OF_MONEY) - usd.sum(axis=0)
+        return usd_of | {None: numpy.round(shared, A_TRACE) + 0.0}  # sums leave a trace that is no money
 
     @property
     def largest(self) -> list[int]:
@@ -232,5 +246,5 @@ class Answer:
 
     def set_by(self, s: int, q: int, z: int) -> str:
         """What set the replicas of a service."""
-        known = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
-        return str(needs.set_by.of(known | {"sized_by": self.hardware.speed[s, q, z].sized_by}))
+        quantities = {name: float(self.services[name][s, q, z]) for name in needs.set_by.inputs if name != "sized_by"}
+        return str(needs.set_by.of(quantities | {"sized_by": self.hardware.speed[s, q, z].sized_by}))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sheetgen.catalog.base import Loc
+from sheetgen.plan.orders import lead_days
 from sheetgen.plan.schema import DOLLARS, QUANTILES, Band, Head
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import bands_of, growth_bands, numbers_of
@@ -132,9 +133,11 @@ def yellow_rows(plan: Plan, listed: Mapping[str, float]) -> Iterator[Yellow]:
     yield from _fields(POLICY, OF_POLICY, policy, ("policy",))
     yield from _fields(POLICY, REDUNDANCY, policy.redundancy, ("policy", "redundancy"))
     for way in (*PURCHASES, "owned"):
-        band, name = plan.supply.lead_time_days.get(way), f"lead_days_{part_of_name(way)}"
+        days, name = lead_days(plan, way), f"lead_days_{part_of_name(way)}"
         place: Loc = ("supply", "lead_time_days", way, "p90")
-        days, about = band.p90 if band else 0, "That nine of ten orders keep to."
+        about = "That nine of ten orders keep to."
+        if days and way not in plan.supply.lead_time_days:
+            about += " As judged: none was stated."
         yield Yellow(POLICY, f"Lead time, {way}", name, place, days, LEAD_DAYS, AS_IT_IS, "days", about)
     for instance, usd in listed.items():
         place = ("prices", "usd_per_hour", instance)

@@ -221,7 +221,7 @@ def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any])
         return
     usd, machine = min(((_month(question, machine), machine) for machine in larger), key=lambda priced: priced[0])
     name, price = instance_name(machine.instance), amounts_of(question.settings)(usd)
-    words = f"a machine with {machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
+    words = f"{machine.gpu_count}× {machine.gpu.short_name}: {name}, {price} a month"
     yield Fix(words, "rent", None, fix.reason, fix.cost, is_of_gpus=True)
 
 

@@ -7,18 +7,17 @@ import datetime
 import html
 import io
 import zipfile
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sheetgen.brand import Brand, page_colors
 from sheetgen.errors import MissingLibraryError
-from sheetgen.plan.pages import PlanPage
-from sheetgen.report.page import Table, Text
+from sheetgen.plan.pages import PlanPage, Section
+from sheetgen.report.page import Table, Text, joined
 from sheetgen.writers.formats import Options
 from sheetgen.writers.html import PAPERS, visible
 from sheetgen.writers.layout import FONTS, width_em
-from sheetgen.writers.plan_page import PLOT, pictures
+from sheetgen.writers.plan_page import draw_picture
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -46,42 +45,43 @@ def write_plan_docx(page: PlanPage, options: Options) -> bytes:
         raise MissingLibraryError(_MISSING) from error
     document = docx.Document()
     width = _set_up(document, page, options)
+    by = f"answer by {page.sign_by}" if page.sign_by else ""
     document.add_paragraph(_plain(page.title), style="Title")
-    document.add_paragraph(_plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}")))))
-    document.add_paragraph(_plain(page.ask), style="Ask")
-    for text in (page.verdict, page.next):
-        document.add_paragraph(_plain(text))
+    document.add_paragraph(_plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}", by)))))
+    document.add_paragraph(_plain(page.sentence), style="Ask")
+    for tile in page.tiles:
+        paragraph = document.add_paragraph()
+        paragraph.add_run(_plain(f"{tile.name} {tile.amount}: ")).bold = True
+        paragraph.add_run(_plain(f"{joined('; ', tile.facts)}."))
+    for warning in page.warnings:
+        document.add_paragraph(_plain(warning))
     font = options.templates / "fonts" / FONTS[400]
-    put_table, put_picture = (partial(put, document, width=width, font=font) for put in (_put_table, _put_picture))
-    drawn = pictures(page, font, width, PLOT, _PICTURE_FONT, visible)
-    money, *decisions = page.first
-    put_table(money)
-    for i, table in enumerate(decisions):
-        put_table(table, n_late=0 if i else page.n_late)
-    document.add_heading("GPUs by quarter", 1)
-    put_picture(drawn["machines"])
-    if page.approver:
-        document.add_paragraph(_plain(f"Approved by {page.approver}: {'_' * 30}  on: {'_' * 14}"))
-    document.add_heading("Since the last plan", 1)
-    document.add_paragraph(_plain(page.since))
-    if drawn["waterfall"]:
-        put_picture(drawn["waterfall"])
-    for table in page.second:
-        put_table(table)
-    for part, demand in zip(page.services, drawn["demands"], strict=True):
-        document.add_heading(_plain(part.title), 1).paragraph_format.page_break_before = True
-        put_picture(demand)
-        for line in part.lines:
-            document.add_paragraph(_plain(line))
-        for table in part.tables:
-            put_table(table)
-    for i, table in enumerate(page.further):
-        put_table(table, apart=i == 0 and bool(page.services))
-    for title, lines in (("Assumptions", page.assumptions), ("Sources", tuple(source.text for source in page.sources))):
-        document.add_heading(title, 1)
-        for line in lines:
-            document.add_paragraph(_plain(line), style="List Bullet")
+    for section in page.first:
+        _put_section(document, section, width, font)
+    _put_signature(document, page)
+    for i, section in enumerate((*page.reasons, *page.behind)):
+        _put_section(document, section, width, font, apart=i == 0)
+    document.add_heading("Sources", 1)
+    document.add_paragraph(_plain(f"{' · '.join(source.text for source in page.sources)}."))
     return _packed(document)
+
+
+def _put_section(document: Document, section: Section, width: float, font: Path, apart: bool = False) -> None:
+    document.add_heading(_plain(section.title), 1).paragraph_format.page_break_before = apart or None
+    is_list = len(section.lines) > 1
+    for line in section.lines:
+        document.add_paragraph(_plain(line), style="List Bullet" if is_list else None)
+    if drawn := draw_picture(section.picture, font, width, _PICTURE_FONT, visible):
+        _put_picture(document, drawn, width, font)
+    if section.table is not None and section.table.rows:
+        _put_table(document, section.table, width, font, section.n_late)
+
+
+def _put_signature(document: Document, page: PlanPage) -> None:
+    """The lines on which the plan is signed."""
+    line = "_" * 24
+    paragraph = document.add_paragraph(_plain(f"Asked by {page.owner} {line}   Approved by {page.approver} {line}   "))
+    paragraph.add_run(f"Date {line[:12]}")
 
 
 def _plain(text: Text) -> str:
@@ -133,12 +133,12 @@ def _set_up(document: Document, page: PlanPage, options: Options) -> float:
         edge.set(qn("w:color"), _RULE)
     about = document.core_properties
     about.title, about.author = _plain(page.title), _plain(brand.name if brand else f"sheetgen {page.version}")
-    about.comments, about.subject = "", _plain(page.ask)[:255]
+    about.comments, about.subject = "", _plain(page.sentence)[:255]
     about.created = about.modified = datetime.datetime.fromisoformat(page.as_of)
     about.last_modified_by = about.author
-    footer_parts = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
+    parts = (brand.footer if brand else "", f"sheetgen {page.version}", f"catalog {page.catalog}", "page ")
     footer = section.footer.paragraphs[0]
-    footer.add_run(_plain(" · ".join(filter(None, footer_parts))))
+    footer.add_run(_plain(" · ".join(filter(None, parts))))
     _put_field(footer, "PAGE")
     return width - MARGIN - MARGIN
 
@@ -158,7 +158,7 @@ def _put_brand(section: Any, brand: Brand) -> None:
 
 
 def _put_field(paragraph: Any, name: str) -> None:
-    """Append a field that Word computes, such as the page number."""
+    """A field that Word works out: the page's number."""
     from docx.oxml import OxmlElement
     from docx.oxml.ns import qn
 
@@ -168,7 +168,7 @@ def _put_field(paragraph: Any, name: str) -> None:
 
 
 def _widths(table: Table, width: float, font: Path) -> list[float]:
-    """The widths of the columns in points: short ones as needed, the others share the rest by their longest texts."""
+    """Points for each column: short ones what they need, the others what is left, by what they hold."""
     least, most = [], []
     for i, column in enumerate(table.columns):
         texts = [str(row[i]) for row in table.rows]
@@ -179,26 +179,21 @@ def _widths(table: Table, width: float, font: Path) -> list[float]:
         most.append(least[-1] if short else max(width_em(text, font) for text in texts) * SMALL + _CELL + _CELL)
     left, wished = width - sum(least), sum(most) - sum(least)
     if left <= 0 or wished <= 0:
-        return [needed * width / sum(least) for needed in least]
+        return [points * width / sum(least) for points in least]
     return [low + (high - low) * left / wished for low, high in zip(least, most, strict=True)]
 
 
-def _put_table(
-    document: Document, table: Table, width: float, font: Path, n_late: int = 0, apart: bool = False
-) -> None:
-    """Append a heading and its table; the head is repeated on each page, and rows are not split."""
+def _put_table(document: Document, table: Table, width: float, font: Path, n_late: int = 0) -> None:
+    """A table; its head stands again on each page, and no row is torn."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
     from docx.oxml import OxmlElement
     from docx.shared import Pt
 
-    document.add_heading(_plain(table.title), table.level - 1).paragraph_format.page_break_before = apart or None
-    if not table.rows:
-        return
     grid = document.add_table(rows=1 + len(table.rows), cols=len(table.columns), style="Table Grid")
     grid.autofit = False
     widths = [Pt(points) for points in _widths(table, width, font)]
-    for of_grid, column_width in zip(grid.columns, widths, strict=True):
-        of_grid.width = column_width
+    for of_grid, points in zip(grid.columns, widths, strict=True):
+        of_grid.width = points
     styles = [document.styles[name].style_id for name in ("Table head", "Table text")]
     heads: tuple[Text, ...] = tuple(column.head for column in table.columns)
     for i, (line, texts) in enumerate(zip(grid.rows, (heads, *table.rows), strict=True)):
@@ -206,9 +201,9 @@ def _put_table(
         marks.append(OxmlElement("w:cantSplit"))
         if i == 0:
             marks.append(OxmlElement("w:tblHeader"))
-        for cell, text, column, column_width in zip(line.cells, texts, table.columns, widths, strict=True):
-            cell.width, paragraph = column_width, cell.paragraphs[0]
-            paragraph._p.style = styles[i > 0]  # by id: python-docx would search all styles for each paragraph
+        for cell, text, column, points in zip(line.cells, texts, table.columns, widths, strict=True):
+            cell.width, paragraph = points, cell.paragraphs[0]
+            paragraph._p.style = styles[i > 0]  # by its id: python-docx looks through all styles for each paragraph
             paragraph.add_run(_plain(text)).bold = True if 0 < i <= n_late else None
             if column.right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT

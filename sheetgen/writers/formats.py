@@ -54,7 +54,7 @@ PLAN_FORMATS = {
     "csv": Format("writers.plan_text.plan_csv", draws="record"),
     "json": Format("writers.json.write_json", draws="record"),
 }
-DEFAULT_OF_PLAN = "json"
+DEFAULT_OF_PLAN = ("xlsx", "pdf")
 
 
 def templates_folder() -> Path:

@@ -123,7 +123,7 @@ def print_environment(templates: Path) -> Environment:
         "day": day_words,
         "capital": capital,
         "amounts": lambda text: _bold_amounts(drawable(str(text))),
-        "in_two": lambda text: breakable(drawable(str(text)), "/"),
+        "in_two": lambda text: parted(drawable(str(text))),
     }
     return environment
 
@@ -210,11 +210,21 @@ def strict_environment(folder: Path, clean: Callable[[str], str], **more: object
     return Environment(loader=FileSystemLoader(folder), undefined=StrictUndefined, finalize=finalize, **options)
 
 
-def breakable(text: str, after: str = "_") -> Markup:
-    """`text`, escaped, with line breaks allowed after underscores (Standard_ND96isr_H100_v5) or the characters in
-    `after`."""
-    parts = (part for part in re.split(f"([{after}])", text) if part)
-    return Markup("").join(escape(part) + Markup("<wbr>") * (part in after) for part in parts)
+def breakable(text: str) -> Any:
+    """`text`, escaped, that may break after an underscore (Standard_ND96isr_H100_v5) and nowhere odd."""
+    parts = (part for part in re.split("(_)", text) if part)
+    return Markup("").join(escape(part) + Markup("<wbr>") * (part == "_") for part in parts)
+
+
+LONGEST_WORD = 14  # characters that a narrow column has the width for
+_PARTS = re.compile(rf"[^\s/]{{1,{LONGEST_WORD}}}/?|\s+|/")
+
+
+def parted(text: str) -> Any:
+    """`text`, escaped, that may break after a slash, and within a word that is too long for a narrow column."""
+    parts = _PARTS.findall(text)
+    may_break = (part.endswith("/") or len(part) >= LONGEST_WORD for part in parts)
+    return Markup("").join(escape(part) + Markup("<wbr>") * may for part, may in zip(parts, may_break, strict=True))
 
 
 def visible(text: str) -> str:

@@ -4,36 +4,42 @@ the print never shrinks."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from sheetgen.brand import Brand
 from sheetgen.errors import PageError
+from sheetgen.plan.charts import Machines, Waterfall
 from sheetgen.plan.pages import PlanPage
 from sheetgen.writers import html
 from sheetgen.writers.formats import Options, gc_paused
 from sheetgen.writers.layout import FAMILY, FONTS, PLAN_SMALL, SPACINGS, Spacing, drawable_with
 from sheetgen.writers.pdf import Layout, laid_out
-from sheetgen.writers.plan_pictures import demand_chart, machines_chart, waterfall_chart
+from sheetgen.writers.plan_pictures import machines_chart, waterfall_chart
 
 TEMPLATE = "plan.html.j2"
-PLOT = 100.0  # points: the height of the chart without key and figures, 35 mm
-OF_SERVICE = 80.0  # points: the height of a service's demand
+PLOT, LEAST_PLOT = 88.0, 46.0  # points: the height of the chart without key and figures, 31 and 16 mm
+STEPS = (*((spacing, PLOT) for spacing in SPACINGS), (SPACINGS[-1], LEAST_PLOT))
 
 
-def pictures(
-    page: PlanPage, font: Path, width: float, plot: float, family: str, shown: Callable[[str], str]
-) -> dict[str, Any]:
-    """The plan's pictures by name, and one per service in `demands`; `shown` replaces characters without a glyph."""
-    drawn = {
-        "machines": machines_chart(page.machines, width, plot, font, family),
-        "waterfall": page.waterfall and waterfall_chart(page.waterfall, width, font, family),
-    }
-    demands = [demand_chart(service.demand, width, OF_SERVICE, font, family) for service in page.services]
-    of_services = [Markup(shown(str(chart))) for chart in demands]
-    return {name: chart and Markup(shown(str(chart))) for name, chart in drawn.items()} | {"demands": of_services}
+def draw_picture(
+    drawn: Machines | Waterfall | None,
+    font: Path,
+    width: float,
+    family: str,
+    shown: Callable[[str], str],
+    plot: float = PLOT,
+) -> Markup | None:
+    """A section's picture, with the characters that can be shown there."""
+    if drawn is None:
+        return None
+    if isinstance(drawn, Machines):
+        svg = machines_chart(drawn, width, plot, font, family)
+    else:
+        svg = waterfall_chart(drawn, width, font, family)
+    return Markup(shown(str(svg)))
 
 
 def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
@@ -44,31 +50,31 @@ def write_plan_pdf(page: PlanPage, options: Options) -> bytes:
 
 
 def lay_out(page: PlanPage, templates: Path, brand: Brand | None = None) -> Layout:
-    """The plan with the largest spacing at which its first part fits on one page; else it takes several."""
+    """The plan with as much white as leaves its first part on one page, then with a lower chart; where there is none it
+    goes on overleaf."""
     font = templates / "fonts" / FONTS[400]
-    width = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X
-    drawn = pictures(page, font, width, PLOT, FAMILY, drawable_with(font))  # the same for every spacing
+    width, shown = html.PAPERS[page.paper][0] - 2 * html.MARGIN_X, drawable_with(font)
     template = html.print_environment(templates).get_template(TEMPLATE)
 
-    def laid(spacing: Spacing, *, apart: bool = True, is_first: bool = False) -> Layout:
-        """The plan laid out. apart: the rest begins on a new page after the first part; is_first: that part alone."""
+    @cache
+    def drawn(place: int, plot: float) -> Markup | None:
+        return draw_picture(page.sections[place].picture, font, width, FAMILY, shown, plot)
+
+    def laid(spacing: Spacing, plot: float, *, apart: bool = True, is_first: bool = False) -> Layout:
+        """`apart`: the part behind the first begins on its own page; `is_first`: the first part alone."""
         text = template.render(
             page=page,
             apart=apart,
             is_first=is_first,
-            sources=_sources(page),
+            picture=lambda section: drawn(page.sections.index(section), plot),
+            sources=[(source.text, source.web_url) for source in page.sources],
             **html.on_paper(page.title, page.paper, templates, spacing, brand) | {"small": PLAN_SMALL},
-            **drawn,
         )
         return laid_out(text, templates, spacing, brand)
 
-    # The first part is tried alone: laying out all pages of a large plan takes seconds.
-    spacing = next((candidate for candidate in SPACINGS if laid(candidate, is_first=True).is_whole), None)
-    layout = laid(SPACINGS[-1] if spacing is None else spacing, apart=spacing is not None)
-    if layout.problems:
-        raise PageError(f"The {page.paper} plan cannot be drawn: {layout.problems[0]}.")
-    return layout
-
-
-def _sources(page: PlanPage) -> list[tuple[str, str | None]]:
-    return [(source.text, source.web_url) for source in page.sources]
+    # The first part is laid out by itself until it fits: all pages of a large plan take seconds.
+    step = next((step for step in STEPS if laid(*step, is_first=True).is_whole), None)
+    whole = laid(*(step or STEPS[-2]), apart=step is not None)
+    if whole.problems:
+        raise PageError(f"The {page.paper} plan cannot be drawn: {whole.problems[0]}.")
+    return whole

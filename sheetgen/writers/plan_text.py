@@ -8,7 +8,7 @@ from sheetgen.catalog.base import RawMapping
 from sheetgen.plan.pages import PlanPage
 from sheetgen.writers.csv import lines_of
 from sheetgen.writers.formats import Options
-from sheetgen.writers.markdown import bullets, document, plain, source_text, tables_text
+from sheetgen.writers.markdown import bullets, document, plain, source_text, table_text
 
 
 def plan_markdown(page: PlanPage, options: Options) -> bytes:
@@ -18,20 +18,18 @@ def plan_markdown(page: PlanPage, options: Options) -> bytes:
 
 def _parts(page: PlanPage) -> Iterator[str]:
     yield f"# {plain(page.title)}"
-    yield plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}"))))
-    yield f"**{plain(page.ask)}**"
-    yield plain(page.verdict)
-    yield plain(page.next)
-    yield from tables_text(page.first)
-    yield f"## Since the last plan\n\n{plain(page.since)}"
-    yield from tables_text(page.second)
-    for part in page.services:
-        yield f"## {plain(part.title)}"
-        yield bullets(map(plain, part.lines))
-        yield from tables_text(part.tables)
-    yield from tables_text(page.further)
-    yield "## Assumptions"
-    yield bullets(map(plain, page.assumptions))
+    by = f"answer by {page.sign_by}" if page.sign_by else ""
+    yield plain(" · ".join(filter(None, (page.people, f"as of {page.as_of}", by))))
+    yield f"**{plain(page.sentence)}**"
+    yield bullets(
+        f"{plain(tile.name)} **{plain(tile.amount)}**: {'; '.join(map(plain, tile.facts))}." for tile in page.tiles
+    )
+    yield from map(plain, page.warnings)
+    for section in page.sections:
+        if section.lines or section.table is not None:  # a picture is not of text
+            yield f"## {plain(section.title)}"
+        yield (bullets if len(section.lines) > 1 else "".join)(map(plain, section.lines))
+        yield table_text(section.table) if section.table else ""
     yield "## Sources"
     yield bullets(map(source_text, page.sources))
     yield f"sheetgen {plain(page.version)}, catalog {plain(page.catalog)}."

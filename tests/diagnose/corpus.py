@@ -45,8 +45,8 @@ class Labelled:
     def is_right(self, verdict: Verdict) -> bool:
         """The label, or where the file cannot decide no claim to know."""
         if self.decidable == "no":
-            return verdict.bill.label == UNDETERMINED or verdict.bill.confidence < 0.5
-        return verdict.bill.label == self.label
+            return verdict.cause.label == UNDETERMINED or verdict.cause.confidence < 0.5
+        return verdict.cause.label == self.label
 
 
 @cache
@@ -117,7 +117,7 @@ def quiet() -> dict[str, tuple[str, str]]:
 
 def is_alarm(verdict: Verdict) -> bool:
     """Whether a verdict claims that a part of memory ran out."""
-    return verdict.bill.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) and verdict.bill.confidence >= 0.5
+    return verdict.cause.label not in (UNDETERMINED, NOT_AN_OOM, HEALTHY) and verdict.cause.confidence >= 0.5
 
 
 @cache

@@ -74,7 +74,7 @@ def without_their_own(found: dict[str, Verdict], of: tuple[Labelled, ...] | None
             continue
         rest = tuple(s for s in signatures() if s.source != one.thread)
         verdict = found[one.file] if len(rest) == len(signatures()) else verdict_on(one.path, rest)
-        label = verdict.bill.label
+        label = verdict.cause.label
         out["right" if label == one.label else "open" if label in (UNDETERMINED, HEALTHY) else "wrong"].append(one)
     return out
 
@@ -89,8 +89,8 @@ def rows_of(found: dict[str, Verdict], of: tuple[Labelled, ...]) -> str:
 
 def wrong_of(found: dict[str, Verdict], of: tuple[Labelled, ...]) -> str:
     return "\n".join(
-        f"| {one.file} | {one.engine} | {one.label} | {one.decidable} | {found[one.file].bill.label}, "
-        f"{found[one.file].bill.confidence:.2f} |"
+        f"| {one.file} | {one.engine} | {one.label} | {one.decidable} | {found[one.file].cause.label}, "
+        f"{found[one.file].cause.confidence:.2f} |"
         for one in of
         if not one.is_right(found[one.file])
     )

@@ -75,7 +75,7 @@ def test_an_engine_built_for_shorter_prompts_is_built_anew(
     tmp_path: Path, refusal: str, length: int | None, is_built: bool
 ) -> None:
     found = told(tmp_path, f"[TensorRT-LLM][ERROR] {refusal}\n")
-    assert found.verdict.bill.label == "prefill_long_prompt"
+    assert found.verdict.cause.label == "prefill_long_prompt"
     assert changes(found).get("max_input_len") == (("raise", length) if is_built else None)
     if is_built:
         assert found.fixes[0].flag == "max_input_len"
@@ -104,7 +104,7 @@ EMPTY = {
 @pytest.mark.parametrize("name", EMPTY)
 def test_an_empty_pool_wants_more_of_the_gpu_and_no_shorter_context(tmp_path: Path, name: str) -> None:
     found = told(tmp_path, EMPTY[name])
-    assert found.verdict.bill.case == "empty"
+    assert found.verdict.cause.case == "empty"
     flags = [fix.flag for fix in found.fixes]
     assert found.fixes[0].direction == "raise" and flags[0] in ("--mem-fraction-static", "--gpu-memory-utilization")
     assert flags[1] in ("--tp", "--tensor-parallel-size") and flags[2] == "--quantization"
@@ -128,11 +128,11 @@ def test_a_pool_that_had_room_is_told_from_a_full_one(tmp_path: Path) -> None:
     assert found.numbers["asked_tokens"] == 8192 and found.numbers["pool_free_tokens"] == 8_070_656
     page = text(found)
     assert "pool free tokens 8,070,656" in page and "the pool had room" in page and "allocator fault" in page
-    assert "--mem-fraction-static" not in changes(found) and found.verdict.bill.confidence <= 0.6
+    assert "--mem-fraction-static" not in changes(found) and found.verdict.cause.confidence <= 0.6
     log = (LOGS / "096.log").read_text("utf-8").replace("8070656", "4096")
     short = told(tmp_path, log)
-    assert short.verdict.bill.case == "pool" and "--mem-fraction-static" in changes(short)
-    assert of("098.log").verdict.bill.case == "pool", "the statistics say that it is full"
+    assert short.verdict.cause.case == "pool" and "--mem-fraction-static" in changes(short)
+    assert of("098.log").verdict.cause.case == "pool", "the statistics say that it is full"
 
 
 def test_ollama_gets_its_own_knobs() -> None:
@@ -210,7 +210,7 @@ START = (
 
 def test_more_allocated_than_the_weights_are_is_remarked(tmp_path: Path) -> None:
     found = told(tmp_path, START.replace("<TP>", "2"), gpu="h100")
-    assert found.verdict.bill.label == "startup_weights_do_not_fit" and found.replayed is not None
+    assert found.verdict.cause.label == "startup_weights_do_not_fit" and found.replayed is not None
     said = found.replayed.contradiction
     assert said and "78.20 GiB were allocated, and the weights are 65." in said
     agreed = told(tmp_path, START.replace("<TP>", "1"), gpu="h100").replayed
@@ -262,7 +262,7 @@ def test_a_step_and_its_switch_are_one_change() -> None:
 def test_a_small_step_that_fails_means_the_weights(tmp_path: Path, tokens: int, case: str) -> None:
     log = (LOGS / "064.log").read_text("utf-8").replace("256 prefill tokens", f"{tokens} prefill tokens")
     found = told(tmp_path, log)
-    assert found.verdict.bill.label == "prefill_long_prompt" and found.verdict.bill.case == case
+    assert found.verdict.cause.label == "prefill_long_prompt" and found.verdict.cause.case == case
     assert ("--num-shard" in changes(found)) == (case == "full")
 
 
@@ -270,7 +270,7 @@ def test_what_is_no_oom_has_a_next_step() -> None:
     assert "read the scheduler's own traceback above this line" in text(of("145.log"))
     for one in corpus():
         found = of(one.file)
-        if found.verdict.bill.label == "not_an_oom":
+        if found.verdict.cause.label == "not_an_oom":
             assert "NEXT" in text(found), one.file
 
 

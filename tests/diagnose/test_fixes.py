@@ -7,7 +7,7 @@ from corpus import signatures
 
 from sheetgen.catalog import Catalog, guidance
 from sheetgen.catalog.guidance import EngineFlag
-from sheetgen.diagnose.cause import Bill, Verdict
+from sheetgen.diagnose.cause import Cause, Verdict
 from sheetgen.diagnose.fixes import Fix, fixes_for, flag_of, setting_of
 from sheetgen.diagnose.log_facts import Run
 from sheetgen.startup.startup_log import Argument, StartupLog
@@ -30,7 +30,7 @@ DIRECTIONS = {"raise", "lower", "set", "unset", "free"}
 
 
 def fixes(label: str, engine: str, case: str | None = None) -> tuple[Fix, ...]:
-    verdict = Verdict(Bill(label, 0.9, case), Run(), None, "unknown", ())
+    verdict = Verdict(Cause(label, 0.9, case), Run(), None, "unknown", ())
     return fixes_for(verdict, engine, FILE, SHARES, None, None)
 
 
@@ -54,7 +54,7 @@ def test_every_fix_names_a_flag_of_its_engine(label: str, engine: str, case: str
     assert len({fix.flag for fix in found}) == len(found)
 
 
-def test_every_engine_has_a_way_out_of_every_bill() -> None:
+def test_every_engine_has_a_way_out_of_every_cause() -> None:
     without = {
         (label, engine) for label, engine, _ in every() if not any(fixes(label, engine, c) for c in _cases(label))
     }
@@ -132,7 +132,7 @@ def test_a_refused_prompt_raises_a_limit_and_nothing_else_goes_up(engine: str) -
     )
 
 
-def test_the_direction_of_each_setting_follows_the_bill() -> None:
+def test_the_direction_of_each_setting_follows_the_cause() -> None:
     """max_model_len, max_num_seqs and the tokens of a step are never raised for want of memory."""
     for label, engine, case in every():
         if case in ("refused", "admission", "places"):
@@ -189,7 +189,7 @@ VERSIONS = [
 def test_a_flag_is_one_of_the_release_that_ran(
     engine: str, version: str, label: str, case: str | None, there: set[str], gone: set[str]
 ) -> None:
-    verdict = Verdict(Bill(label, 0.9, case), Run(), None, "unknown", ())
+    verdict = Verdict(Cause(label, 0.9, case), Run(), None, "unknown", ())
     startup = StartupLog(engine, version, {}, {})
     found = {fix.flag for fix in fixes_for(verdict, engine, FILE, SHARES, startup, None)}
     assert there <= found and not gone & found
@@ -199,7 +199,7 @@ def test_a_flag_is_one_of_the_release_that_ran(
     "name,flag", [("cuda_graph_max_bs", "--cuda-graph-max-bs"), ("tp_size", "--cuda-graph-max-bs-decode")]
 )
 def test_without_a_version_the_log_says_what_a_flag_is_called(name: str, flag: str) -> None:
-    verdict = Verdict(Bill("startup_workspace_or_cuda_graph", 0.9), Run(), None, "unknown", ())
+    verdict = Verdict(Cause("startup_workspace_or_cuda_graph", 0.9), Run(), None, "unknown", ())
     startup = StartupLog("sglang", None, {name: Argument(name, 8, 1, 2)}, {})
     found = [fix.flag for fix in fixes_for(verdict, "sglang", FILE, SHARES, startup, None)]
     assert flag in found and len([one for one in found if "graph-max-bs" in one]) == 1

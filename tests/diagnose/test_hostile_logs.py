@@ -93,13 +93,13 @@ def test_other_encodings_are_read(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     note = {"latin-1": "naïve café\n", "cp1252": "naïve café\n", "shift_jis": "メモリ\n"}.get(encoding, "ok\n")
     path.write_bytes((note + DEATH.decode()).encode(encoding))
-    assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
+    assert diagnose(str(path), {}, Catalog()).verdict.cause.label == "startup_kv_pool_too_small"
 
 
 def test_gz_and_stdin(tmp_path: Path) -> None:
     path = tmp_path / "x.log.gz"
     path.write_bytes(gzip.compress(DEATH, mtime=0))
-    assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
+    assert diagnose(str(path), {}, Catalog()).verdict.cause.label == "startup_kv_pool_too_small"
     for data in (DEATH, gzip.compress(DEATH, mtime=0)):
         result = CliRunner().invoke(main, ["diagnose", "-", "--json"], input=data)
         assert json.loads(result.stdout)["label"] == "startup_kv_pool_too_small"
@@ -117,7 +117,7 @@ def test_broken_bytes_never_raise(data: bytes, at: int, cut: int, tmp_path: Path
     except ScenarioError as error:
         assert len(error.problems) == 1
     else:
-        assert 0 <= found.verdict.bill.confidence <= 1
+        assert 0 <= found.verdict.cause.confidence <= 1
 
 
 def test_every_truncation_of_a_log(tmp_path: Path) -> None:
@@ -211,14 +211,14 @@ def run_large(mib: int) -> tuple[str, float, float]:
 def test_one_endless_line(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_bytes(b"vllm " * 4_000_000 + b"\n" + DEATH)
-    assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
+    assert diagnose(str(path), {}, Catalog()).verdict.cause.label == "startup_kv_pool_too_small"
 
 
 def test_lines_without_end_are_passed_over_at_once(tmp_path: Path) -> None:
     path = tmp_path / "x.log.gz"
     path.write_bytes(gzip.compress(b"\n" * 30_000_000 + DEATH, compresslevel=1, mtime=0))
     began = time.process_time()
-    assert diagnose(str(path), {}, Catalog()).verdict.bill.label == "startup_kv_pool_too_small"
+    assert diagnose(str(path), {}, Catalog()).verdict.cause.label == "startup_kv_pool_too_small"
     assert time.process_time() - began < 3, "100 CPU s a GB"
 
 

@@ -23,7 +23,7 @@ def on_more() -> dict[str, Verdict]:
 def share_right(verdicts: dict[str, Verdict], *decidable: str) -> float:
     right, n = measure.share(verdicts, *decidable)
     chosen = [one for one in corpus() if one.decidable in decidable]
-    wrong = [(one.file, one.label, verdicts[one.file].bill) for one in chosen if not one.is_right(verdicts[one.file])]
+    wrong = [(one.file, one.label, verdicts[one.file].cause) for one in chosen if not one.is_right(verdicts[one.file])]
     print(f"\n{'+'.join(decidable)}: {right} of {n} right ({100 * right / n:.1f} %)", wrong)
     return right / n
 
@@ -39,20 +39,20 @@ def test_what_no_file_decides_is_not_guessed(verdicts: dict[str, Verdict]) -> No
     print(f"\nno: {len(chosen) - len(sure)} of {len(chosen)} undetermined or below 0.5; sure of", sure)
     assert len(sure) <= 1
     for one in chosen:
-        assert verdicts[one.file].bill.missing or one.file in sure, one.file
+        assert verdicts[one.file].cause.missing or one.file in sure, one.file
 
 
 def test_another_failure_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> None:
     others = [one for one in corpus() if one.label == NOT_AN_OOM]
     assert len(others) >= 8
     for one in others:
-        assert verdicts[one.file].bill.label in (NOT_AN_OOM, UNDETERMINED), one.file
+        assert verdicts[one.file].cause.label in (NOT_AN_OOM, UNDETERMINED), one.file
 
 
 def test_a_healthy_log_is_never_called_an_oom(verdicts: dict[str, Verdict]) -> None:
     for one in corpus():
         if one.label == HEALTHY:
-            assert verdicts[one.file].bill.label == HEALTHY
+            assert verdicts[one.file].cause.label == HEALTHY
 
 
 def test_the_second_set(on_more: dict[str, Verdict]) -> None:
@@ -62,7 +62,7 @@ def test_the_second_set(on_more: dict[str, Verdict]) -> None:
         print(f"\n{'+'.join(kinds)}: {right} of {n} right ({100 * right / n:.1f} %)")
         assert right / n >= least, measure.wrong_of(on_more, more())
     for one in more():
-        label = on_more[one.file].bill.label
+        label = on_more[one.file].cause.label
         assert one.label not in (NOT_AN_OOM, HEALTHY) or label in (one.label, UNDETERMINED), one.file
 
 
@@ -83,7 +83,7 @@ def test_every_verdict_shows_its_line(
     for one in logs:
         verdict = {**verdicts, **on_more}[one.file]
         n_lines = len(one.path.read_text(encoding="utf-8").splitlines())
-        if verdict.bill.label != UNDETERMINED:
+        if verdict.cause.label != UNDETERMINED:
             assert verdict.evidence, one.file
         for evidence in verdict.evidence:
             assert 1 <= evidence.line_number <= n_lines and evidence.text.isprintable()
@@ -94,7 +94,7 @@ def test_cross_validation_by_thread(verdicts: dict[str, Verdict]) -> None:
 
     Two figures: the rules that name a thread, on the logs of all other threads that they decide; and each thread's
     logs judged by a set of rules from which all that name this thread were taken away. Without its own message a log
-    may become undetermined; it must not become another bill.
+    may become undetermined; it must not become another label.
     """
     right, n_judged = measure.judged_elsewhere(verdicts)
     alone = measure.without_their_own(verdicts, corpus()[:: amount(3, 1)])

@@ -62,7 +62,7 @@ def test_a_failed_allocation_is_told_by_its_parts(line: str, tmp_path: Path) -> 
     found = verdict(line, tmp_path)
     assert found.failure is not None and found.failure.match.signature.kind == "oom"
     weights = "  File vllm/model_executor/model_loader/utils.py, line 7, in load_weights\n"
-    assert verdict(weights + line, tmp_path).bill.label == WEIGHTS
+    assert verdict(weights + line, tmp_path).cause.label == WEIGHTS
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,12 @@ def test_what_was_refused_with_memory_free_is_no_part(
     tried: float, free: float, is_refused: bool, tmp_path: Path
 ) -> None:
     found = told(TORCH.format(tried=tried, free=free), tmp_path)
-    bill = found.verdict.bill
-    assert bill.label == UNDETERMINED and (bill.case == REFUSED) == is_refused
+    cause = found.verdict.cause
+    assert cause.label == UNDETERMINED and (cause.case == REFUSED) == is_refused
     assert f"{tried:.2f} GiB were refused with {free:.2f} GiB free" in " ".join(text(found).split())
-    assert ("WSL 2" in " ".join(bill.missing)) == is_refused
+    assert ("WSL 2" in " ".join(cause.missing)) == is_refused
     frame = '  File "vllm/v1/worker/gpu_worker.py", line 7, in capture_model\n'
-    by_frame = told(frame + TORCH.format(tried=tried, free=free), tmp_path).verdict.bill
+    by_frame = told(frame + TORCH.format(tried=tried, free=free), tmp_path).verdict.cause
     assert (by_frame.label == UNDETERMINED) == is_refused and (not is_refused or by_frame.also)
 
 
@@ -111,7 +111,7 @@ def test_less_free_than_requested_is_not_remarked(tmp_path: Path) -> None:
 
 def test_a_message_on_several_lines_has_its_amounts() -> None:
     found = verdict_on(MORE / "m415.log")
-    assert found.bill.case == REFUSED and found.amounts["free_bytes"] == pytest.approx(50.40 * GIB)
+    assert found.cause.case == REFUSED and found.amounts["free_bytes"] == pytest.approx(50.40 * GIB)
 
 
 def test_out_of_memory_without_a_part_is_said_so(tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_out_of_memory_without_a_part_is_said_so(tmp_path: Path) -> None:
     ],
 )
 def test_a_full_disk_and_no_model_are_not_memory(line: str, tmp_path: Path) -> None:
-    bill = verdict(line + "\n", tmp_path).bill
-    assert bill.label == NOT_AN_OOM and bill.confidence >= 0.7
+    cause = verdict(line + "\n", tmp_path).cause
+    assert cause.label == NOT_AN_OOM and cause.confidence >= 0.7
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_full_disk_and_no_model_are_not_memory(line: str, tmp_path: Path) -> N
     ],
 )
 def test_space_of_memory_is_no_disk(line: str, tmp_path: Path) -> None:
-    assert verdict(line + "\n", tmp_path).bill.label != NOT_AN_OOM
+    assert verdict(line + "\n", tmp_path).cause.label != NOT_AN_OOM
 
 
 def test_weights_that_are_repacked_do_not_fit(tmp_path: Path) -> None:
@@ -158,10 +158,10 @@ def test_weights_that_are_repacked_do_not_fit(tmp_path: Path) -> None:
         "    x.data = ops.gptq_marlin_repack(\nRuntimeError: CUDA driver error: out of memory\n"
     )
     found = told(log, tmp_path)
-    assert found.verdict.bill.label == WEIGHTS and PREFILL not in found.verdict.bill.also
+    assert found.verdict.cause.label == WEIGHTS and PREFILL not in found.verdict.cause.also
     assert "--quantization" not in flags(found), "the weights have four bits"
     after = "INFO [default_loader.py:430] Loading weights took 14.02 seconds\nRuntimeError: CUDA error: out of memory\n"
-    assert verdict(after, tmp_path).bill.label == WEIGHTS, "the rank had not said what the model takes"
+    assert verdict(after, tmp_path).cause.label == WEIGHTS, "the rank had not said what the model takes"
 
 
 SGLANG = (
@@ -185,9 +185,9 @@ def test_a_pool_that_poses_as_a_limit_of_the_context(
     pool: int, context: int, limit: int, is_pool: bool, tmp_path: Path
 ) -> None:
     found = told(SGLANG.format(pool=pool, context=context, limit=limit), tmp_path)
-    bill = found.verdict.bill
-    assert (bill.label, bill.case) == ((POOL, POSING) if is_pool else (PREFILL, "refused"))
-    assert (bill.label == POOL) == ("--context-length" not in flags(found))
+    cause = found.verdict.cause
+    assert (cause.label, cause.case) == ((POOL, POSING) if is_pool else (PREFILL, "refused"))
+    assert (cause.label == POOL) == ("--context-length" not in flags(found))
     if is_pool:
         assert "46.90 GiB of the GPU were free" in text(found) and found.short is not None
         assert (found.short.needed, found.short.there) == (context, pool)
@@ -203,8 +203,8 @@ def test_a_pool_that_poses_as_a_limit_of_the_context(
     ],
 )
 def test_less_than_nothing_left_is_an_empty_pool(line: str, tmp_path: Path) -> None:
-    bill = verdict(line + "\n", tmp_path).bill
-    assert (bill.label, bill.case) == (POOL, "empty")
+    cause = verdict(line + "\n", tmp_path).cause
+    assert (cause.label, cause.case) == (POOL, "empty")
     assert verdict(line.replace("-", "").replace(": 0,", ": 900,") + "\n", tmp_path).failure is None
 
 
@@ -244,7 +244,7 @@ def test_no_eight_bits_where_they_are_on(more: str, line: str, is_advised: bool,
 def test_no_fp8_weights_where_they_are_narrow(model: str, more: str, is_advised: bool, tmp_path: Path) -> None:
     log = VLLM.format(version="0.31.0", model=model, more=more) + WEIGHTS_FRAME + TORCH.format(tried=2, free=1)
     found = told(log, tmp_path)
-    assert found.verdict.bill.label == WEIGHTS and ("--quantization" in flags(found)) == is_advised
+    assert found.verdict.cause.label == WEIGHTS and ("--quantization" in flags(found)) == is_advised
 
 
 def test_what_is_set_already_is_not_advised(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_the_profile_run_of_images_can_be_skipped(version: str, has: bool, tmp_p
 @pytest.mark.parametrize("name", ["m407.log", "m408.log"])
 def test_copies_of_prompts_are_the_first_to_go(name: str) -> None:
     found = diagnose(str(MORE / name), {}, Catalog())
-    assert found.verdict.bill.label == HOST and found.verdict.bill.case == PROMPTS
+    assert found.verdict.cause.label == HOST and found.verdict.cause.case == PROMPTS
     assert (found.fixes[0].flag, found.fixes[0].value) == ("--cache-ram", 0)
 
 

@@ -28,7 +28,7 @@ def logs() -> tuple[Labelled, ...]:
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, str]:
-    return {one.file: verdict_on(one.path).bill.label for one in logs()}
+    return {one.file: verdict_on(one.path).cause.label for one in logs()}
 
 
 @pytest.mark.long  # in the gate all of them at once
@@ -41,7 +41,7 @@ def test_the_label_stays(name: str, labels: dict[str, str], tmp_path: Path) -> N
         after = PERTURBATIONS[name](before, dice)
         changed += after != before
         path.write_text("\n".join(after) + "\n", encoding="utf-8")
-        label = verdict_on(path).bill.label
+        label = verdict_on(path).cause.label
         if label != labels[one.file]:
             moved.append((one.file, labels[one.file], label))
     print(f"\n{name}: {changed} logs changed, {len(moved)} labels")
@@ -58,7 +58,7 @@ def test_all_at_once(labels: dict[str, str], tmp_path: Path) -> None:
         for name in ("numbers", "times", "paths", "models", "ranks", "unrelated", "colours", "docker"):
             lines = PERTURBATIONS[name](lines, dice)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        label = verdict_on(path).bill.label
+        label = verdict_on(path).cause.label
         assert label in (labels[one.file], UNDETERMINED), one.file
         if label != labels[one.file]:
             lost.append(one.file)
@@ -69,4 +69,4 @@ def test_the_wrong_words_change_the_label(tmp_path: Path) -> None:
     """That the test above can fail: without its message a log is no longer what it was."""
     path = tmp_path / "x.log"
     path.write_text("INFO llm_engine.py:70] ValueError: something else went wrong\n", encoding="utf-8")
-    assert verdict_on(path).bill.label not in ("startup_kv_pool_too_small", "healthy")
+    assert verdict_on(path).cause.label not in ("startup_kv_pool_too_small", "healthy")

@@ -20,9 +20,9 @@ def test_no_quiet_text_is_an_alarm(tmp_path: Path) -> None:
     for name, (kind, text) in quiet().items():
         path.write_text(text, encoding="utf-8")
         verdict = verdict_on(path)
-        assert not is_alarm(verdict), (name, verdict.bill)
+        assert not is_alarm(verdict), (name, verdict.cause)
         kinds[kind] += 1
-        if kind == "quoted" and verdict.bill.label not in (UNDETERMINED, HEALTHY) and QUOTED not in verdict.notes:
+        if kind == "quoted" and verdict.cause.label not in (UNDETERMINED, HEALTHY) and QUOTED not in verdict.notes:
             unguarded.append(name)
         assert kind != "healthy" or verdict.failure is None, name
     assert sum(kinds.values()) >= 300 and min(kinds.values()) >= 60

@@ -36,7 +36,7 @@ def told(tmp_path: Path, text: str, **options: Any) -> Diagnosis:
 def test_a_length_is_suggested_that_fits(tmp_path: Path) -> None:
     text = ARGUMENTS.format(model="meta-llama/Llama-3.1-8B-Instruct", length=131072, tp=1)
     found = told(tmp_path, text + TOO_LONG, gpu="l4")
-    assert found.verdict.bill.label == "startup_kv_pool_too_small" and found.engine_version == "0.19.0"
+    assert found.verdict.cause.label == "startup_kv_pool_too_small" and found.engine_version == "0.19.0"
     assert found.replayed is not None and not found.replayed.answer["fits"]
     row = found.replayed.rows["KV pool"]
     assert row[1] > row[2] and row[3] == row[1] - row[2], "what was needed, what there was, by how much it failed"
@@ -96,7 +96,7 @@ def test_weights_that_do_not_fit_get_the_gpus_that_hold_them(tmp_path: Path, gpu
         "memory. Try lowering --gpu-memory-utilization to free memory for weights, increasing --tensor-parallel-size\n"
     )
     found = told(tmp_path, text, gpu=gpu)
-    assert found.verdict.bill.label == "startup_weights_do_not_fit" and found.replayed is not None
+    assert found.verdict.cause.label == "startup_weights_do_not_fit" and found.replayed is not None
     weights = found.replayed.rows["weights"]
     assert weights[0] == "weights" and weights[3] > 0
     value = next(fix.value for fix in found.fixes if fix.flag == "--tensor-parallel-size")
@@ -113,7 +113,7 @@ def test_a_healthy_log_says_who_waits_first(tmp_path: Path) -> None:
         "(APIServer pid=1) INFO:     Application startup complete.\n"
     )
     found = told(tmp_path, text, gpu="h100")
-    assert found.verdict.bill.label == "healthy" and found.verdict.bill.confidence > 0.8 and found.health is not None
+    assert found.verdict.cause.label == "healthy" and found.verdict.cause.confidence > 0.8 and found.health is not None
     assert found.health.first_limit == "user 23 at 16k: the pool of 365,296 tokens holds 22"
     assert found.health.compared["kv_tokens"][1] == 365_296
     eight = told(tmp_path, text, gpu="h100", context_tokens="8k").health
@@ -138,8 +138,8 @@ def queued(running: int, waiting: int, usage: float, times: int = 6, more: str =
 def test_a_full_pool_with_a_queue_is_healthy_and_saturated(tmp_path: Path) -> None:
     """It says so first, with the limit, who waits, and what would serve them."""
     found = told(tmp_path, queued(12, 37, 91.0))
-    bill = found.verdict.bill
-    assert (bill.label, bill.case, bill.confidence) == ("healthy", "full", 0.9)
+    cause = found.verdict.cause
+    assert (cause.label, cause.case, cause.confidence) == ("healthy", "full", 0.9)
     assert diagnosis.text(found).splitlines()[0] == (
         "Healthy, and saturated: 12 requests run, the KV cache is full (91 % of the KV cache in use), and 37 wait "
         "(healthy, confidence 90 %)."
@@ -155,7 +155,7 @@ def test_a_full_pool_with_a_queue_is_healthy_and_saturated(tmp_path: Path) -> No
 def test_a_queue_for_places_asks_for_more_of_them(more: str, tmp_path: Path) -> None:
     """As far as the pool holds: 16 take 40 % of it, 38 take 95 %."""
     found = told(tmp_path, queued(16, 37, 40.0, more=more))
-    assert found.verdict.bill.case == "places" and "no more may run" in diagnosis.headline(found)
+    assert found.verdict.cause.case == "places" and "no more may run" in diagnosis.headline(found)
     raised = next(fix for fix in found.fixes if fix.flag == "--max-num-seqs")
     assert (raised.direction, raised.value) == ("raise", 38)
 
@@ -174,7 +174,7 @@ def test_a_queue_for_places_asks_for_more_of_them(more: str, tmp_path: Path) -> 
 )
 def test_who_does_not_wait_for_long_is_no_queue(text: str, tmp_path: Path) -> None:
     found = told(tmp_path, text)
-    assert found.verdict.queue is None and found.verdict.bill.label == "healthy" and not found.fixes
+    assert found.verdict.queue is None and found.verdict.cause.label == "healthy" and not found.fixes
 
 
 def test_without_model_the_log_alone_is_read(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_the_share_leaves_what_was_short(tmp_path: Path) -> None:
     )
     for tried, share in (("3.50", 0.84), ("0.40", 0.87)):
         found = told(tmp_path, text.replace("<T>", tried))
-        assert found.verdict.bill.label == "startup_workspace_or_cuda_graph"
+        assert found.verdict.cause.label == "startup_workspace_or_cuda_graph"
         assert next(f.value for f in found.fixes if f.flag == "--gpu-memory-utilization") == pytest.approx(share)
 
 

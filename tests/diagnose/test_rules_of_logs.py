@@ -221,14 +221,14 @@ def test_messages_of_other_threads(name: str, tmp_path: Path) -> None:
     text, label = CASES[name]
     path = tmp_path / "x.log"
     path.write_text(text, encoding="utf-8")
-    assert verdict_on(path).bill.label == label
+    assert verdict_on(path).cause.label == label
 
 
 def test_a_line_alone_is_not_enough(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text(OOM, encoding="utf-8")
-    bill = verdict_on(path).bill
-    assert bill.label == "undetermined" and len(bill.missing) == 2
+    cause = verdict_on(path).cause
+    assert cause.label == "undetermined" and len(cause.missing) == 2
 
 
 def test_amounts_of_all_wordings() -> None:
@@ -299,10 +299,10 @@ def test_not_every_kill_is_for_memory(around: str, tmp_path: Path) -> None:
     """Code 137 alone is the host's memory; with another who may have sent the signal it is not claimed."""
     path = tmp_path / "x.log"
     path.write_text(around, encoding="utf-8")
-    bill = verdict_on(path).bill
-    assert bill.confidence < 0.5 and "not_an_oom" in bill.also and "dmesg" in bill.missing[0]
+    cause = verdict_on(path).cause
+    assert cause.confidence < 0.5 and "not_an_oom" in cause.also and "dmesg" in cause.missing[0]
     path.write_text("INFO vllm\nvllm-1 exited with code 137\n", encoding="utf-8")
-    assert verdict_on(path).bill.label == "host_ram_oom" and verdict_on(path).bill.confidence > 0.6
+    assert verdict_on(path).cause.label == "host_ram_oom" and verdict_on(path).cause.confidence > 0.6
 
 
 def test_an_allocation_without_a_word_of_memory_is_less_sure(tmp_path: Path) -> None:
@@ -310,10 +310,10 @@ def test_an_allocation_without_a_word_of_memory_is_less_sure(tmp_path: Path) -> 
     known = {}
     for name, lines in {"said": OOM, "unsaid": UNSAID}.items():
         path.write_text(TRACE + loading + lines, encoding="utf-8")
-        known[name] = verdict_on(path).bill
+        known[name] = verdict_on(path).cause
     assert known["unsaid"].label == known["said"].label and known["unsaid"].confidence < known["said"].confidence
     assert "not_an_oom" in known["unsaid"].also and known["unsaid"].missing
     path.write_text(
         "WARNING Using 'pin_memory=False' as WSL is detected.\n" + TRACE + loading + UNSAID, encoding="utf-8"
     )
-    assert verdict_on(path).bill.confidence < 0.5
+    assert verdict_on(path).cause.confidence < 0.5

@@ -46,7 +46,7 @@ def advice(text: str, folder: Path) -> dict[str, Fix]:
 def test_a_message_broken_by_a_width_is_found(width: int, quoted: str, tmp_path: Path) -> None:
     broken = "\n".join(quoted + TOO_SMALL[i : i + width] for i in range(0, len(TOO_SMALL), width))
     found = verdict(f"INFO 01-02 12:00:00 gpu_executor.py:90] # GPU blocks: 459\n{broken}\n", tmp_path)
-    assert found.bill.label == "startup_kv_pool_too_small"
+    assert found.cause.label == "startup_kv_pool_too_small"
     assert found.evidence[-1].line_number >= 2
 
 
@@ -68,8 +68,8 @@ def test_a_long_log_is_read_once(tmp_path: Path) -> None:
     """The second look is for what people paste: a broken message in a long log is not searched for."""
     filler = 'INFO:     10.0.0.1:1 - "GET /health HTTP/1.1" 200 OK\n'
     broken = TOO_SMALL[:90] + "\n" + TOO_SMALL[90:] + "\n"
-    assert verdict(broken, tmp_path).bill.label == "startup_kv_pool_too_small"
-    assert verdict(filler * (MOST // len(filler) + 2) + broken, tmp_path).bill.label != "not_an_oom"
+    assert verdict(broken, tmp_path).cause.label == "startup_kv_pool_too_small"
+    assert verdict(filler * (MOST // len(filler) + 2) + broken, tmp_path).cause.label != "not_an_oom"
 
 
 def samples(*usages: float) -> list[Sample]:
@@ -105,8 +105,8 @@ def test_contexts_of_one_job_are_no_other_program() -> None:
 
 def test_frames_tell_serving_from_starting(tmp_path: Path) -> None:
     trace = 'Traceback (most recent call last):\n  File "/opt/vllm/v1/engine/core.py", line 7, in {}\n'
-    serving = verdict(trace.format("run_busy_loop") + OOM, tmp_path).bill
-    starting = verdict(trace.format("_initialize_kv_caches") + OOM, tmp_path).bill
+    serving = verdict(trace.format("run_busy_loop") + OOM, tmp_path).cause
+    starting = verdict(trace.format("_initialize_kv_caches") + OOM, tmp_path).cause
     assert serving.label == "prefill_long_prompt"
     assert starting.label != "prefill_long_prompt"
 
@@ -120,7 +120,7 @@ def test_an_unknown_error_of_capacity_is_left_open(error: str, label: str, tmp_p
         "INFO 01-02 12:00:00 api_server.py:1] vLLM API server version 0.6.3\n"
         'Traceback (most recent call last):\n  File "/opt/x/y.py", line 7, in f\n' + error + "\n"
     )
-    assert verdict(text, tmp_path).bill.label == label
+    assert verdict(text, tmp_path).cause.label == label
 
 
 def test_the_cache_in_the_words_of_the_engine(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_ranks_on_one_gpu_are_placed_first(tmp_path: Path) -> None:
     where = "[RANK 7] [E] Error executing load_single_module with args (): "
     others = " ".join(f"Process {n} has {n}.00 GiB memory in use." for n in range(1, 5))
     text = "[01/02/2025-12:00:00] [TRT-LLM] " + where + FULL.format(0.5).rstrip() + " " + others + "\n"
-    found = verdict(text, tmp_path).bill
+    found = verdict(text, tmp_path).cause
     assert found.label == "startup_weights_do_not_fit" and found.confidence < 0.8
     assert found.also[0] == "gpu_shared_by_other_process"
     assert [flag[:16] for flag in advice(text, tmp_path)] == ["one rank per GPU"]
@@ -237,7 +237,7 @@ def test_a_limit_that_the_message_names(tmp_path: Path) -> None:
 
 def test_llama_cpp_prints_no_traceback(tmp_path: Path) -> None:
     line = "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 1139.46 MiB on device 0: cudaMalloc failed: out of memory\n"  # noqa: E501
-    assert not any("traceback" in missing for missing in verdict(line, tmp_path).bill.missing)
+    assert not any("traceback" in missing for missing in verdict(line, tmp_path).cause.missing)
 
 
 @pytest.mark.parametrize(("usage", "also"), [("99.2", True), ("12.0", False)])
@@ -246,8 +246,8 @@ def test_a_full_pool_is_named_beside_a_peak_of_serving(usage: str, also: bool, t
         "INFO [loggers.py:127] Engine 000: Avg prompt throughput: 1021.3 tokens/s, Avg generation throughput: 812.0 "
         f"tokens/s, Running: 13 reqs, Waiting: 87 reqs, GPU KV cache usage: {usage}%, Prefix cache hit rate: 0.0%\n"
     )
-    found = verdict("INFO vLLM API server version 0.19.0\n" + stats + OOM, tmp_path).bill
+    found = verdict("INFO vLLM API server version 0.19.0\n" + stats + OOM, tmp_path).cause
     assert found.label == "prefill_long_prompt" and ("concurrency_spike" in found.also) is also
     assert (found.confidence < 0.6) is also
     if also:  # without an error outside of the pool it is the pool
-        assert verdict("INFO vLLM API server version 0.19.0\n" + stats, tmp_path).bill.label == "concurrency_spike"
+        assert verdict("INFO vLLM API server version 0.19.0\n" + stats, tmp_path).cause.label == "concurrency_spike"

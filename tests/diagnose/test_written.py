@@ -32,7 +32,7 @@ def told(text: str, tmp_path: Path, **options: str) -> Diagnosis:
 @pytest.mark.parametrize("name", written())
 def test_a_written_log_is_told(name: str, tmp_path: Path) -> None:
     labels, text = written()[name]
-    assert verdict(text, tmp_path).bill.label in labels
+    assert verdict(text, tmp_path).cause.label in labels
 
 
 @pytest.mark.some(60)
@@ -42,10 +42,10 @@ def test_a_wrapping_changes_nothing(name: str, tmp_path: Path) -> None:
     labels, text = written()[name]
     for wrapping in random.Random(name).sample(WRAPPINGS, amount(2, len(WRAPPINGS))):
         lines = perturb.PERTURBATIONS[wrapping](text.splitlines(), random.Random(name))
-        said = verdict("\n".join(lines) + "\n", tmp_path).bill
+        said = verdict("\n".join(lines) + "\n", tmp_path).cause
         # Lines of a web server tell that something was served, where the log itself does not say how far it was.
         assert said.label in labels or (wrapping == "unrelated" and said.label in (UNDETERMINED, HEALTHY)), wrapping
-    assert verdict(text.replace("\n", "\r\n"), tmp_path).bill.label in labels
+    assert verdict(text.replace("\n", "\r\n"), tmp_path).cause.label in labels
 
 
 def test_the_written_logs_are_of_every_engine() -> None:
@@ -119,7 +119,7 @@ STATS = (
 def test_what_a_user_wrote_is_not_the_engine_speaking(line: str, words: str, length: int, tmp_path: Path) -> None:
     """In a short line, and in one that no block holds whole."""
     found = told(READY + line.format("x " * (length // 2) + words) + "\n" + STATS, tmp_path)
-    assert found.verdict.bill.label == "healthy" and found.verdict.failure is None
+    assert found.verdict.cause.label == "healthy" and found.verdict.failure is None
     assert "evil" not in str(found.record())
 
 
@@ -131,9 +131,9 @@ DEATH = (
 def test_a_death_is_no_quotation(tmp_path: Path) -> None:
     """Its traceback, or the end of the answers, tells it from the words of a client."""
     trace = 'Traceback (most recent call last):\n  File "/opt/vllm/v1/worker/gpu_model_runner.py", line 7, in forward\n'
-    assert verdict(READY + DEATH + "\n" + STATS, tmp_path).bill.label == "healthy"
+    assert verdict(READY + DEATH + "\n" + STATS, tmp_path).cause.label == "healthy"
     for text in (READY + STATS + DEATH + "\n", READY + trace + DEATH + "\n" + STATS, DEATH + "\n" + STATS):
-        assert verdict(text, tmp_path).bill.label not in ("healthy", "not_an_oom")
+        assert verdict(text, tmp_path).cause.label not in ("healthy", "not_an_oom")
 
 
 BANNER = "INFO [api_server.py:1289] vLLM API server version 0.9.1\nINFO [cli_args.py:309] non-default args: {}\n"
@@ -149,40 +149,40 @@ def test_a_run_answers_for_its_own_arguments(measured: str, tmp_path: Path) -> N
     loading = "INFO [gpu_model_runner.py:1531] Starting to load model x/y...\n" + measured + DEATH + "\n"
     died = f"{POOL}{UP}{STATS}{DEATH}\n"
     alone, after = told(WITHOUT + died, tmp_path), told(WITH_ADAPTERS + loading + WITHOUT + died, tmp_path)
-    assert (after.verdict.bill, after.fixes) == (alone.verdict.bill, alone.fixes)
-    assert after.verdict.bill.label == "prefill_long_prompt"
+    assert (after.verdict.cause, after.fixes) == (alone.verdict.cause, alone.fixes)
+    assert after.verdict.cause.label == "prefill_long_prompt"
     again = told(WITHOUT + died + WITH_ADAPTERS, tmp_path)
-    assert (again.verdict.bill, again.fixes) == (alone.verdict.bill, alone.fixes)
+    assert (again.verdict.cause, again.fixes) == (alone.verdict.cause, alone.fixes)
     second = told(WITH_ADAPTERS + died + WITHOUT + f"{UP}{DEATH}\n", tmp_path)
-    assert second.verdict.bill.label == "prefill_long_prompt"
+    assert second.verdict.cause.label == "prefill_long_prompt"
 
 
 def test_a_thousand_refusals_do_not_hide_a_death(tmp_path: Path) -> None:
     refusal = "ERROR ValueError: This model's maximum context length is 131072 tokens. However, you requested 140000\n"
     death = "RuntimeError: Aborted due to the lack of CPU swap space. Please increase the swap space.\n"
-    assert verdict(READY + refusal * 1000 + death, tmp_path).bill.case == "swap"
-    assert verdict(READY + refusal * 1000, tmp_path).bill.case == "refused"
+    assert verdict(READY + refusal * 1000 + death, tmp_path).cause.case == "swap"
+    assert verdict(READY + refusal * 1000, tmp_path).cause.case == "refused"
 
 
 def test_what_was_overcome_is_a_note(tmp_path: Path) -> None:
     text = written()["lcpp_retry_ok"][1]
     found = told(text, tmp_path)
-    assert found.verdict.bill.label == "healthy" and "failed on the way" in found.notes[0]
+    assert found.verdict.cause.label == "healthy" and "failed on the way" in found.notes[0]
     died = text.partition("llama_context: compute buffer allocation failed")[0]
-    assert verdict(died, tmp_path).bill.label == "startup_workspace_or_cuda_graph"
+    assert verdict(died, tmp_path).cause.label == "startup_workspace_or_cuda_graph"
 
 
 def test_a_healthy_run_names_the_death_before_it(tmp_path: Path) -> None:
     death = "ERROR [core.py:396] ValueError: No available memory for the cache blocks. Try increasing it.\n"
     found = told(READY + death + READY + STATS, tmp_path)
-    assert found.verdict.bill.label == "healthy"
+    assert found.verdict.cause.label == "healthy"
     assert "died at line 3: startup_kv_pool_too_small" in found.notes[0]
 
 
 def test_the_same_error_of_another_program_is_not_judged(tmp_path: Path) -> None:
     for name in ("training", "training2", "diffusion"):
         found = told(written()[name][1], tmp_path)
-        assert found.verdict.bill.label == UNDETERMINED and not found.fixes and found.verdict.bill.missing
+        assert found.verdict.cause.label == UNDETERMINED and not found.fixes and found.verdict.cause.missing
 
 
 def test_gigabytes_of_the_first_releases_are_gibibytes(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_gigabytes_of_the_first_releases_are_gibibytes(tmp_path: Path) -> None:
 
 def test_a_message_that_no_rule_knows_is_less_sure(tmp_path: Path) -> None:
     for name in ("unknown_engine_kv", "unknown_engine_queue", "trt_kv_unknown_text"):
-        assert verdict(written()[name][1], tmp_path).bill.confidence < 0.6
+        assert verdict(written()[name][1], tmp_path).cause.confidence < 0.6
 
 
 def test_every_general_rule_is_below_every_known_text() -> None:
@@ -231,7 +231,7 @@ ERRORS = (
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_that_somebody_quotes_is_no_failure(line: str, error: str, tmp_path: Path) -> None:
     """Once the engine is up, also where the quotation ends the file."""
-    assert verdict(UP + line % error + "\n", tmp_path).bill.label == HEALTHY
+    assert verdict(UP + line % error + "\n", tmp_path).cause.label == HEALTHY
 
 
 @pytest.mark.parametrize(
@@ -248,4 +248,4 @@ def test_an_error_that_somebody_quotes_is_no_failure(line: str, error: str, tmp_
     ],
 )
 def test_an_error_that_the_engine_quotes_is_one(line: str, tmp_path: Path) -> None:
-    assert verdict(UP + line % ERRORS[0] + "\n", tmp_path).bill.label == "prefill_long_prompt"
+    assert verdict(UP + line % ERRORS[0] + "\n", tmp_path).cause.label == "prefill_long_prompt"

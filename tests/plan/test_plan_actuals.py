@@ -95,7 +95,9 @@ def test_against_a_plan(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("plan: {start: 2027-Q1, quarters: 2}\nservices: [{id: chat, demand: {users: 200}, model: 8b}]\n")
     run = CliRunner()
-    assert run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "q1"]).exit_code == 0
+    assert (
+        run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "q1", "--format", "json"]).exit_code == 0
+    )
     said = json.loads((tmp_path / "q1.json").read_text())["money"][0]["p50_usd"]
     csv = str(write(tmp_path, f"quarter,usd\n2027-Q1,{2 * said}\n"))
     made = run.invoke(main, ["plan", "actuals", csv, "--plan", str(tmp_path / "q1.json"), "--json"])
@@ -119,8 +121,9 @@ PLANNED = {
         }
     ],
     "services": [
-        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "monthly_usd": usd}
-        for name, instance, usd in (("chat", "aws/p5.48xlarge", 2000), ("rag", "aws/g6e.xlarge", 800))
+        {"id": name, "quarter": "2027-Q1", "quantile": "p50", "instance": instance, "monthly_usd": usd + owned}
+        | ({"monthly_owned_usd": owned} if owned else {})  # which no cloud charges
+        for name, instance, usd, owned in (("chat", "aws/p5.48xlarge", 2000, 300), ("rag", "aws/g6e.xlarge", 800, 0))
     ],
 }
 

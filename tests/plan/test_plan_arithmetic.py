@@ -22,7 +22,7 @@ from sheetgen.plan import needs
 from sheetgen.plan.findings import findings
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
-from sheetgen.plan.service_pages import service_parts
+from sheetgen.plan.services_table import services_table
 from sheetgen.plan.sized_alone import commands
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
@@ -247,9 +247,10 @@ def test_a_service_goes_to_what_another_fills_half() -> None:
     assert [one.instance for one in where] == ["aws/p5en.48xlarge"] * 3
     assert [one.is_together for one in where] == [True, False, True]
     assert list(found.supply["needed_instances"][:, 0, 1]) == [1]
-    said = " ".join(map(str, service_parts(found)[0].lines))
-    assert "Alone aws/g6e.12xlarge would be chosen" in said
-    assert "the whole plan costs less with it on the same machines as b and c" in said
+    row = services_table(found).rows[0]
+    assert "by itself it would be on g6e.12xlarge" in str(row[4])
+    alone = {one["instance_alone"] for one in record_of(findings(found))["services"] if one["id"] == "a"}
+    assert "aws/g6e.12xlarge" in alone
 
 
 def test_a_floor_and_spare_replicas() -> None:
@@ -538,19 +539,15 @@ def test_orders_add_up_to_the_money_and_what_is_in_place_of_one_does_not() -> No
     assert all(one["what"] == "order" and one["instance"] == other["instance"] for one, other in ways)
     assert all(one["needed_from"] == other["needed_from"] for one, other in ways)
     assert {one["what"] for one in found["decisions"]} == {"order", "raise quota"}
-    # What is worth committing is one line each, and a day's delay of the same class has no price.
-    worth = {one["instance"]: one for one in found["commitments"]}
-    assert len(worth) == 2
-    for commit in others[:2]:
-        of = worth[commit["instance"]]
-        assert [commit[key] for key in ("n_instances", "expected_saving_usd")] == [
-            of[key] for key in ("n_instances", "expected_saving_usd")
-        ]
-        assert commit["cost_of_waiting_usd"] == pytest.approx(of["expected_saving_usd"] / of["quarters"])
+    # What is worth committing is one line for each machine, and a day's delay of the same class has no price.
+    commits = others[:2]
+    assert len({commit["instance"] for commit in commits}) == 2
+    for commit in commits:
+        assert commit["n_instances"] > 0 and commit["expected_saving_usd"] > 0
+        assert commit["cost_of_waiting_usd"] == pytest.approx(commit["expected_saving_usd"] / 12)
         # Of twelve quarters of the term the plan has six: half of what it binds is in the plan.
-        assert (of["quarters"], of["quarters_beyond_plan"]) == (12, 6)
-        assert commit["binds_usd"] == of["usd"] == pytest.approx(2 * commit["usd"])
-        assert 0 < commit["saving_after_plan_usd"] == of["saving_after_plan_usd"] < of["expected_saving_usd"]
+        assert commit["binds_usd"] == pytest.approx(2 * commit["usd"])
+        assert 0 < commit["saving_after_plan_usd"] < commit["expected_saving_usd"]
     assert {one["cost_of_waiting_usd"] for one in orders.values()} == {None}
 
 
@@ -692,8 +689,8 @@ def test_a_commitment_of_a_type_that_is_no_candidate_serves_as_the_one_with_its_
 def test_what_would_cost_less_is_the_plan_with_one_service_in_fp8() -> None:
     """The plan of another file, in which that alone is changed; and its budgets hold, or not, as it says."""
     found = example()
-    best = found.cheaper[0]
-    assert (best.what, best.gives_up) == ("support-chat with its KV cache in FP8", "answers may change")
+    (best,) = [one for one in found.cheaper if one.change.name == "KV cache in FP8: support-chat"]
+    assert (best.change.kind, best.change.gives_up) == ("precision", "answers may change")
     assert all(one.saves_usd > 0 for one in found.cheaper)
     data = deepcopy(dict(found.answer.plan.data))
     (chat,) = [one for one in data["services"] if one["id"] == "support-chat"]

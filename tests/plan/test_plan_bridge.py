@@ -239,13 +239,28 @@ def test_the_command_says_what_changed(tmp_path: Path) -> None:
     head = "plan: {start: 2027-Q1, quarters: 2, as_of: 2026-11-26}\n"
     text = head + "services: [{id: a, demand: {users: %s}, model: 8b}]\n"
     file.write_text(text % 200)
-    assert run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "last"]).exit_code == 0
+    assert (
+        run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--name", "last", "--format", "json"]).exit_code
+        == 0
+    )
     file.write_text(text % 2000)
-    made = run.invoke(main, ["plan", str(file), "--out", str(tmp_path), "--since", str(last), "--json"])
+    made = run.invoke(
+        main, ["plan", str(file), "--out", str(tmp_path), "--since", str(last), "--format", "json", "--json"]
+    )
     assert made.exit_code == 0, made.output
     found = json.loads(made.stdout)
     assert [one["factor"] for one in found["bridge"]] == ["users"]
     assert found["since"]["now_p50_usd"] - found["since"]["p50_usd"] == pytest.approx(found["bridge"][0]["usd"])
+    assert found["variance"] == []
+    spent = tmp_path / "spent.csv"
+    spent.write_text("quarter,service,usd\n2027-Q1,a,500\n")
+    with_actuals = ["plan", str(file), "--out", str(tmp_path), "--json", "--actuals", str(spent)]
+    refused = run.invoke(main, with_actuals)
+    assert refused.exit_code == 1 and "--since" in refused.stderr
+    said = json.loads(run.invoke(main, [*with_actuals, "--since", str(last)]).stdout)
+    planned = json.loads(last.read_text())["money"][0]["p50_usd"]
+    (row,) = said["variance"]
+    assert row == {"quarter": "2027-Q1", "service": "a", "planned": pytest.approx(planned), "measured": 500}
 
 
 @pytest.mark.long

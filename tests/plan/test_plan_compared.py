@@ -15,12 +15,13 @@ from click.testing import CliRunner, Result
 from sheetgen.catalog import Catalog
 from sheetgen.cli import main
 from sheetgen.errors import ScenarioError
-from sheetgen.mail.message import USUAL_CHARACTERS, Letter
+from sheetgen.mail.message import USUAL_CHARACTERS, Letter, bodies
 from sheetgen.plan.bridge import read_record
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.writers.formats import templates_folder
 
 CATALOG = Catalog()
 OLD = """\
@@ -51,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("plans")
     for name, text in (("old", OLD), ("new", NEW)):
         (made / f"{name}.yaml").write_text(text)
-        assert run("plan", made / f"{name}.yaml", "--out", made, "--name", name).exit_code == 0
+        assert run("plan", made / f"{name}.yaml", "--out", made, "--name", name, "--format", "json").exit_code == 0
     return made
 
 
@@ -64,7 +65,7 @@ def test_diff_names_the_way_to_compare_plans(folder: Path) -> None:
 
 
 def test_since_says_what_changed(folder: Path, tmp_path: Path) -> None:
-    made = ("plan", folder / "new.yaml", "--since", folder / "old.json", "--out", tmp_path)
+    made = ("plan", folder / "new.yaml", "--since", folder / "old.json", "--out", tmp_path, "--format", "json")
     found = json.loads(run(*made, "--json").stdout)
     old = json.loads((folder / "old.json").read_text())
     said = [sum(one["p50_usd"] for one in each["money"]) for each in (old, found)]
@@ -91,16 +92,22 @@ def test_a_draft_of_a_plan(folder: Path, tmp_path: Path) -> None:
     text = found.get_body(("plain",)).get_content()  # type: ignore[union-attr]
     for said in (
         "Dear vp,",
-        "Please approve $",
-        "UNCERTAIN",
+        "We ask for your approval:",
+        "TO PAY LESS",
         "WHAT CHANGED SINCE old.json",
         "users +$",
         "1 approved: $",
         ", by 20",
-        "new.pdf (page 1 is all you need)",
+        "new.pdf (page 1 is the request)",
     ):
         assert said in text, said
     assert len(found["Subject"]) <= USUAL_CHARACTERS
+
+
+def test_the_message_of_the_example_has_180_words_at_most() -> None:
+    page = plan_page(findings(solved_plan(read_plan(templates_folder() / "plan.yaml", CATALOG))))
+    text, _ = bodies(Letter(page, "capacity-plan", attached=("pdf", "docx")), templates_folder())
+    assert "BUDGET" in text and len(text.split()) <= 180
 
 
 @pytest.mark.long
@@ -117,12 +124,11 @@ def test_a_dry_run_of_the_json(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("title", ["Plan", "Serving capacity of all products in every region of the world, fiscal"])
-def test_subject_and_table_keep_their_limits(title: str, tmp_path: Path) -> None:
+def test_a_subject_keeps_its_limit(title: str, tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(OLD.replace("Serving plan", f'"{title}"'))
     page = plan_page(findings(solved_plan(read_plan(tmp_path / "plan.yaml", CATALOG))))
     line = Letter(page, "q1").subject()
     assert len(line) <= USUAL_CHARACTERS and "expected" in line and line.startswith(title[:11])
-    assert len(page.brief.answers.columns) <= 6
     assert Letter(page, "q1").subject("{budget}: {p50}").startswith("over budget in 2027-Q1: $")
 
 

@@ -21,13 +21,14 @@ from sheetgen.catalog.base import Document
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, bridge
 from sheetgen.plan.findings import findings
-from sheetgen.plan.hours import base_orders, break_even_hours, missing_by_hour, needed_shares
+from sheetgen.plan.hours import missing_by_hour, needed_shares
 from sheetgen.plan.profile import SHARES
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.record import record_of
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.stated_plan import Plan
 from sheetgen.plan.tables import stated_demand
+from sheetgen.plan.terms import base_of
 from sheetgen.plan.week import profile_of
 from sheetgen.plan.worked_plan import Answer
 
@@ -152,15 +153,23 @@ def test_what_is_rented_in_an_hour_is_kept_as_long_as_policy_says() -> None:
 def test_a_base_is_what_pays_in_hours() -> None:
     """At $60 and $100 a machine must be needed 438 of 730 hours: of those needed 100, 61, 60 and 8 % of the time two
     are. A third that is worth it from the second quarter on is ordered then; none for half a year that is left."""
-    assert break_even_hours(60, 100, 730) == pytest.approx(438)
     shares = numpy.array([[1, 0.61, 0.6, 0.08]] + [[1, 1, 0.7, 0.08]] * 5)
-    prices = [100.0] * 20
-    assert base_orders(shares, prices, [60.0] * 6, 4, 0) == [2, 1, 0, 0, 2, 0]
-    assert base_orders(shares, prices, [60.0] * 6, 4, 1) == [0, 3, 0, 0, 0, 0]
-    assert base_orders(shares, prices, [60.0] * 6, 12, 0) == [2, 0, 0, 0, 0, 0]
-    # Prices on demand that halve every quarter: only the first machine's whole term is worth it.
-    falling = [100.0, 50.0] + [25.0] * 18
-    assert base_orders(shares[1:], falling, [45.0] * 5, 4, 0) == [2, 0, 0, 0, 0]
+
+    def orders(shares: Any, usd: float, purchase: str, change: float = 0, **supply: Any) -> list[int]:
+        prices = {"expected_change_per_year": change}
+        plan = stated([service("one")], len(shares), prices=prices, supply=supply)
+        counts = [0] * len(shares)
+        for base in base_of(plan, "machine", shares, 100, {purchase: usd}):
+            counts[base.first] += base.count
+        return counts
+
+    assert orders(shares, 60, "reserved-1yr") == [2, 1, 0, 0, 2, 0]
+    assert orders(shares, 60, "reserved-3yr") == [2, 0, 0, 0, 0, 0]
+    late = {"lead_time_days": {"reserved-1yr": 90}}
+    assert orders(shares, 60, "reserved-1yr", **late) == [0, 3, 0, 0, 0, 0]
+    # Prices on demand that halve every quarter: only what is needed always is worth its first quarter, and no year.
+    assert orders(shares[1:], 48, "reserved-1yr", 0.5**4 - 1) == [0] * 5
+    assert orders(shares[1:], 45, "capacity-block", 0.5**4 - 1) == [3, 3, 3, 3, 3]
 
 
 # Plans worked out -----------------------------------------------------------------------------------------------------
@@ -302,6 +311,18 @@ def test_a_profile_never_costs_more_than_its_peak_and_more_demand_never_less() -
         assert sum(usd(answer, 2)) <= sum(usd(held, 2)) + 0.01, (services, more)
         twice = worked(with_demand(services, 2), 4, **more)
         assert sum(usd(answer, 2)) <= sum(usd(twice, 2)) + 0.01, (services, more)
+
+
+def test_a_service_pays_no_less_when_its_own_demand_rises() -> None:
+    """On machines that it shares, committed, rented by the hour or in a term; and what is shared is no gain."""
+    rng = random.Random(3)
+    for _ in range(amount(8, 100)):
+        services, more = plans(rng)
+        grown = [*with_demand(services[:1], rng.choice((1.3, 2, 3))), *services[1:]]
+        less, of_more = (worked(one, 4, **more) for one in (services, grown))
+        assert all((one.of_owners[None] >= 0).all() for one in (less, of_more)), (services, more)
+        before, after = (one.services["service_month_usd"][0] for one in (less, of_more))
+        assert (after >= before - 0.01).all(), (services, more)
 
 
 def test_nor_on_several_types_of_machines() -> None:

@@ -1,4 +1,5 @@
-"""docs/plan.md is true: its commands run as they are written, and its table is what the functions give."""
+"""The pages on the plan are true: the commands of the walk through a quarter run as they are written, and the table of
+places is what the functions give."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from click.testing import CliRunner
 from sheetgen.cli import main
 from sheetgen.sizing.rates import exact_wait_fraction, z_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "plan.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, WALK = ((DOCS / name).read_text(encoding="utf-8") for name in ("plan.md", "how-to/plan-a-quarter.md"))
 LOADS, SHARE = (1, 2, 5, 10, 50, 200, 1_000), 0.05
 DRAWN = ("docx", "pdf")
 MOST_OFF = 1  # place; 1.74 standard deviations are for many places
 
 
 def blocks(kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.DOTALL)
+    return re.findall(rf"```{kind}\n(.*?)```", WALK, flags=re.DOTALL)
 
 
 @pytest.mark.long
@@ -30,10 +32,13 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     """In their order, in a folder that is empty but for what stands in the page. In the gate no PDF and no Word file is
     drawn, and of two drafts that are mailed one (test_plan_documents, pull/test_pull_plan)."""
     monkeypatch.chdir(tmp_path)
-    (csv,) = blocks("csv")
+    Path("plans").mkdir()
+    for kind, file in (("yaml", "q1.yaml"), ("csv", "spent.csv")):  # the reader's own
+        (written,) = blocks(kind)
+        (Path("plans") / file).write_text(written)
     lines = [shlex.split(line, comments=True) for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) >= 11
-    said = []
+    printed = []
     for program, *arguments in lines:
         if program == "cp":
             shutil.copy(*arguments)
@@ -42,17 +47,15 @@ def test_every_command_runs_as_written(tmp_path: Path, monkeypatch: pytest.Monke
         if not IN_LONG and arguments[0] == "mail" and "--since" in arguments:
             continue
         if not IN_LONG and "--format" in arguments:
-            arguments = [re.sub(r"^pdf,(docx,)?", "", one) for one in arguments]
-        if "actuals" in arguments:
-            Path("plans/spent.csv").write_text(csv)
+            arguments = [re.sub(r"^pdf,(docx,)?", "", argument) for argument in arguments]
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0, (arguments, result.output)
-        said.append(result.output)
-    assert sorted(one.name for one in Path("plans").glob("q1.*")) == [
-        f"q1.{ending}" for ending in ("docx", "json", "md", "pdf", "xlsx") if IN_LONG or ending not in DRAWN
+        printed.append(result.output)
+    assert sorted(path.name for path in Path("plans").glob("q1.*")) == [
+        f"q1.{ending}" for ending in ("docx", "json", "pdf", "xlsx", "yaml") if IN_LONG or ending not in DRAWN
     ]
-    assert any("support-chat in 2027-Q1: 16 replicas served 540 requests" in one for one in said)
-    assert sum("Please approve $" in one for one in said) == amount(1, 2)
+    assert any("search in 2027-Q1: 10 replicas served 62 requests" in text for text in printed)
+    assert sum("We ask for your approval" in text for text in printed) == amount(1, 2)
 
 
 def least_places(offered: float) -> int:

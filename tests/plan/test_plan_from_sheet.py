@@ -21,7 +21,7 @@ def run(*arguments: str) -> str:
 def months(tmp_path: Path, sheet: str) -> dict[str, Any]:
     """By model the month of the first quarter of a plan that begins from a sheet."""
     run("plan", "init", "--from", sheet, "--out", str(tmp_path), "--force")
-    found = json.loads(run("plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path), "--json"))
+    found = json.loads(run("plan", str(tmp_path / "plan.yaml"), "--out", str(tmp_path), "--format", "json", "--json"))
     return {one["gpu"] and f"{one['instance']} {one['n_instances']}": one["monthly_usd"] for one in found["services"]}
 
 
@@ -31,6 +31,7 @@ OPTIONS = (
      "--max-wait-fraction", "0.01", "--gpu-memory-utilization", "0.8", "--weight-dtype", "fp8"),
     ("recommend", "--model", "gpt-oss-120b", "--concurrent-requests", "64", "--providers", "azure", "--purchase",
      "reserved-1yr", "--near-tie-fraction", "0", "--hours-per-month", "200"),
+    ("recommend", "--model", "8b", "--users", "400", "--requests-per-user-per-day", "35", "--burst-factor", "2"),
 )  # fmt: skip
 
 

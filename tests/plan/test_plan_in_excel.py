@@ -15,7 +15,6 @@ from xlsxwriter.utility import xl_range_abs, xl_rowcol_to_cell
 from sheetgen.catalog import Catalog
 from sheetgen.formula import Expr, Formula
 from sheetgen.plan import demand, needs, spending
-from sheetgen.plan.commitments import critical_share, term_usd
 from sheetgen.plan.read_plan import read_plan
 from sheetgen.plan.solve_plan import solved_plan
 from sheetgen.plan.tables import TABLES
@@ -52,7 +51,7 @@ def test_excel_says_the_same(answer: Answer, tmp_path: Path) -> None:
             (needs.own_instances, {"planned_machines": m, "planned_machines_of_all": 2.5, "machines_of_all": 2.5})
             for m in (0.0, 0.5, 2.5)
         ),
-        *((spending.service_month_usd, {"own_instances": n, "quarter_instance_month_usd": 812.5}) for n in (0.0, 1.5)),
+        *((spending.service_month_usd, {"own_instances": n, "mean_month_usd": 812.5}) for n in (0.0, 1.5)),
     ]
     path = tmp_path / "plan.xlsx"
     needed = answer.supply["needed_instances"][..., answer.case]
@@ -177,7 +176,6 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
             (needs.half_machines, {"replicas_per_instance": each, "survive": 2.0, "hot_replicas": 6.0})
             for each in (2.0, 8.0)
         ),
-        (needs.busy_instances, {"at_once": 90.0, "paced_requests": 20.0, "replicas_per_instance": 8.0}),
         *(
             (spending.budget_verdict, {"budget_left_p50_usd": middle, "budget_left_p90_usd": high})
             for middle, high in ((5.0, 1.0), (5.0, -1.0), (-2.0, -9.0))
@@ -201,19 +199,6 @@ def alone() -> list[tuple[Formula, dict[str, Any]]]:
                 {"cover_month_usd": cover, "planned_month_usd": 7.0, "n_instances": 3.0, "months_in_a_quarter": 3.0},
             )
             for cover in (5.0, 9.0)
-        ),
-        (critical_share, {"committed_term_usd": 830.0, "bought_term_usd": 1000.0}),
-        *(
-            (
-                term_usd,
-                {
-                    "committed_instances": 4.0,
-                    "wanted_instances": wanted,
-                    "committed_quarter_usd": 10.0,
-                    "bought_quarter_usd": 17.0,
-                },
-            )
-            for wanted in (3.0, 9.0)
         ),
     ]
 

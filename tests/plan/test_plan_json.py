@@ -18,6 +18,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.cli.plan_commands import solved_file, summary
 from sheetgen.errors import ScenarioError
 from sheetgen.plan.bridge import Last, spend_usd
+from sheetgen.plan.charts import Waterfall
 from sheetgen.plan.findings import findings
 from sheetgen.plan.pages import plan_page
 from sheetgen.plan.read_plan import plan_of
@@ -155,16 +156,19 @@ def test_a_plan_in_another_currency_speaks_it_throughout() -> None:
     old = plan(DATA)
     page, of_dollars = (plan_page(findings(each, Last(old, spend_usd(old), "last.json"))) for each in (a, b))
     spent = sum(one["p50_usd"] for one in record_of(findings(a))["money"])
-    assert f"€{spent * rate:,.0f} at p50, the middle case" in str(page.ask)
+    assert page.tiles[2].amount == f"€{spent * rate:,.0f}"
     asked = sum(one["p90_usd"] + one["contingency_p90_usd"] for one in record_of(findings(a))["money"])
-    assert f"In US dollars: ${asked:,.0f}, at" in str(page.ask)
-    body = plan_markdown(replace(page, ask=""), Options()).decode()
+    (*facts, in_dollars) = page.tiles[0].facts
+    assert str(in_dollars).startswith(f"in US dollars ${asked:,.0f}, at")
+    tiles = (replace(page.tiles[0], facts=tuple(facts)), *page.tiles[1:])
+    body = plan_markdown(replace(page, tiles=tiles), Options()).decode()
     assert "$" not in body and "US dollars" not in body
-    assert page.waterfall is not None and (page.waterfall.currency, page.waterfall.prefix) == ("EUR", "€")
+    (waterfall,) = [one.picture for one in page.sections if isinstance(one.picture, Waterfall)]
+    assert (waterfall.currency, waterfall.prefix) == ("EUR", "€")
     printed = "\n".join(summary(record_of(findings(a, Last(old, spend_usd(old), "last.json")))))
     assert "$" not in printed and f"{DATA['budget']['2027-Q1']:,}" in printed and "p50 €" in printed
-    in_dollars = plan_markdown(of_dollars, Options()).decode()
-    assert body.count("€") >= len(re.findall(r"\$\d", in_dollars)) > 100
+    of_same = plan_markdown(of_dollars, Options()).decode()
+    assert body.count("€") >= len(re.findall(r"\$\d", of_same)) > 100
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_the_reply_is_due_when_the_first_decision_is() -> None:
     found = findings(solved_plan(plan_of(Document("plan.yaml", data, {}), CATALOG)))
     first = found.decisions[0]
     assert (first.what, first.late, first.order_by) == ("raise quota", True, datetime.date(2026, 11, 11))
-    assert plan_page(found).brief.approve_by == "2026-12-11"
+    assert plan_page(found).sign_by == "2026-12-11"
 
 
 def test_of_a_saving_it_is_said_what_lies_after_the_plan() -> None:
@@ -266,24 +266,26 @@ def test_what_is_to_be_signed_now_and_what_is_signed_already() -> None:
     data = {"plan": {"start": "2027-Q1", "quarters": 4, "as_of": "2026-11-26"}, "services": services, **more}
     allowed = {"allowed": {"instances": [NC40]}}
     page = plan_page(findings(solved_plan(plan_of(Document("p", {**data, "supply": supply | allowed}, {}), CATALOG))))
-    assert f"${totals['sign_now_usd']:,.0f}" in str(page.ask) and f"${totals['already_usd']:,.0f}" in str(page.ask)
-    _, to_sign, forecasts = page.first
-    assert [str(row[2]) for row in to_sign.rows] == ["2027-01-01"]
-    assert not {str(row[2]) for row in forecasts.rows} & {str(row[2]) for row in to_sign.rows}
+    _, to_sign, _ = page.tiles
+    assert to_sign.amount == f"${totals['sign_now_usd']:,.0f}"
+    assert any(f"${totals['already_usd']:,.0f}" in str(fact) for fact in to_sign.facts)
+    tables = [section.table for section in (page.first[0], page.reasons[-1])]
+    to_sign_days, forecast_days = ([str(row[0]) for row in of.rows] for of in tables if of)
+    assert to_sign_days == [now[0]["order_by"]] and len(forecast_days) == len(orders) - 1
 
 
 def test_a_commitment_without_a_price_is_said_on_the_first_page() -> None:
-    def verdict(**price: float) -> str:
+    def warnings(**price: float) -> str:
         one = {"id": "c-1", "type": NC40, "count": 1, "purchase": "capacity-block", "until": "2027-12-31", **price}
         data = {
             "plan": {"start": "2027-Q1", "quarters": 2, "as_of": "2026-11-26"},
             "services": [SERVICE],
             "supply": {"allowed": {"instances": [NC40]}, "committed": [one]},
         }
-        return str(plan_page(findings(solved_plan(plan_of(Document("p", data, {}), CATALOG)))).verdict)
+        return " ".join(map(str, plan_page(findings(solved_plan(plan_of(Document("p", data, {}), CATALOG)))).warnings))
 
-    assert "c-1" in verdict() and "usd_per_hour" in verdict()
-    assert "c-1" not in verdict(usd_per_hour=4)
+    assert "c-1" in warnings() and "usd_per_hour" in warnings()
+    assert not warnings(usd_per_hour=4)
 
 
 def test_machines_of_a_decision_are_whole_ones() -> None:
@@ -342,17 +344,35 @@ def test_who_waits_first_takes_idle_machines_that_are_committed() -> None:
     assert shares(2, "batch") == pytest.approx({"batch": 0.6, "chat": 1})
 
 
+def test_renewals_of_a_quarter_are_one_decision() -> None:
+    """Three machines are needed when two commitments of two end: the two cheaper ones and one more are renewed. Each of
+    them was a decision, and both together were four."""
+    terms = [
+        {"id": f"c{usd}", "type": NC40, "count": 2, "usd_per_hour": usd, "purchase": "reserved-1yr", "until": until}
+        for usd, until in ((6, "2027-06-30"), (5, "2027-07-15"))
+    ]
+    found = solved([SERVICE], 4, supply={"committed": terms, "allowed": {"instances": [NC40], "exclude": ["spot"]}})
+    lines = [way for one in found["decisions"] for way in ways(one)]
+    (renewal,) = [one for one in lines if one["what"] == "renew"]
+    assert renewal["n_instances"] == 3 and renewal["needed_from"] == "2027-07-01"
+    assert "c6" in renewal["about"] and "c5" in renewal["about"]
+    assert renewal["binds_usd"] == pytest.approx((2 * 5 + 6) * 730 * 12)
+
+
 def test_a_block_of_days_covers_a_late_order() -> None:
     """Where it is sold and its lead time allows; not where it is excluded, and no term of a year covers."""
     found = {}
-    for name, allowed in (("all", {}), ("none", {"exclude": ["capacity-block"]})):
+    block = {"capacity-block": 5}
+    for name, allowed, lead in (("all", {}, block), ("none", {"exclude": [*block]}, block), ("judged", {}, {})):
         supply = {
             "allowed": {"instances": ["aws/p5en.48xlarge"], **allowed},
-            "lead_time_days": {"on-demand": 60, "capacity-block": 5},
+            "lead_time_days": {"on-demand": 60, **lead},
         }
         services = [{"id": "one", "demand": {"in_flight": 400}, "model": "70b"}]
         found[name] = solved(services, 1, supply=supply)
-    (covered,), (late,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
+    # Without a stated lead time it was there at once.
+    (covered,), (late,), (judged,) = ([one for one in each["decisions"] if one["late"]] for each in found.values())
     assert covered["cover"]["purchase"] == "capacity-block" and covered["cover"]["there_on"] == "2026-12-01"
     assert found["all"]["unserved"] == [] and found["all"]["money"][0]["late_usd"] > 0
+    assert judged["cover"]["there_on"] == "2026-12-03"
     assert late["cover"] is None and found["none"]["unserved"][0]["share"] == 1

@@ -286,7 +286,7 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert read_plan(Path(file), Catalog()).as_of == datetime.date(2026, 11, 27)
     checked = run.invoke(main, ["plan", "check", file])
     assert (checked.exit_code, "nothing wrong" in checked.output) == (0, True)
-    made = run.invoke(main, ["plan", file, "--out", str(tmp_path), "--name", "q1", "--json"])
+    made = run.invoke(main, ["plan", file, "--out", str(tmp_path), "--name", "q1", "--format", "json", "--json"])
     assert made.exit_code == 0, made.output
     record = json.loads(made.stdout)
     assert record == json.loads((tmp_path / "q1.json").read_text())
@@ -295,7 +295,7 @@ def test_init_writes_an_example_that_runs(tmp_path: Path) -> None:
     assert sum(one["verdict"] != "within" for one in record["money"]) == 1
     ways = [way for one in record["decisions"] for way in (one, one["or"]) if way]
     what = {one["what"] for one in ways}
-    assert {"order", "raise quota", "renew", "replace owned"} <= what and record["commitments"]
+    assert {"order", "raise quota", "commit", "renew", "replace owned"} <= what
     assert any(one["late"] for one in record["decisions"])
     assert len({one["id"] for one in record["services"]}) == 4
 

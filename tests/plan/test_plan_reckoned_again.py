@@ -21,7 +21,7 @@ from sheetgen.catalog.base import Document
 from sheetgen.plan.decisions import orders
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
-from sheetgen.plan.worked_plan import Answer
+from sheetgen.plan.worked_plan import OF_SERVICE, Answer
 
 CATALOG = Catalog()
 SMALL, LARGE = "azure/Standard_NC40ads_H100_v5", "azure/Standard_NC80adis_H100_v5"  # one H100 NVL, and two
@@ -251,6 +251,11 @@ def test_money_of_random_plans_is_reckoned_again() -> None:
         spend = float(answer.money["spend_usd"][:, answer.case].sum())
         assert in_orders + sum(again.late) + paid == pytest.approx(spend, abs=0.005), data
         has_term = data["policy"]["buy"] in YEARS
+        # What services share is never below 0, and none pays less where the demand of all is higher (on average over
+        # machines of a term, of which more may have been signed at a lower price).
+        assert (answer.of_owners[None] >= 0).all(), data
+        of_services = answer.grid.spread("service_month_usd", OF_SERVICE)
+        assert has_term or (of_services[..., 1:] >= of_services[..., :-1] - 0.005).all(), data
         seen["term"] += has_term and any(again.bound)
         seen["no term"] += not has_term
         seen["late"] += any(one.late for one in decided)

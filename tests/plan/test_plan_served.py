@@ -68,6 +68,28 @@ def test_a_quota_serves_by_priority() -> None:
     assert shares["none"] == 0 and shares["first"] > 0
 
 
+def test_the_machines_of_a_date_serve_by_priority() -> None:
+    """Three machines are there until an order is, on 25 January: what the first services take of them."""
+    there = [{"id": "c", "type": KIND, "count": 4, "until": "2027-12-31", "usd_per_hour": 5}]
+    supply = {"committed": there, "lead_time_days": {"on-demand": 60}}
+    found = record(SERVICES, supply=supply)
+    assert {(one["limit"], one["until"]) for one in found["served"]} == {("machines", "2027-01-24")}
+    shares = {one["service"]: one["share"] for one in found["served"]}
+    assert shares["first"] == 1 and 0 < shares["second"] < 1 and shares["late"] == shares["none"] == 0
+    for more, fits in ((0, True), (0.05, False)):
+        kept = [at(1, SERVICES[1]), at(shares["second"] + more, SERVICES[3])]
+        assert (record(kept)["supply"][0]["needed"] <= 4) == fits
+    assert [one["next_usd"] is not None for one in found["served"]] == [False, True, False, False]
+
+
+def test_what_is_paid_anyway_serves_beyond_a_budget_too() -> None:
+    """It was said to serve nothing, where the machines that are committed are over the budget by themselves."""
+    there = [{"id": "c", "type": KIND, "count": 4, "until": "2027-12-31", "usd_per_hour": 5}]
+    found = record(SERVICES, supply={"committed": there}, budget={"2027-Q1": 1})
+    shares = {one["service"]: one["share"] for one in found["served"]}
+    assert shares["first"] == 1 and 0 < shares["second"] < 1 and shares["late"] == shares["none"] == 0
+
+
 def test_limits_that_hold_say_nothing() -> None:
     assert record(SERVICES, budget={"2027-Q1": 10**9})["served"] == []
 
@@ -119,7 +141,7 @@ def test_what_is_bought_is_what_is_ordered_and_nothing_of_it_is_committed() -> N
     found = record_of(whole)
     supply = {one["quarter"]: one for one in found["supply"]}
     assert [supply[one]["committed"] for one in sorted(supply)] == [2, 2, 2, 0]
-    assert machines(whole).supply == (2, 2, 2, 0)
+    assert machines(whole.answer).supply == (2, 2, 2, 0)
     assert any(one["base"] for one in found["supply"])
     terms = {"reserved-1yr": 4, "reserved-3yr": 12, "capacity-block": 1, "on-demand": 4}
     for q, quarter in enumerate(one["quarter"] for one in found["quarters"]):

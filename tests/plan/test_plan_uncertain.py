@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy
@@ -10,10 +9,11 @@ import pytest
 
 from sheetgen.catalog import Catalog
 from sheetgen.catalog.base import Document
-from sheetgen.plan.commitments import commitments, expected_usd, newsvendor
+from sheetgen.plan.commitments import commitments
 from sheetgen.plan.draws import correlated, drawn, quantiles, swings
 from sheetgen.plan.read_plan import plan_of
 from sheetgen.plan.solve_plan import solved_plan
+from sheetgen.plan.terms import worth_a_term
 from sheetgen.plan.worked_plan import Answer
 
 CATALOG = Catalog()
@@ -92,21 +92,16 @@ def test_the_newsvendor_is_the_best_of_all_numbers() -> None:
             float((count * committed + numpy.maximum(0, wanted - count) * bought).mean(axis=0).sum())
             for count in range(int(wanted.max()) + 2)
         ]
-        every = [expected_usd(count, shares, committed, bought) for count in range(len(usd))]
-        assert every == pytest.approx(usd, rel=1e-12)
-        count = newsvendor(shares, committed, bought)
-        assert every[count] == pytest.approx(min(every), rel=1e-12)
+        count = int(worth_a_term(shares, bought, committed).sum())
+        assert usd[count] == pytest.approx(min(usd), rel=1e-12)
         kinds.add(min(count, 2))
     assert kinds == {0, 1, 2}
 
 
-def test_a_commitment_is_recommended_with_its_regret() -> None:
-    found = list(commitments(one := answer([service("one"), service("two")]), drawn(one)))
-    assert [(each.instance, each.purchase) for each in found] == [("azure/Standard_NC80adis_H100_v5", "reserved-1yr")]
-    best = found[0]
-    assert best.n_instances > 0 and best.saves_usd > 0
-    assert (best.quarters, best.beyond) == (4, best.first)  # of four quarters; after them as in the last one
-    assert [each.quantile for each in best.regrets] == [*BAND]
-    assert all(each.regret_usd >= -1e-6 for each in best.regrets)
-    counts = [each.best_instances for each in best.regrets]
-    assert all(low <= high for low, high in itertools.pairwise(counts))
+def test_a_commitment_is_recommended_for_what_it_saves() -> None:
+    (best,) = commitments(one := answer([service("one"), service("two")]), drawn(one))
+    assert (best.instance, best.purchase) == ("azure/Standard_NC80adis_H100_v5", "reserved-1yr")
+    assert best.n_instances > 0 and (best.saves_usd or 0) > 0
+    first = one.plan.quarter_of(best.needed_from)
+    assert first is not None  # of four quarters those until the plan's end
+    assert best.usd == pytest.approx(best.binds_usd * (len(one.plan.quarters) - first) / 4)
