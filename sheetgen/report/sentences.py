@@ -385,9 +385,10 @@ cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}
 _OF_PEOPLE = both(is_number(q.users), q.users > 0)
 decision_title = template(
     "{model}, [people?{users:grouped} {users:person|people}, {context_words} tokens each|"
-    "{concurrent_requests:grouped} [several?requests|request] of {context_words} at once]: "
+    "[counted?{concurrent_requests:grouped} [several?requests|request] of {context_words} at once|no load]]: "
     "[served?{monthly_usd:usd} a month|{answer}]",
     people=_OF_PEOPLE,
+    counted=is_number(q.concurrent_requests),
     several=q.concurrent_requests > 1,
     served=is_number(q.monthly_usd),
     answer=template("{instance}", when=answerable, otherwise="{choices_state}"),
