@@ -554,7 +554,7 @@ class DecisionSheets:
             (
                 _change("own"),
                 sentences.owned_words,
-                {**self._owning(), "gives_up": constant(_loses("own"))},
+                self._owning(),
                 sentences.own_gives_up,
             ),
             (sentences.host_for, sentences.cheapest_host, self._hosted(), _loses("hosted", unknown=False)),

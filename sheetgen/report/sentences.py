@@ -482,7 +482,8 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-own_gives_up = template("[priced?|no price known; ]{gives_up}", priced=is_number(q.monthly_usd)).formula(
+OWN_LOSES = "cash up front, staff, space"
+own_gives_up = template(f"[priced?{OWN_LOSES}|no price known]", priced=is_number(q.monthly_usd)).formula(
     "own_gives_up", "What owning gives up"
 )
 host_for = template(
