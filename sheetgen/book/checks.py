@@ -386,10 +386,10 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
         ("Decision asks", "Decision", "First sheet"),
         (
             ("Model", picked("model"), wiring.tables["models"].columns["model"][model]),
-            ("Context", picked("context_tokens"), of_workload["contexts"]),
-            ("Answer", picked("answer_tokens"), of_workload["answers"]),
+            ("Context", wiring.ref("calc_decision_context_tokens"), of_workload["contexts"]),
+            ("Answer", wiring.ref("calc_decision_answer_tokens"), of_workload["answers"]),
             ("Requests at once; 0: of people", derived(_or_0, wiring.ref("wi_own_requests")), at_once),
-            *_people(page, load, picked(ASKS)),
+            *_people(page, load, wiring.ref(f"calc_decision_{ASKS}")),
             ("Weights' precision", first_name(picked("weight_dtype")), first_name(inputs["asked_weight_dtype"])),
             ("KV cache precision", first_name(picked("kv_cache_dtype")), first_name(inputs["asked_kv_dtype"])),
             ("Purchase class", picked("purchase"), inputs["purchase"]),

@@ -18,7 +18,7 @@ from sheetgen.question.inputs import HISTORY
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
 
-AUTO, ANY = "auto", "any"
+AUTO, ANY, AS_TYPED = "auto", "any", "as typed"
 BASE, LOW, HIGH = range(3)  # cases of the context, and the first loads by their number of requests
 CASES = ("base", "low", "high")
 ASKED, EVEN, SURE = "asked", "even", "sure"  # levels of confidence
@@ -136,6 +136,7 @@ def decision(solved: Solution) -> Choices:
     load, workload, settings = question.loads[row], question.workloads[w], question.settings
     usual = {
         "model": question.models[m].model.name,
+        "workload": AS_TYPED,
         "users": int(load.users) if load.users and load.requests_per_second else None,
         "requests_per_user_per_day": workload.requests_per_user_per_day,
         "concurrent_requests": load.requests,
@@ -155,7 +156,7 @@ def decision(solved: Solution) -> Choices:
         name: tuple(question.overrides.input(f"case_{name}_{end}", f) for end, f in zip(ENDS, values, strict=True))
         for name, values in FACTORS.items()
     }
-    if (picked["answer_tokens"] or 0) > (picked["context_tokens"] or 0):
+    if picked["workload"] == AS_TYPED and (picked["answer_tokens"] or 0) > (picked["context_tokens"] or 0):
         raise ScenarioError(
             f"Decision: the answer of {picked['answer_tokens']:,} tokens is longer than the context of "
             f"{picked['context_tokens'] or 0:,}, which holds prompt and answer. "
@@ -179,6 +180,7 @@ def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[A
     blank = [NO_MODEL] if len(own) < SPARE_MODELS else []
     return {
         "model": (*(m.model.name for m in question.models), *own, *blank, *(m.name for m in models)),
+        "workload": (AS_TYPED, *(workload.name for workload in question.workloads)),
         "weight_dtype": WEIGHT_CHOICES,
         "kv_cache_dtype": DTYPE_CHOICES,
         "purchase": tuple(PURCHASES),
@@ -222,4 +224,4 @@ def instances(question: Question) -> list[tuple[str, str | None]]:
 NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models
 SPARE_MODELS = 3  # rows of one's own on Models, at least
 SPARE_INSTANCES = 3  # rows of one's own on Prices and hardware, at least
-CHOICES = ("model", "weight_dtype", "kv_cache_dtype", "purchase", "provider", "region")
+CHOICES = ("model", "workload", "weight_dtype", "kv_cache_dtype", "purchase", "provider", "region")

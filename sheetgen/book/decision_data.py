@@ -10,7 +10,7 @@ import numpy
 from sheetgen.answer.solution import Solution
 from sheetgen.book.catalogs import FIXED, SHAPE, derive_models, has_experts
 from sheetgen.book.catalogs import LABELS as OF_MODELS
-from sheetgen.book.decision_choices import ANY, AUTO, CHOICES, NO_MODEL, Choices, providers, regions, room_for
+from sheetgen.book.decision_choices import ANY, AS_TYPED, AUTO, CHOICES, NO_MODEL, Choices, providers, regions, room_for
 from sheetgen.book.inputs_sheet import CLASSES
 from sheetgen.book.lookups import constant, position_in, written
 from sheetgen.book.sheets import (
@@ -35,7 +35,8 @@ from sheetgen.units import AS_IT_IS, DTYPES, FACTOR, PLAIN, TEXT, WHOLE
 
 LISTED = ("max_context_tokens", "n_layers")  # what is listed is not what is used where the choices cannot be answered
 LISTS = {  # the defined name of each dropdown's list
-    "model": "list_decision_model", "weight_dtype": "list_weight_dtype", "kv_cache_dtype": "list_dtype",
+    "model": "list_decision_model", "workload": "list_decision_workload",
+    "weight_dtype": "list_weight_dtype", "kv_cache_dtype": "list_dtype",
     "purchase": CLASSES, "provider": "list_decision_provider", "region": "list_decision_region",
 }  # fmt: skip
 # By row of the table of the chosen model what differs from the choices: the weights' precision, the cache's.
@@ -84,7 +85,9 @@ def build_lists(solved: Solution, one: Choices, wiring: Wiring) -> Sheet:
     wiring.names["list_decision_model"] = wiring.names["tbl_every_model_model"]
     question = solved.question
     for name, used in (("provider", providers(question)), ("region", regions(question))):
-        _of_prices(sheet, wiring, name, room_for(used, (getattr(one, name) for one in question.rows)))
+        n_rows = room_for(used, (getattr(one, name) for one in question.rows))
+        _list(sheet, wiring, name, ANY, wiring.tables["instances"].range(f"{name}_in_order").refs[:n_rows])
+    _list(sheet, wiring, "workload", AS_TYPED, wiring.area("list_workload").refs)
     return sheet
 
 
@@ -166,16 +169,14 @@ def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
     return sheet
 
 
-def _of_prices(sheet: Sheet, wiring: Wiring, name: str, n_rows: int) -> None:
-    """What the dropdown of providers or regions offers: any, those of Prices and hardware, and room for others typed
-    there."""
+def _list(sheet: Sheet, wiring: Wiring, name: str, first: str, listed: Sequence[Ref]) -> None:
+    """What the dropdown of a choice offers: a first entry of its own, then those that stand elsewhere."""
     column = 2 + max(sheet.widths)
-    listed = wiring.tables["instances"].range(f"{name}_in_order").refs
     sheet.text(HEAD_ROWS, column, f"{name.capitalize()}s", "head")
     sheet.widths[column] = 20
-    every = sheet.text(HEAD_ROWS + 1, column, ANY, "label")
-    rows = [sheet.link(HEAD_ROWS + 2 + i, column, ref, TEXT) for i, ref in enumerate(listed[:n_rows])]
-    wiring.names[LISTS[name]] = Range((every, *rows))
+    own = sheet.text(HEAD_ROWS + 1, column, first, "label")
+    rows = [sheet.link(HEAD_ROWS + 2 + i, column, ref, TEXT) for i, ref in enumerate(listed)]
+    wiring.names[LISTS[name]] = Range((own, *rows))
 
 
 def _stands_in(choice: Expr, listed: Expr) -> Any:

@@ -13,6 +13,7 @@ from sheetgen.book import figures
 from sheetgen.book.catalogs import class_stem
 from sheetgen.book.contexts_sheet import build_latency
 from sheetgen.book.decision_choices import (
+    AS_TYPED,
     BASE,
     CASES,
     CONTEXTS,
@@ -75,6 +76,7 @@ _FOLLOWS = "Milliseconds; as the tokens have it until you type over it; blank: n
 # Choices: name, label, display; what the cell says, and what bounds it.
 CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("model", "Model", TEXT, "A model of Catalog, or one that you typed on Models.", {}),
+    ("workload", "Workload", TEXT, "One of this sheet, for the questions and tokens below; or: as typed.", {}),
     ("users", "People", WHOLE, "They ask over the day as stated below. Blank: the requests at once below count.", {}),
     ("requests_per_user_per_day", "Questions a day, each", FACTOR,
      "Of one person, on a working day; counts only with people.", {}),
@@ -93,6 +95,7 @@ CHOICES_SHOWN: tuple[tuple[str, str, Display, str, dict[str, str]], ...] = (
     ("tpot_ms", "Time per token, ms", WHOLE, _FOLLOWS, {}),
     ("ttft_ms", "First token, ms", WHOLE, _FOLLOWS, {}),
 )  # fmt: skip
+OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answers"}  # and their list on Inputs
 OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 
 
@@ -153,8 +156,8 @@ class DecisionSheets:
         return ", ".join(word for word in words if word)
 
     def _choices(self, regions: Text) -> dict[str, Ref]:
-        """The yellow cells, with names in_decision_...."""
-        sheet, picked = self.sheet, dict[str, Ref]()
+        """The yellow cells, with names in_decision_...; gives those that count, of a workload where one is chosen."""
+        sheet, picked, counted = self.sheet, dict[str, Ref](), dict[str, Ref]()
         sheet.text(1, 0, f"{sheet.kind}. Change a yellow cell: everything on this page follows.", "subtitle")
         sheet.texts(FIRST_ROW - 1, 0, ("The question", ""), "rule")
         sheet.texts(FIRST_ROW - 1, ANSWER, ("The answer", *[""] * (N_COLUMNS - ANSWER - 1)), "rule")
@@ -163,26 +166,37 @@ class DecisionSheets:
             validation = Validation(label, message, source=LISTS.get(name), kind=kind, **more)
             cell = Cell(self.one.picked[name], "input", display, validation=validation)
             if name in self.one.follows:
-                usual = self._target(name, picked["context_tokens"], picked["answer_tokens"])
+                usual = self._target(name, counted["context_tokens"], counted["answer_tokens"])
                 cell = replace(cell, value=usual.value, formula=usual.expr(sheet.name))
             if name == "concurrent_requests":
                 sheet.compute(row, CHOICE - 1, sentences.at_once_label, picked, role="plain")
             else:
                 sheet.text(row, CHOICE - 1, label, "plain")
             picked[name] = sheet.put(row, CHOICE, cell, f"in_decision_{name}")
+            if name in OF_WORKLOAD:
+                listed, names = self.of.lists[OF_WORKLOAD[name]], self.of.area("list_workload")
+                of_workload = entry_of(listed, names, picked["workload"], picked[name])
+                counted[name] = sheet.link(row, HIDDEN + 3, of_workload, display, "off_page")
+                self.of.names[f"calc_decision_{name}"] = counted[name]
             sheet.heights[row] = 17
         self._mark_unused(picked)
         self.row = FIRST_ROW + len(CHOICES_SHOWN)
         sheet.text(self.row, 0, str(regions), "remark")
         self.inputs |= {f"in_decision_{name}": ref for name, ref in picked.items()}
-        return picked
+        return picked | counted
 
     def _mark_unused(self, picked: Mapping[str, Ref]) -> None:
-        """What does not count is grey: requests at once beside people, questions a day without them."""
-        people = picked["users"]._replace(name=None).expr(self.sheet.name).text
+        """What does not count is grey: requests at once beside people, questions a day without them, and what a
+        workload has."""
+        people, workload = (
+            picked[name]._replace(name=None).expr(self.sheet.name).text for name in ("users", "workload")
+        )
+        by_workload = f'{workload}<>"{AS_TYPED}"'
         for name, rule in (
             ("concurrent_requests", f"AND(ISNUMBER({people}),{people}>0)"),
-            ("requests_per_user_per_day", f"IF(AND(ISNUMBER({people}),{people}>0),0,1)"),
+            (ASKS, f"IF(AND(ISNUMBER({people}),{people}>0),{by_workload},TRUE)"),
+            ("context_tokens", by_workload),
+            ("answer_tokens", by_workload),
         ):
             self.sheet.marked.append(([(picked[name].row, picked[name].column)], rule, "unused"))
 
@@ -540,7 +554,7 @@ class DecisionSheets:
             (
                 _change("own"),
                 sentences.owned_words,
-                {**self._owning(), "gives_up": constant(_loses("own"))},
+                self._owning(),
                 sentences.own_gives_up,
             ),
             (sentences.host_for, sentences.cheapest_host, self._hosted(), _loses("hosted", unknown=False)),

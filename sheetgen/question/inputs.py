@@ -395,7 +395,7 @@ INPUTS: tuple[Input, ...] = (
             ("headline_tier", Kind("whole", 1, MOST)),
             ("money_model", Kind("text")),
             *((f"decision_{name}", Kind("text")) for name in ("model", "weight_dtype", "kv_cache_dtype")),
-            *((f"decision_{name}", Kind("text")) for name in ("purchase", "provider", "region")),
+            *((f"decision_{name}", Kind("text")) for name in ("workload", "purchase", "provider", "region")),
             ("decision_users", Kind("whole", 0, COUNT.high, blank=True)),
             (f"decision_{ASKS}", Kind(low=0.001, high=1e6, blank=True)),  # it counts with people
             ("decision_concurrent_requests", replace(COUNT, blank=True)),  # it counts without people

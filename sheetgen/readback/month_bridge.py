@@ -207,7 +207,7 @@ def _follows(side: SheetFacts, target: str, workload: str) -> bool:
     inputs = {name: setting.value for name, setting in side.settings.items()}
     lengths = {f"context_{workload}": asked_lengths.context_tokens, f"output_{workload}": asked_lengths.output_tokens}
     try:
-        return same(target_that_follows(name, {**inputs, **lengths}), inputs[name])
+        return same(target_that_follows(name, {**inputs, **lengths}, {}), inputs[name])
     except (KeyError, TypeError):  # the JSON does not have the inputs of defaults
         return False
 

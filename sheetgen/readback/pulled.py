@@ -421,6 +421,7 @@ def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
     formula's value or, in a workbook that was not recalculated, the value it was built with."""
     inputs, reference = snapshot.inputs, before.question.reference
     assumed = {name: reference.assumption(name) for name in targets.ASSUMED}
+    parts = {workload.name: name_part(workload.id) for workload in before.question.workloads}
     names: set[str] = set()
     of_workloads = itertools.product(TARGETS, before.question.workloads)
     follow = [f"{option}_{name_part(workload.id)}" for option, workload in of_workloads]
@@ -428,7 +429,7 @@ def _targets_that_follow(before: Built, snapshot: Snapshot) -> frozenset[str]:
         cell = snapshot.cells.get(f"in_{name}")
         if cell is None or not cell.is_formula:
             continue
-        held = target_that_follows(name, {**inputs, **assumed}), before.inputs[name]
+        held = target_that_follows(name, {**inputs, **assumed}, parts), before.inputs[name]
         if any(_same(value, inputs[name]) for value in held):
             names.add(name)
     return frozenset(names)

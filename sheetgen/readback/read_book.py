@@ -118,6 +118,7 @@ class Snapshot:
 
 
 OF_DECISION = "decision_"
+OF_LENGTHS = f"{OF_DECISION}context_tokens", f"{OF_DECISION}answer_tokens"
 # Inputs that hold a formula until somebody types over it.
 FOLLOWING = ("in_tpot_ms_", "in_ttft_ms_", f"in_{OF_DECISION}tpot_ms", f"in_{OF_DECISION}ttft_ms")
 OF_EACH_WORKLOAD = ("context", "output", *BY_WORKLOAD)
@@ -181,7 +182,7 @@ def read_workbook_bytes(data: bytes, path: str) -> Snapshot:
             table, _, column_of_table = name.removeprefix(PREFIX).partition("_")
             columns[table][column_of_table] = places[name]
         tables = {name: reading.table(name, of_it) for name, of_it in columns.items() if KEY_COLUMNS.get(name) in of_it}
-        reading.follow(cells)
+        reading.follow(cells, reading.parts_of(places.get("list_workload"), record))
         if reading.problems:
             raise WorkbookError(*(f"{listed(spots)} {shown(why, 400)}" for why, spots in reading.problems.items()))
         inputs, results = (
@@ -271,12 +272,17 @@ def _is_unknown_target(name: str, value: Raw, is_formula: bool) -> bool:
     return value is None and is_formula and name.startswith(FOLLOWING)
 
 
-def target_that_follows(name: str, inputs: Mapping[str, Raw]) -> float:
+def target_that_follows(name: str, inputs: Mapping[str, Raw], parts: Mapping[str, str]) -> float:
     """The default target for an input's name, such as tpot_ms_chat or decision_tpot_ms, from the lengths of its
-    workload or those on Decision."""
+    workload or those on Decision.
+
+    parts: what the names of a workload's inputs end with, by its name.
+    """
     if name.startswith(OF_DECISION):
         option, history = name.removeprefix(OF_DECISION), 0.0
-        context, answer = inputs[f"{OF_DECISION}context_tokens"], inputs[f"{OF_DECISION}answer_tokens"]
+        part = parts.get(inputs.get(f"{OF_DECISION}workload", ""))
+        lengths = (f"context_{part}", f"output_{part}") if part else OF_LENGTHS
+        context, answer = (inputs[length] for length in lengths)
         stated = inputs.get("prompt_asked")
         prompt = max(0, context - answer) if stated is None else min(stated, max(0, context - answer))
     else:
@@ -338,13 +344,18 @@ class _Reading:
         unit = unit if isinstance(unit, str) else ""
         return NamedCell(value, area.place(), label, unit, form, cell.formula is not None)
 
-    def follow(self, cells: dict[str, NamedCell]) -> None:
+    def parts_of(self, area: Area | None, record: Carried) -> Mapping[str, str]:
+        """What the names of a workload's inputs end with, by its name."""
+        ids = (workload.id for workload in record.answer.inputs.workloads)
+        return {str(self._at(area, i).value): name_part(one) for i, one in enumerate(ids)} if area else {}
+
+    def follow(self, cells: dict[str, NamedCell], parts: Mapping[str, str]) -> None:
         """Fill in the targets whose formulas no program calculated, from their workload's lengths."""
         inputs = {name.removeprefix("in_"): cell.value for name, cell in cells.items() if name.startswith("in_")}
         for name, cell in cells.items():
             if _is_unknown_target(name, cell.value, cell.is_formula):
                 try:
-                    value = target_that_follows(name.removeprefix("in_"), inputs)
+                    value = target_that_follows(name.removeprefix("in_"), inputs, parts)
                 except (KeyError, TypeError):  # a cell that it follows from is blank
                     why = f"holds a formula without a value. {OPEN_AND_SAVE}"
                     self.problems[why].append(f"{name} ({cell.place})")

@@ -12,7 +12,7 @@ from sheetgen.question.market import vendor_name
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.in_currency import amounts_of
 from sheetgen.report.page import Cell
-from sheetgen.report.sentences import MADE_BY_ONESELF, PAYS_OFF
+from sheetgen.report.sentences import MADE_BY_ONESELF, OWN_LOSES, PAYS_OFF
 from sheetgen.report.templates import Template, q, template
 from sheetgen.report.wording import MARGIN, provider_of, sure
 from sheetgen.sizing import cost
@@ -136,7 +136,7 @@ WAYS: dict[str, Way] = {
         template("{commits_usd} up front; staff, network and space are yours"),
         template("owned"),
         template("owning the machines"),
-        template("cash up front, staff, space"),
+        template(OWN_LOSES),
     ),
     "hosted": Way(
         template("the hosted API of {host}"),

@@ -385,9 +385,10 @@ cheapest_answer = template("{rent}", when=answerable, otherwise="{choices_state}
 _OF_PEOPLE = both(is_number(q.users), q.users > 0)
 decision_title = template(
     "{model}, [people?{users:grouped} {users:person|people}, {context_words} tokens each|"
-    "{concurrent_requests:grouped} [several?requests|request] of {context_words} at once]: "
+    "[counted?{concurrent_requests:grouped} [several?requests|request] of {context_words} at once|no load]]: "
     "[served?{monthly_usd:usd} a month|{answer}]",
     people=_OF_PEOPLE,
+    counted=is_number(q.concurrent_requests),
     several=q.concurrent_requests > 1,
     served=is_number(q.monthly_usd),
     answer=template("{instance}", when=answerable, otherwise="{choices_state}"),
@@ -481,7 +482,8 @@ term_gives_up = template(
     other=_IS_OTHER,
     pays_after_months=ratio(q.commits_usd, q.base_usd),
 ).formula("term_gives_up", "When a commitment has paid")
-own_gives_up = template("[priced?|no price known; ]{gives_up}", priced=is_number(q.monthly_usd)).formula(
+OWN_LOSES = "cash up front, staff, space"
+own_gives_up = template(f"[priced?{OWN_LOSES}|no price known]", priced=is_number(q.monthly_usd)).formula(
     "own_gives_up", "What owning gives up"
 )
 host_for = template(
@@ -575,6 +577,7 @@ def _no_target(ms: Expr) -> Unless:
 WRONG_TARGET = "the target must be a number of milliseconds, or blank"
 choices_state = first_of(
     (Unless(q.model_known == 1), "no such model: {model}"),
+    (Unless(q.workload_known == 1), "no such workload: {workload}"),
     (Unless(q.weight_dtype_known == 1), "no such precision of weights: {weight_dtype}"),
     (Unless(q.kv_cache_dtype_known == 1), "no such precision of the KV cache: {kv_cache_dtype}"),
     (Unless(q.purchase_known == 1), "no such purchase class: {purchase}"),

@@ -145,6 +145,21 @@ def test_targets_follow_the_tokens_typed_until_somebody_types_over_them(book: Pa
     assert typed["rec_decision_monthly_usd"] == stated["rec_case_context_high_monthly_usd"]
 
 
+def test_a_workload_fills_questions_and_tokens_in_place_of_those_typed(tmp_path: Path) -> None:
+    """Chat by hand: 3,072 + 1,024 tokens, a first token in 1 s + 0.4 ms x 3,072; typed ones count again without it."""
+    given = {**OPTIONS, "models": "70b", "workloads": "chat,rag", "headline": "rag:32"}
+    built, _ = books.build(tmp_path, "two", given)
+    chat = {"context_tokens": 4096, "answer_tokens": 1024}
+    typed = values_after(built, {"in_decision_users": 460, **{f"in_decision_{n}": v for n, v in chat.items()}})
+    filled = values_after(built, {"in_decision_users": 460, "in_decision_workload": "Chat"})
+    assert filled["in_decision_ttft_ms"] == pytest.approx(1000 + 0.4 * 3072)
+    answer = [name for name in filled if str(name).startswith(("rec_decision", "rec_case"))]
+    assert len(answer) > 8 and {name: filled[name] for name in answer} == {name: typed[name] for name in answer}
+    assert filled["in_decision_context_tokens"] == 16_384 and "4k tokens" in str(filled["Decision", "A1"])
+    wrong = values_after(built, {"in_decision_workload": "banana"})
+    assert "no such workload: banana" in str(wrong["Decision", "A1"]) and wrong["rec_decision_monthly_usd"] == "-"
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize("options", [{"models": "8b"}, {"models": "70b"}])
 def test_twice_the_context_costs_what_the_record_says(tmp_path: Path, options: Mapping[str, Any]) -> None:
@@ -170,7 +185,7 @@ def test_it_opens_with_the_load_of_the_headline_beside_which_people_count_first(
         assert {name: beside[name] for name in answer} == {name: found[name] for name in answer}, change
     asks_not = values_after(book, {"in_decision_requests_per_user_per_day": None})
     assert {name: asks_not[name] for name in answer} == {name: built[name] for name in answer}
-    labels = (str(shown["Decision", "A8"]) for shown in (found, built))
+    labels = (str(shown["Decision", "A9"]) for shown in (found, built))
     assert ["not used" in label for label in labels] == [True, False], "beside people the requests do not count"
 
 

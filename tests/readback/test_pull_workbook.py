@@ -138,6 +138,7 @@ def test_a_headline_of_no_tier_is_a_change_and_another_spelling_of_a_precision_n
         ("decision_model", "Llama 3.1 80B", " more in its list. Did you mean Llama 3.1 8"),
         ("decision_provider", "banana", "Provider is 'banana'. Allowed: any, "),
         ("decision_purchase", "rent", "Pay is 'rent'. Allowed: on-demand, "),
+        ("decision_workload", "banana", "Workload is 'banana'. Allowed: as typed, "),
         ("currency", "EUR", "is EUR, and its rate in Inputs!B"),
     ],
 )
@@ -232,6 +233,9 @@ def test_targets_on_decision_follow_its_tokens_through_pull(quick: Path, tmp_pat
         assert dict(pulled.overrides["inputs"]) == {"decision_context_tokens": 32_768}
         assert pulled.after.inputs["decision_tpot_ms"] == pytest.approx(50 * 2 ** (1 / 3), rel=1e-12)
         assert "decision_tpot_ms" in pulled.after.worked_out
+    pulled = pull(edited(quick, tmp_path, {"in_decision_workload": "Chat"}), books.catalog())
+    assert dict(pulled.overrides["inputs"]) == {"decision_workload": "Chat"}, "whose lengths the targets follow"
+    assert pulled.after.inputs["decision_ttft_ms"] == pytest.approx(1000 + 0.4 * 3072)
     pulled = pull(edited(quick, tmp_path, {"in_decision_tpot_ms": 30}), books.catalog())
     assert dict(pulled.overrides["inputs"]) == {"decision_tpot_ms": 30}
     assert "decision_tpot_ms" not in pulled.after.worked_out
