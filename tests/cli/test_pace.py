@@ -134,7 +134,7 @@ def test_the_explanation_gives_the_figures_of_the_docs() -> None:
     root = Path(__file__).parents[2]
     docs, explained = ((root / "docs" / name).read_text(encoding="utf-8") for name in ("speed.md", "explanation.md"))
     held_out = docs.split("## Whole configurations held out")[1].split("##")[0]
-    anchored = docs.split("(`--measured`)")[1].split("##")[0]
+    anchored = docs.split("## With one measured point")[1].split("##")[0]
     rows = re.findall(r"\| (TPOT|TTFT|output tokens/s) \| ([\d.]+)", held_out)
     medians = {figure: round(float(median)) for figure, median in rows}
     said = f"{medians['TPOT']} % for the time per output token, {medians['TTFT']} % for the time to the first, "
