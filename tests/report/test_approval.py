@@ -244,7 +244,10 @@ def test_nothing_is_cut_off_or_looked_up_in_the_words_of_a_way() -> None:
     rows = {row.kind: row for row in asked.ways}
     other = next(way.other for way in cell.pay_less if way.kind == "provider")
     assert other is not None and other.kind == "provider"
-    assert not rows["provider"].loses and "supplier" in rows["provider"].needs
+    loses, needs = rows["provider"].loses, rows["provider"].needs
+    assert bool(loses) == (sure(other.chance) != sure(cell.answer.chance) and other.chance < cell.answer.chance)
+    assert loses.startswith("certainty") if loses else "supplier" in needs  # the condition is by the boxes, too
+    assert "if we may buy at " in str(asked.less_only)
     assert rows["hours"].loses == rows["hours"].gives_up and not rows["hours"].needs
 
 
