@@ -122,8 +122,8 @@ class _ServiceRow(_Part):
     instance: str | None
     purchase: str | None = None
     concurrent_requests: float | None
-    n_replicas: int | None
-    n_instances: int | None
+    n_replicas: float | None
+    n_instances: float | None
     monthly_usd: float | None
     monthly_owned_usd: float = 0
 
