@@ -104,8 +104,7 @@ const CHANGE_HEADS = ["Change", "Memory of one GPU", "A replica holds at once", 
 
 // By setting and direction what a change buys, in the words under these heads; nothing of one that buys nothing.
 function changesOf(record, now) {
-  const { question, tensor_parallel_size, monthly_usd, n_instances } = record,
-    { workload } = question,
+  const { tensor_parallel_size, monthly_usd, n_instances } = record,
     { lower } = FACTS,
     batched = readChosen(record.chosenGrid, "max_num_batched_tokens"),
     seqs = seqsOfRank(record),
@@ -127,12 +126,7 @@ function changesOf(record, now) {
       holds: say("change_replica", { seqs: seqs * record.data_parallel_size }),
       costs: say("change_machine", { usd: dollars(monthly_usd / n_instances) }),
     }),
-    max_model_len_lower() {
-      const length = Math.floor(workload.max_model_len / 2);
-      if (length <= workload.output_tokens) return null; // too short for an answer
-      const found = replicaWith(record, { context_tokens: length, max_model_len: length, input_tokens: length - workload.output_tokens });
-      return change("max_model_len", String(length), request(found), found);
-    },
+    max_model_len_lower: () => null, // the start command has the load's own length: a shorter limit would refuse its requests
     kv_cache_dtype_set() {
       if (!lower.kv.includes(lower.fp8) || record.kv_cache_dtype === lower.fp8) return null;
       const found = replicaWith(record, {}, { kv: lower.fp8 });

@@ -226,7 +226,7 @@ def _to_sign(findings: Findings, decisions: Sequence[Decision], n_lines: int) ->
     return first, (_section(rest, n_late=max(0, n_late - n_first)),) if rest.rows else ()
 
 
-_DECISION_HEADS: Heads = ("By", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
+_DECISION_HEADS: Heads = ("Ask by", "Sign", "For", "Needed from", number("In the plan"), number("Binds"), "Remarks")
 
 
 def _decision_row(answer: Answer, decision: Decision) -> tuple[Text, ...]:
@@ -373,7 +373,7 @@ def _closing(findings: Findings) -> Iterator[Text]:
         yield f"With the {kinds} lever{'s together' * (len(closing.levers) > 1)} every quarter is within its budget."
         return
     over = first_named(closing.over)
-    pattern = f"No set of these levers makes the budget hold: {kinds} save {{}} together, and {over} is over even then."
+    pattern = f"No set of these levers makes the budget hold: {kinds} save {{}} together; over even then: {over}."
     yield words(pattern, usd(closing.saves_usd))
 
 

@@ -327,7 +327,11 @@ SENTENCES: Mapping[str, Template | Formula] = {
     ),
     "over": template("{model} reads at most {limit} tokens; prompt and answer are {context}."),
     "short": template("The context is {context} tokens; prompt and answer are {both}."),
-    "no_model": template("No model is called {name}.[near? Near it: {near}.]", near=is_text(q.near)),
+    "no_model": template(
+        "[named?No model is called {name}.[near? Near it: {near}.]|Name a model.]",
+        named=is_text(q.name),
+        near=is_text(q.near),
+    ),
     "not_one_model": template("Choose one model: {near}[more? or another].", more=q.more == 1),
     "wrong": template("{label} is {value}. Write {kind}."),
     "a_share": template("{low:percent} to {high:percent}, such as 90% or 0.9"),

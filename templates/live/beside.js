@@ -12,6 +12,7 @@ function showOthers(now) {
         button = element("button", say("ask_this", {}), { type: "button", "aria-label": `${say("ask_this", {})}: ${cells[0]}` });
       button.addEventListener("click", () => {
         putTexts(asTyped(textsWith(now.texts, other.changes)));
+        history.pushState(null, "", location.href); // so that Back leads to this answer
         changed();
       });
       if (!other.message) last.append(button);

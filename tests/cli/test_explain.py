@@ -237,7 +237,7 @@ def line_at(place: str) -> str:
 def test_where_constants_of_speed_are_from() -> None:
     constants = SpeedConstants.model_fields
     for inputs, words in (
-        (SPEED, "fitted on 427 runs of vllm on Hopper"),
+        (SPEED, "fitted on 413 runs of vllm on Hopper"),
         ({**SPEED, "engine": "nim"}, "runs of vllm on Hopper, which stand in for "),
         ({**SPEED, "engine": "llama.cpp"}, "default: no runs of llama.cpp on Hopper"),
         ({**SPEED, "gpu": "mi300x"}, "fitted on 40 runs of vllm on CDNA"),

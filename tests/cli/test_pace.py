@@ -149,6 +149,6 @@ def test_constants_of_an_engine(run) -> None:  # type: ignore[no-untyped-def]
     text = run("show", "vllm").output
     assert "\nspeed:\n  file: catalogs/speed.yaml\n" in text and not re.search(r"\de-\d", text)
     found = json.loads(run("show", "nim", "--json").output)["speed"]
-    assert found["as"].startswith("vllm: ") and found["Hopper"]["n_rows"] == 427
+    assert found["as"].startswith("vllm: ") and found["Hopper"]["n_rows"] == 413
     assert 0 < found["Hopper"]["weight_bandwidth_efficiency"] <= 1 and "source" in found["other GPUs"]
     assert list(json.loads(run("show", "llama.cpp", "--json").output)["speed"]) == ["file", "other GPUs"]

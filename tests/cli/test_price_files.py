@@ -624,7 +624,7 @@ def test_two_columns_of_one_price_agree_or_are_refused(
     assert any(f", not of {one.lower()}." in " ".join(read.notes) for one in columns.split(";"))
     if usd is None:
         [fault] = read.faults
-        assert "differ: " in fault.what and "Take one of the columns out." in fault.what and not read.offers
+        assert "differ: " in fault.problem and "Take one of the columns out." in fault.problem and not read.offers
     else:
         assert read.offers[0].prices == {"on-demand": usd} and not read.faults
 

@@ -55,7 +55,7 @@ def test_size_opens_one_model_and_one_gpu() -> None:
 
 def test_python_m_sheetgen() -> None:
     command = [sys.executable, "-m", "sheetgen", "--version"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("sheetgen 0.")
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("sheetgen 1.")
 
 
 def test_every_command_has_help_with_an_example(run) -> None:  # type: ignore[no-untyped-def]

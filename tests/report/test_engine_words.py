@@ -154,7 +154,13 @@ def test_a_suggested_value_moves_the_right_way(engine: str, gpus: str) -> None:
     options = {"gpus": gpus} if gpus else {}
     found = deaths(engine, "8b", **options)
     for one in found.values():
-        used = {"prefill_long_prompt": "max_num_batched_tokens", SAMPLER: "max_num_seqs", GRAPHS: ""}.get(one.label)
+        used = {
+            "prefill_long_prompt": "max_num_batched_tokens",
+            SAMPLER: "max_num_seqs",
+            GRAPHS: "",
+            "long_completion": "max_context_tokens",  # the load's own length, below the model's
+            POOL: "max_context_tokens",
+        }.get(one.label)
         for fix in one.fixes:
             if not (fix.value or "").isdigit():
                 continue
