@@ -42,12 +42,12 @@ def build_book(
     record: Record,
     page: Page,
     every_lever: EveryLever = (),
-    one: Choices | None = None,
+    choices: Choices | None = None,
     baseline: Mapping[str, Any] | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 
-    `every_lever` are those of each load; without any there is no Levers sheet. Without `one` there is no Decision.
+    `every_lever` are those of each load; without any there is no Levers sheet. Without `choices` there is no Decision.
     `baseline`: of another build, which this one is compared with (`values_as_built`); of this one where not given.
     """
     wiring = Wiring(baseline=baseline or {})
@@ -69,9 +69,9 @@ def build_book(
     wiring.names["list_workload"] = Range(listed, name="list_workload")
     wiring.names["list_tier"] = wiring.lists["tiers"]
     workings = build_loads(wiring, workloads, loads, headline=headline_cells(solved, wiring))
-    levels = at_even_chance if any(at_even_chance) or one is not None else ()
+    levels = at_even_chance if any(at_even_chance) or choices is not None else ()
     latency = build_latency(wiring, workloads, at_even_chance=levels)
-    decision = None if one is None else DecisionSheets(solved, one, wiring)
+    decision = None if choices is None else DecisionSheets(solved, choices, wiring)
     live = [] if decision is None else [decision.wiring]
     profiles = build_profiles(solved, wiring, live)
     candidates = build_candidates(solved, wiring, live)

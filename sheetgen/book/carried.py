@@ -72,8 +72,8 @@ def compared_part(record: Record) -> dict[str, Any]:
 
 def results_beside_loads(names: Mapping[str, Ref | Range]) -> dict[str, Any]:
     """The results of Decision and of its cases, by name without rec_."""
-    found = {name: ref for name, ref in names.items() if name.startswith(("rec_decision", "rec_case"))}
-    return {name.removeprefix("rec_"): _held(ref.value) for name, ref in found.items() if isinstance(ref, Ref)}
+    results = {name: ref for name, ref in names.items() if name.startswith(("rec_decision", "rec_case"))}
+    return {name.removeprefix("rec_"): _held(ref.value) for name, ref in results.items() if isinstance(ref, Ref)}
 
 
 def yellow_digest(names: Mapping[str, Ref | Range]) -> str:

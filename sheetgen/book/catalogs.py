@@ -86,7 +86,7 @@ SHAPE = (
 )  # fmt: skip
 
 
-LABELS = {name: label for name, label, _ in SHAPE} | {one.name: one.label for one in (*MODEL, *WORK)}
+LABELS = {name: label for name, label, _ in SHAPE} | {quantity.name: quantity.label for quantity in (*MODEL, *WORK)}
 LABELS["is_mixture"] = "Mixture of experts (1 or 0)"
 LABELS |= {name: f"{name.replace('_share_of_', ', share of ')} stages".capitalize() for name in SHARES}
 LABELS |= {
@@ -230,11 +230,11 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     derive_models(table)
     fixed = {d: f"weights_{d}" for d in ("bf16", "fp8")}  # for the two rows of the first sheet
     for d, name in fixed.items():
-        at = list(units.DTYPES).index(d)
-        bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[at] for key in ("linear_bytes", "other_bytes")}
-        known = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
+        dtype_row = list(units.DTYPES).index(d)
+        bytes_of = {key: wiring.lists[f"dtypes_{key}"].refs[dtype_row] for key in ("linear_bytes", "other_bytes")}
+        checkpoints = [ref._replace(value=ref.value or 0) for ref in table.columns[f"checkpoint_{d}"]]
         table.computed(
-            weights_bytes, {**bytes_of, "checkpoint_bytes": known}, name=name, label=f"Weights in {d}", width=17
+            weights_bytes, {**bytes_of, "checkpoint_bytes": checkpoints}, name=name, label=f"Weights in {d}", width=17
         )
     unit = units.UNIT_NAMES[solved.question.settings.units]
     for d, name in fixed.items():
@@ -285,7 +285,7 @@ def derive_models(table: Table) -> None:
             TEXT,
             note="The precision by its first name.",
         )
-        rows = (position_in(lists["dtypes_dtype"], at) for at in columns[which])
+        rows = (position_in(lists["dtypes_dtype"], dtype) for dtype in columns[which])
         table.looked_up(f"{which}_row", f"{short} row", rows, PLAIN, note="Row of the precision on Constants.")
         table.picked(f"{words}_words", f"{short} in words", lists["words_of_dtypes"], f"{which}_row", TEXT)
     table.computed(weights_in_words, {"dtype_words": columns["weights_words"]}, name="weights_words", width=24)
@@ -298,9 +298,10 @@ def derive_models(table: Table) -> None:
     ):
         table.picked(key, label, lists[f"dtypes_{key}"], f"{which}_row", FACTOR)
     by_row = zip(*(columns[f"checkpoint_{d}"] for d in units.DTYPES), strict=True)
-    known = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
+    checkpoints = [[ref._replace(value=ref.value or 0) for ref in refs] for refs in by_row]
     sizes = (
-        lookup(Range(refs, lock="columns"), at) for refs, at in zip(known, columns["weight_dtype_row"], strict=True)
+        lookup(Range(refs, lock="columns"), row)
+        for refs, row in zip(checkpoints, columns["weight_dtype_row"], strict=True)
     )
     table.looked_up(
         "checkpoint_bytes",
@@ -310,8 +311,8 @@ def derive_models(table: Table) -> None:
         width=17,
         note="Size of the known checkpoint at the precision in use; 0 where none is known.",
     )
-    for one in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
-        table.computed(one, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
+    for quantity in sheet_program("draft_layers" in table.wiring.inputs)["models"].named().values():
+        table.computed(quantity, {"plain_fp8_latent": ZERO}, width=18)  # until a GPU is named
     for name in band_names("anchored"):
         table.picked(name, in_words(name), lists[name], "speed_kind", FACTOR)
 
@@ -364,14 +365,14 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
     _give(table, "plain_fp8_latent", [int(question.engine.keeps_plain_fp8_latents(g.architecture)) for g in gpus])
     _add_speed_columns(solved, table)
     first: dict[int, int] = {}  # column with ranks of each GPU, from 0
-    for at, (i, layout) in enumerate(profile_columns(question)):
+    for column, (i, layout) in enumerate(profile_columns(question)):
         if layout not in units.PLAIN_LAYOUTS:
-            first.setdefault(i, at)
+            first.setdefault(i, column)
     _give(table, "plain_columns", [first.get(i, 0) for i in range(len(gpus))], role="fixed")
     for d in units.DTYPES:
         runs = [runs_weights(g, d) for g in gpus]
-        said = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
-        accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", said)
+        message = "2: it computes in it, 1: it keeps weights in it alone, 0: neither."
+        accepted = Validation.of(TABLES["gpus"][f"weights_{d}"], "Runs", message)
         table.given(f"weights_{d}", f"Weights {d}", runs, PLAIN, width=10, validation=accepted)
     for d in units.DTYPES:
         table.given(
@@ -416,10 +417,10 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
             width=13,
             note=f"{name}: fitted on measured runs (docs/speed.md).",
         )
-    for name, (figure, _, one) in RESIDUALS.items():
+    for name, (figure, _, words) in RESIDUALS.items():
         table.given(
             name,
-            f"{figure.upper()}, {one}",
+            f"{figure.upper()}, {words}",
             [float(v) for v in gpus[name]],
             FACTOR,
             width=13,
@@ -503,8 +504,8 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     _give(table, "listed_usd_per_hour", listed, role="fixed")
     domains = [r.nvlink_domain_gpus or None for r in rows]
     _give(table, "nvlink_domain_gpus", domains, role="fixed")
-    known = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
-    table.computed(linked_gpus, known, width=8)
+    filled = {n: [ref._replace(value=ref.value or 0) for ref in table.columns[n]] for n in linked_gpus.inputs}
+    table.computed(linked_gpus, filled, width=8)
     table.computed(age_days)
     table.computed(age_word)
     table.computed(instance_id, width=46, name="instance")
@@ -518,8 +519,8 @@ def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
     """Providers as they are written; none in a spare row."""
 
     def as_written(id_: Any, other: Any) -> Any:
-        known = functools.reduce(lambda rest, one: where(id_ == one[0], one[1], rest), PROVIDERS.items(), other)
-        return where(is_text(id_), known, NONE)
+        spelled = functools.reduce(lambda rest, entry: where(id_ == entry[0], entry[1], rest), PROVIDERS.items(), other)
+        return where(is_text(id_), spelled, NONE)
 
     for ref in providers:
         name = provider_name(ref.value) if ref.value else NONE
@@ -583,7 +584,7 @@ def _add_class_prices(solved: Solution, table: Table) -> None:
         _put_in_order(table, name)
 
 
-def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
+def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> None:
     """The region of each class's price and of the one in use, the class at that place, where a row's prices are of
     several regions."""
     regions: dict[str, list[str | None]] = {}
@@ -601,24 +602,26 @@ def _add_regions(table: Table, rows: Sequence[Candidate], at: int) -> None:
         return where(is_text(of_class), of_class, where(is_text(own), own, NONE))
 
     def of_row(i: int) -> Lookup:
-        of_class = of_class_in_use([columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], at, in_use)
+        of_class = of_class_in_use(
+            [columns[f"region_{class_stem(p)}"][i] for p in units.PURCHASES], class_place, in_use
+        )
         return derived(placed, of_class, columns["region"][i])
 
     table.looked_up("region_in_use", "Region in use", map(of_row, range(table.n_rows)), TEXT)
 
 
-def of_class_in_use(refs: Sequence[Ref], at: int, row: Ref) -> Lookup:
+def of_class_in_use(refs: Sequence[Ref], class_place: int, row: Ref) -> Lookup:
     """Of a cell for each purchase class the one in use, which is at that place; none where `row` names no class."""
-    value = refs[at].value
+    value = refs[class_place].value
     return replace(choose(row, refs, NO_VALUE), value=0 if value is None else value)
 
 
-def _add_class_in_use(table: Table, at: int) -> None:
+def _add_class_in_use(table: Table, class_place: int) -> None:
     """Price, date and age in the purchase class in use, the one at that place; none where the row takes no part."""
     row, columns = table.wiring.inputs["purchase_row"], table.columns
 
     def of(names: Sequence[str], i: int) -> Lookup:
-        return of_class_in_use([columns[name][i] for name in names], at, row)
+        return of_class_in_use([columns[name][i] for name in names], class_place, row)
 
     def priced(usd: Any, passed: Any) -> Any:
         return where(both(is_number(usd), usd > 0, passed == 0), usd, NONE)
@@ -626,13 +629,17 @@ def _add_class_in_use(table: Table, at: int) -> None:
     def dated(usd: Any, date: Any) -> Any:
         return where(both(is_number(usd), date > 0), date, NONE)
 
-    prices, dates, marks = ([class_columns(p)[what] for p in units.PURCHASES] for what in ("price", "date", "mark"))
+    prices, dates, marks = ([class_columns(p)[key] for p in units.PURCHASES] for key in ("price", "date", "mark"))
     passed, rows = [f"passed_over_{purchase}" for purchase in units.PURCHASES], range(table.n_rows)
-    found = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
+    entries = [derived(priced, of(prices, i), of(passed, i)) for i in rows]
     table.looked_up(
-        "price_in_use", "$ per hour in use", found, USD_CENTS, note="In the purchase class on Inputs, before discounts."
+        "price_in_use",
+        "$ per hour in use",
+        entries,
+        USD_CENTS,
+        note="In the purchase class on Inputs, before discounts.",
     )
-    in_use = list(units.PURCHASES)[at]
+    in_use = list(units.PURCHASES)[class_place]
     table.looked_up(
         "discount_in_use",
         "Discount in use",
@@ -640,8 +647,8 @@ def _add_class_in_use(table: Table, at: int) -> None:
         EXACT_PERCENT,
         note="Of the table below, in the same class.",
     )
-    found = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
-    table.looked_up("date_in_use", "Price date in use", found, DATE)
+    entries = [derived(dated, columns["price_in_use"][i], of(dates, i)) for i in rows]
+    table.looked_up("date_in_use", "Price date in use", entries, DATE)
     table.looked_up("mark_in_use", "Price age in use", [of(marks, i) for i in rows], TEXT)
 
 
@@ -655,15 +662,18 @@ def _put_in_order(table: Table, name: str) -> None:
     values = [r.value for r in column.refs]
     firsts = [row for row, value in zip(rows, values, strict=True) if value and values.index(value) == row - 1]
 
-    def where_first(value: Any, found: Any, row: Any) -> Any:
-        return where(is_text(value), where(found == row, row, NONE), NONE)
+    def where_first(value: Any, place: Any, row: Any) -> Any:
+        return where(is_text(value), where(place == row, row, NONE), NONE)
 
     places = [position_in(column, ref) for ref in column.refs]
     cells = zip(column.refs, places, table.columns["row"], strict=True)
-    table.looked_up(f"first_of_{name}", f"First of its {name}", (derived(where_first, *of) for of in cells), PLAIN)
-    found = table.range(f"first_of_{name}")
+    table.looked_up(
+        f"first_of_{name}", f"First of its {name}", (derived(where_first, *sources) for sources in cells), PLAIN
+    )
+    first_rows = table.range(f"first_of_{name}")
     in_order = [*(values[row - 1] for row in firsts), *[NONE] * (table.n_rows - len(firsts))]
     listed = (
-        written(value, _of_rank, column, found, row) for value, row in zip(in_order, table.columns["row"], strict=True)
+        written(value, _of_rank, column, first_rows, row)
+        for value, row in zip(in_order, table.columns["row"], strict=True)
     )
     table.looked_up(f"{name}_in_order", f"{name.capitalize()}s in order", listed, TEXT, width=14)

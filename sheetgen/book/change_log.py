@@ -32,8 +32,8 @@ NUMBERS = ("number", "whole", "date")
 def sum_state(now: float, built: float, tolerance: float) -> str:
     """Whether a column's sum is the one that the workbook was built with, but for rounding."""
     gap, allowed = now - built, tolerance * built
-    found: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
-    return found
+    state: str = where(gap * gap <= allowed * allowed, AS_BUILT, CHANGED)
+    return state
 
 
 SCHEMA = 11  # raised with the text of formulas, and with each name that a workbook must have; a test holds the names
@@ -74,8 +74,8 @@ class AsBuilt:
                 if k <= len(apart):  # what the look-up of a cell of Inputs gives: 0 for a blank one
                     cell = wiring.inputs_sheet.cells.get((apart[k - 1].row, wiring.lists[name].refs[0].column))
                     value = 0 if cell is None or cell.value is None else plain(cell.value)
-                found = Expr(f'IFERROR(INDEX({self.text_of(name)},{place}),"{NONE}")')
-                sheet.formula(self.row, column, value, found, TEXT if column in (WHAT, STATE) else AMOUNT, "state")
+                shown = Expr(f'IFERROR(INDEX({self.text_of(name)},{place}),"{NONE}")')
+                sheet.formula(self.row, column, value, shown, TEXT if column in (WHAT, STATE) else AMOUNT, "state")
         self.row += 2
 
     def choices(self, others: Sequence[Sheet]) -> None:
@@ -90,7 +90,7 @@ class AsBuilt:
             value = 0 if ref.value is None else ref.value  # what the look-up of a blank gives
             self.sheet.formula(self.row, NOW, value, Expr(name), cell.display)
             listed = self.wiring.names.get(check.source or "") if check is not None else None
-            choices = None if listed is None else [one.value for one in getattr(listed, "refs", [listed])]
+            choices = None if listed is None else [ref.value for ref in getattr(listed, "refs", [listed])]
             states.append(
                 put_state(
                     self.sheet, self.row, COLUMNS, value, built.value, check, cell.display, name=name, listed=choices
@@ -122,7 +122,7 @@ class AsBuilt:
         self.wiring.lists["column_states"] = self._watched(states)
         sheet.text(self.row, WHAT, "Columns that are not as built", "label")
         changed = Expr(f'COUNTIFS({self.text_of("column_states")},"{CHANGED}")')
-        n_changed = sum(one.value == CHANGED for one in states)
+        n_changed = sum(state.value == CHANGED for state in states)
         self.wiring.names["chk_columns_changed"] = sheet.formula(self.row, BUILT, n_changed, changed, PLAIN, "state")
         self.wiring.lists["columns_out_of_range"] = Range(tuple(outs))
 
@@ -138,7 +138,7 @@ class AsBuilt:
         return self.sheet.put(self.row, column, Cell(value, "fixed", display), lock="column")
 
     def _watched(self, states: list[Ref]) -> Range:
-        self.sheet.status_cells += [(one.row, one.column) for one in states]
+        self.sheet.status_cells += [(state.row, state.column) for state in states]
         return Range(tuple(states))
 
 
@@ -146,24 +146,24 @@ def _choices(wiring: Wiring, others: Sequence[Sheet]) -> Iterator[tuple[str, str
     """The named yellow cells on these sheets, with the words to their left; those that share them, as the cells of a
     table do, with what they are and with the head of their column."""
     sheets = {sheet.name: sheet for sheet in others}
-    found = [
+    choices = [
         (name, ref, sheets[ref.sheet])
         for name, ref in wiring.names.items()
         if name.startswith("in_") and isinstance(ref, Ref) and ref.sheet in sheets
     ]
-    labels = [_beside(sheet, ref, name) for name, ref, sheet in found]
-    for (name, ref, sheet), label in zip(found, labels, strict=True):
+    labels = [_beside(sheet, ref, name) for name, ref, sheet in choices]
+    for (name, ref, sheet), label in zip(choices, labels, strict=True):
         check = sheet.cells[ref.row, ref.column].validation
         above = (sheet.cells.get((row, ref.column)) for row in range(ref.row - 1, -1, -1))
-        head = next((str(one.value) for one in above if one is not None and one.role in ("head", "section")), "")
-        what = dict.fromkeys((check.title if check else label, label, head))
-        yield name, label if labels.count(label) == 1 else ", ".join(filter(None, what)), ref, sheet
+        head = next((str(cell.value) for cell in above if cell is not None and cell.role in ("head", "section")), "")
+        words = dict.fromkeys((check.title if check else label, label, head))
+        yield name, label if labels.count(label) == 1 else ", ".join(filter(None, words)), ref, sheet
 
 
 def _beside(sheet: Sheet, ref: Ref, name: str) -> str:
     """The words to the left of a cell."""
     left = (sheet.cells.get((ref.row, column)) for column in range(ref.column - 1, -1, -1))
-    return next((str(one.value) for one in left if one is not None and one.role == "label"), name)
+    return next((str(cell.value) for cell in left if cell is not None and cell.role == "label"), name)
 
 
 def _columns(wiring: Wiring) -> Iterator[tuple[str, str, str, Kind, Sequence[Ref]]]:
@@ -191,13 +191,13 @@ def _total(refs: Sequence[Ref]) -> Any:
 
 def values_as_built(book: Book) -> Mapping[str, Any]:
     """What a book of this workbook holds, by defined name: its inputs, and the sums of its yellow columns."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, refs in book.names.items():
         if isinstance(refs, Ref) and name.startswith("in_"):
-            found[name] = refs.value
+            values[name] = refs.value
         elif isinstance(refs, Range) and name.startswith("cat_"):
-            found[name] = _total(refs.refs)
-    return found
+            values[name] = _total(refs.refs)
+    return values
 
 
 def build_log(solved: Solution, page: Page, wiring: Wiring, others: Sequence[Sheet]) -> Sheet:

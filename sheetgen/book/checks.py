@@ -128,15 +128,15 @@ class ChecksSheet:
         self.row, self.below = HEAD_ROWS + 1, BELOW + 2  # the next line, and the next free row of blocks
         self.verdicts: list[Ref] = []
 
-    def line(self, name: str, label: str, holds: Lookup, of: Lookup | int) -> None:
-        """One check: it holds where the two counts are the same. `of` that is a number is a fact as built."""
+    def line(self, name: str, label: str, holds: Lookup, expected: Lookup | int) -> None:
+        """One check: it holds where the two counts are the same. A number as `expected` is a fact as built."""
         sheet, row = self.sheet, self.row
         a = sheet.link(row, 1, holds, PLAIN, "computed", label=label)
-        if isinstance(of, int):
-            b = sheet.put(row, 2, Cell(of, "fixed", PLAIN))
+        if isinstance(expected, int):
+            b = sheet.put(row, 2, Cell(expected, "fixed", PLAIN))
         else:
-            b = sheet.link(row, 2, of, PLAIN, "computed")
-        same = derived(lambda holds, of: where(holds == of, 1, 0), a, b)
+            b = sheet.link(row, 2, expected, PLAIN, "computed")
+        same = derived(lambda holds, expected: where(holds == expected, 1, 0), a, b)
         verdict = sheet.compute(row, 3, check_word, {"holds": same}, role="light")
         self.wiring.names[f"chk_{name}"] = verdict
         sheet.status_cells.append((row, 3))
@@ -150,7 +150,7 @@ class ChecksSheet:
 
     def none_says(self, name: str, label: str, refs: Range, word: str, states: Sequence[Ref] | None = None) -> None:
         """A check that no cell of a range holds a word. states: its cells, where the range has the corners alone."""
-        n_found = sum(one.value == word for one in (refs.refs if states is None else states))
+        n_found = sum(state.value == word for state in (refs.refs if states is None else states))
         self.line(name, label, replace(count_of(refs, word), value=n_found), 0)
 
     def total(self) -> None:
@@ -170,13 +170,14 @@ class ChecksSheet:
         self,
         name: str,
         title: str,
-        one: Formula,
+        state_formula: Formula,
         listed: Range,
         rows: Iterable[tuple[Ref, Sequence[Ref], Mapping[str, Source]]],
     ) -> None:
         """A block of what the spare rows of a sheet that are begun still lack, and the check that they lack nothing.
 
-        listed: the names in use. rows: a row's name, its cells from the first to the last, and what else `one` reads.
+        listed: the names in use. rows: a row's name, its cells from the first to the last, and what else the
+        formula of a row's state reads.
         """
         self.sheet.text(self.below, 0, f"Rows of your own on {title}", "head")
         states = []
@@ -191,7 +192,7 @@ class ChecksSheet:
                 "n_named": written(n_named, lambda listed, name: count_where(listed == name), listed, called),
             }
             label = f"Row {called.row + 1}"
-            states.append(self.sheet.compute(self.below, 1, one, env, display=TEXT, label=label))
+            states.append(self.sheet.compute(self.below, 1, state_formula, env, display=TEXT, label=label))
         self.below += 2
         area = Range(tuple(states))
         unfinished = derived(
@@ -239,7 +240,7 @@ def build_checks(solved: Solution, wiring: Wiring) -> Sheet:
     )
     _inputs(page)
     # Errors in what a replica holds: to the choice they are hardware that does not hold the load.
-    stems = {f"blk_{prefix}{what}" for prefix in ("", "wi_") for what in OF_REPLICA}
+    stems = {f"blk_{prefix}{quantity}" for prefix in ("", "wi_") for quantity in OF_REPLICA}
     held = [wiring.area(name) for name in sorted(stems & wiring.names.keys())]
     page.line("no_errors", "Errors in what a replica holds: none", written(0, _count_errors, *held), 0)
     if len(solved.question.layouts) > len(PLAIN_LAYOUTS):
@@ -278,8 +279,8 @@ def _loads(page: ChecksSheet, n_loads: int) -> None:
         for k, name in enumerate(("model", "load_words")):
             sheet.link(row, LOADS + k, loads.columns[name][i], TEXT)
         env = {**page.wiring.inputs, **loads.row(i), "tolerance": page.tolerance}
-        for k, (one, _, _) in enumerate(CHECKS_OF_LOADS):
-            columns[k].append(sheet.compute(row, LOADS + 2 + k, one, env))
+        for k, (check, _, _) in enumerate(CHECKS_OF_LOADS):
+            columns[k].append(sheet.compute(row, LOADS + 2 + k, check, env))
     for (_, name, label), refs in zip(CHECKS_OF_LOADS, columns, strict=True):
         page.all_of(name, label, refs)
 
@@ -291,9 +292,9 @@ def _headline(page: ChecksSheet) -> None:
     in_use, number = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
     named = lookup(wiring.area("list_workload"), in_use)
     pairs = (str(workload.value).lower(), str(named.value).lower()), (requests.value, number.value)
-    found = sum(typed == used for typed, used in pairs)
+    n_same = sum(typed == used for typed, used in pairs)
     counted = written(
-        found,
+        n_same,
         lambda workload, named, requests, number: where(workload == named, 1, 0) + where(requests == number, 1, 0),
         *(workload, named, requests, number),
     )
@@ -369,8 +370,8 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     load, loads, inputs = wiring.lists["headline_rows"].refs[model], wiring.tables["loads"], wiring.inputs
     asked = "tier" if "tier" in loads.columns else "concurrent_requests"
     stated = derived(_or_0, lookup(loads.range(asked), load))
-    found = lookup(loads.range("workload_row"), load), stated
-    w, at_once = (sheet.link(row, 1 + k, of, PLAIN, "computed") for k, of in enumerate(found))
+    asked_load = lookup(loads.range("workload_row"), load), stated
+    w, at_once = (sheet.link(row, 1 + k, source, PLAIN, "computed") for k, source in enumerate(asked_load))
     sheet.text(row, 0, "Workload and requests at once of the first sheet", "label")
     everybody = sheet.text(row, 3, ANY)
     of_workload = {
@@ -432,8 +433,8 @@ def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Sour
     here, there = page.wiring.ref("wi_own_users"), lookup(loads.range("stated_users"), load)
     yield "People", here, there
 
-    def asked(users: Any, each: Any) -> Any:
-        return where(users > 0, each, 0)
+    def asked(users: Any, per_person: Any) -> Any:
+        return where(users > 0, per_person, 0)
 
     yield "Questions a day, each", derived(asked, here, asks), derived(asked, there, lookup(loads.range(ASKS), load))
 
@@ -456,8 +457,8 @@ def _count_errors(*areas: Expr) -> Any:
 
 def _stands_in(key: Expr, listed: Expr) -> Any:
     """1 where a key stands in a list as it is, else 0: MATCH takes * for any text."""
-    found = function("INDEX", listed, function("MATCH", key, listed, 0))
-    return function("IFERROR", 1 * (found == key), 0)
+    entry = function("INDEX", listed, function("MATCH", key, listed, 0))
+    return function("IFERROR", 1 * (entry == key), 0)
 
 
 def _inputs(page: ChecksSheet) -> None:

@@ -87,7 +87,7 @@ class Compiler:
     @contextmanager
     def alone(self, *which: Wiring) -> Iterator[Compiler]:
         """The compiler of blocks whose rows are those of some of `every` alone."""
-        places = [w for w, wiring in enumerate(self.every) if any(wiring is one for one in which)]
+        places = [w for w, wiring in enumerate(self.every) if any(wiring is chosen for chosen in which)]
         some = replace(
             self,
             every=[self.every[w] for w in places],
@@ -137,12 +137,12 @@ class Compiler:
                 widths.append(every_width[row])
                 lefts.append(span.left)
                 repeated.append(span.place)
-            for read, found in sources.items():
+            for read, row_sources in sources.items():
                 if read in given:
                     of_rows = given[read][n_before:] if isinstance(given[read], list) else given[read]
                 else:
                     of_rows = self._sources(w, read, down, span)
-                found += (of_rows[row] if isinstance(of_rows, list) else of_rows for row in written_rows)
+                row_sources += (of_rows[row] if isinstance(of_rows, list) else of_rows for row in written_rows)
             n_before += table.n_rows
         written = matrix(self.sheet, self.top, whole, labels, lefts, widths, sources, words or None)
         self.top += len(written) + 2
@@ -195,11 +195,11 @@ class Compiler:
 
     def sources(self, name: str, down: str) -> list[Any]:
         """By row of the tables of that name, what the longest rows read by a name."""
-        found: list[Any] = []
+        sources: list[Any] = []
         for w, wiring in enumerate(self.every):
             read, n_rows = self._sources(w, name, down, self._widest), wiring.tables[down].n_rows
-            found += read if isinstance(read, list) else [read] * n_rows
-        return found
+            sources += read if isinstance(read, list) else [read] * n_rows
+        return sources
 
     def _sources(self, w: int, name: str, down: str, span: Span) -> Any:
         """What the rows of a table read by a name in some columns: the same in all of them, or a source for each."""

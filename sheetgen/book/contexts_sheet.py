@@ -87,9 +87,9 @@ def build_latency(
     table.picked("output_tokens", "Answer", lists["answers"], "workload_row", width=14)
     for figure in ("tpot", "ttft"):
         target = f"{figure}_target_ms"
-        given = (lookup(lists[f"{figure}_targets"], at) for at in table.columns["workload_row"])
-        found = (derived(lambda ms: where(is_number(ms), ms, 0), one) for one in given)
-        table.looked_up(target, f"{figure.upper()} target, ms", found, WHOLE)
+        given = (lookup(lists[f"{figure}_targets"], row) for row in table.columns["workload_row"])
+        targets = (derived(lambda ms: where(is_number(ms), ms, 0), cell) for cell in given)
+        table.looked_up(target, f"{figure.upper()} target, ms", targets, WHOLE)
         table.computed(
             parallelism.token_limit_seconds if figure == "tpot" else parallelism.limit_seconds,
             {"target_ms": table.columns[target]},
@@ -109,8 +109,8 @@ def build_latency(
         table.looked_up("level_z", level_in_force.label, levels, FACTOR)
     table.bring("window_tokens", "attention_elements", "windowed_attention_elements", width=18)
     table.computed(speed.prompt_attention_flops, width=20)
-    for one in (*TOKENS, parallelism.within_limit):
-        table.computed(one, {"max_model_len": table.columns["context_tokens"]})
+    for quantity in (*TOKENS, parallelism.within_limit):
+        table.computed(quantity, {"max_model_len": table.columns["context_tokens"]})
     _tried(table)
     return sheet
 
@@ -146,7 +146,7 @@ def _tried(latency: Table) -> None:
     batches: dict[str, tuple[Read, str]] = {
         "untouched_by_request": (steps, "requests"),
         "untouched_by_stride": (
-            [worked_out(stride_requests, {"one": one, "requests_per_stride": size}) for one in steps],
+            [worked_out(stride_requests, {"one": step, "requests_per_stride": size}) for step in steps],
             "strides",
         ),
     }

@@ -165,7 +165,7 @@ def decision(solved: Solution) -> Choices:
     models = question.reference.models
     # A spreadsheet finds a name in capitals, too: the choices as the dropdowns spell them.
     lists = offered(question, models)
-    spelled = {name: {str(known).lower(): known for known in reversed(of)} for name, of in lists.items()}
+    spelled = {name: {str(choice).lower(): choice for choice in reversed(listed)} for name, listed in lists.items()}
     picked = {name: spelled.get(name, {}).get(str(value).lower(), value) for name, value in picked.items()}
     has_history = bool(getattr(workload, HISTORY))  # which Decision does not ask for
     stated = {name for name in TARGETS if workload.id in question.stated[name]}
@@ -196,7 +196,7 @@ def providers(question: Question) -> list[str]:
 
 def regions(question: Question) -> list[str]:
     """The regions of Prices and hardware, as typed."""
-    rows = ((question.overrides.instances.get(one.instance, {}), one.region) for one in question.rows)
+    rows = ((question.overrides.instances.get(candidate.instance, {}), candidate.region) for candidate in question.rows)
     typed = [row.get("region", region) for row, region in rows]
     typed += [row.get("region") for row in question.overrides.own_instances if row.get("type")]
     return list(dict.fromkeys(region for region in typed if region))
@@ -205,20 +205,20 @@ def regions(question: Question) -> list[str]:
 def room_for(used: Iterable[str], as_built: Iterable[str]) -> int:
     """How many rows a table of providers or regions has: as many as the catalog's rows have, and spare ones, which
     those that were typed fill first; more where these do not suffice."""
-    of_rows = {one for one in as_built if one}
+    of_rows = {name for name in as_built if name}
     return max(len(of_rows) + SPARE_INSTANCES, len(of_rows.union(used)))
 
 
 def instances(question: Question) -> list[tuple[str, str | None]]:
     """Name and GPU of each row of Prices and hardware, as typed; those too that cannot be rented."""
-    overrides, found = question.overrides, []
-    for one in question.rows:
-        provider, kind = one.instance.split("/", 1)
-        row = overrides.instances.get(one.instance, {})
+    overrides, listed = question.overrides, []
+    for candidate in question.rows:
+        provider, kind = candidate.instance.split("/", 1)
+        row = overrides.instances.get(candidate.instance, {})
         name = f"{row.get('provider', provider)}/{row.get('type', kind)}"
-        found.append((name, row.get("instance_gpu", one.gpu.id)))
+        listed.append((name, row.get("instance_gpu", candidate.gpu.id)))
     own = (row for row in overrides.own_instances if row.get("type"))
-    return found + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
+    return listed + [(f"{row.get('provider') or ''}/{row['type']}", row.get("instance_gpu")) for row in own]
 
 
 NO_MODEL = "(your own model)"  # in the dropdown, for a blank row of Models

@@ -49,7 +49,7 @@ LABELS = {  # by fact of a model
 }
 
 
-def build_lists(solved: Solution, one: Choices, wiring: Wiring) -> Sheet:
+def build_lists(solved: Solution, choices: Choices, wiring: Wiring) -> Sheet:
     """Catalog: what the dropdowns offer. First the workbook's own models and the spare rows, whose facts are read
     from Models, then the catalog's."""
     sheet = titled(
@@ -64,7 +64,7 @@ def build_lists(solved: Solution, one: Choices, wiring: Wiring) -> Sheet:
         expr = ref.expr(sheet.name)
         shown = where(is_text(expr), expr, NO_MODEL)
         names.append(sheet.formula(HEAD_ROWS + 1 + len(names), 0, ref.value or NO_MODEL, shown, TEXT))
-    listed = [m for m in one.models if m.id not in {x.model.id for x in solved.question.models}]
+    listed = [m for m in choices.models if m.id not in {x.model.id for x in solved.question.models}]
     shapes = [solved.question.engine.as_kept(m).shape() | m.stage_shares() for m in listed]
     _facts(
         sheet,
@@ -85,7 +85,7 @@ def build_lists(solved: Solution, one: Choices, wiring: Wiring) -> Sheet:
     wiring.names["list_decision_model"] = wiring.names["tbl_every_model_model"]
     question = solved.question
     for name, used in (("provider", providers(question)), ("region", regions(question))):
-        n_rows = room_for(used, (getattr(one, name) for one in question.rows))
+        n_rows = room_for(used, (getattr(candidate, name) for candidate in question.rows))
         _list(sheet, wiring, name, ANY, wiring.tables["instances"].range(f"{name}_in_order").refs[:n_rows])
     _list(sheet, wiring, "workload", AS_TYPED, wiring.area("list_workload").refs)
     return sheet
@@ -149,23 +149,24 @@ def dtype_or_auto(dtype: Any, known: Any) -> Any:
     return where(known == 1, dtype, AUTO)
 
 
-def build_data(picked: Mapping[str, Ref], of: Wiring, wiring: Wiring) -> Sheet:
-    """The sheet. picked: the page's choices by name. of: the workbook's wiring; wiring: Decision's, filled here."""
+def build_data(picked: Mapping[str, Ref], book: Wiring, wiring: Wiring) -> Sheet:
+    """The sheet Decision data. picked: the page's choices by name. book: the workbook's wiring; wiring: Decision's,
+    filled here."""
     sheet = titled("Decision data", "Decision data", "What the choices on Decision stand for.", freeze=(HEAD_ROWS, 2))
     sheet.widths = {0: 34, 1: 20}
-    wiring.inputs, wiring.lists, wiring.names = dict(of.inputs), dict(of.lists), of.names
-    wiring.tables |= {name: of.tables[name] for name in ("instances", "gpus")}
+    wiring.inputs, wiring.lists, wiring.names = dict(book.inputs), dict(book.lists), book.names
+    wiring.tables |= {name: book.tables[name] for name in ("instances", "gpus")}
     # A line for each choice that has a list: 1 where it stands there. A pattern (Lla*) does not.
-    known: dict[str, Ref] = {}
+    listed_flags: dict[str, Ref] = {}
     for row, (name, area) in enumerate(LISTS.items(), HEAD_ROWS):
-        offers = {ref.value for ref in of.area(area).refs} - {None, NONE}  # a list's spare rows hold no name
+        offers = {ref.value for ref in book.area(area).refs} - {None, NONE}  # a list's spare rows hold no name
         value = int(picked[name].value in offers)
-        found = written(value, _stands_in, picked[name], Range((), name=area))
-        known[name] = sheet.link(row, 1, found, PLAIN, "computed", label=f"{in_words(name)}: known (0 or 1)")
+        flag = written(value, _stands_in, picked[name], Range((), name=area))
+        listed_flags[name] = sheet.link(row, 1, flag, PLAIN, "computed", label=f"{in_words(name)}: known (0 or 1)")
     for asked, name in (("asked_weight_dtype", "weight_dtype"), ("asked_kv_dtype", "kv_cache_dtype")):
-        env = {"dtype": picked[name], "known": known[name]}
-        wiring.inputs[asked] = sheet.compute(known[name].row, 2, dtype_or_auto, env, display=TEXT)
-    _model(sheet, HEAD_ROWS + 1 + len(known), picked, of, wiring, known)
+        env = {"dtype": picked[name], "known": listed_flags[name]}
+        wiring.inputs[asked] = sheet.compute(listed_flags[name].row, 2, dtype_or_auto, env, display=TEXT)
+    _model(sheet, HEAD_ROWS + 1 + len(listed_flags), picked, book, wiring, listed_flags)
     return sheet
 
 
@@ -194,60 +195,62 @@ def _of_either(own: Range, own_at: Ref, every: Range, every_at: Ref, is_text_: b
     here, there = lookup(own, own_at), lookup(every, every_at)
     if is_text_:
         here = derived(lambda text: where(is_text(text), text, "bf16"), here)
-    found = here.value if own_at.value else there.value
+    value = here.value if own_at.value else there.value
     return Lookup(
-        found or ("bf16" if is_text_ else 0),
+        value or ("bf16" if is_text_ else 0),
         lambda on: where(own_at.expr(on) > 0, here.expr(on), there.expr(on)),
     )
 
 
 def _model(
-    sheet: Sheet, row: int, picked: Mapping[str, Ref], of: Wiring, wiring: Wiring, known: Mapping[str, Ref]
+    sheet: Sheet, row: int, picked: Mapping[str, Ref], book: Wiring, wiring: Wiring, listed_flags: Mapping[str, Ref]
 ) -> None:
     """A table of the chosen model's facts, and what follows from them, in each precision in which it is answered.
 
     Where the choices cannot be answered the model takes no context at all, so that nothing is recommended.
     """
-    models, names = of.tables["models"], of.area("list_decision_model")
+    models, names = book.tables["models"], book.area("list_decision_model")
     n_own = len(models.columns["model"]) + len(models.spare["model"])
-    at = at_row(sheet, row, "Model's row on Catalog", names, picked["model"])
+    catalog_row = at_row(sheet, row, "Model's row on Catalog", names, picked["model"])
     rows = sheet.put(row + 1, 1, Cell(n_own, "fixed", PLAIN), label="Rows of Models, spare ones too")
-    own = derived(lambda at, rows: where(at <= rows, at, 0), at, rows)
+    own = derived(lambda place, rows: where(place <= rows, place, 0), catalog_row, rows)
     own_at = sheet.link(row + 2, 1, own, PLAIN, "computed", label="Its row on Models; 0: of Catalog alone")
     wiring.inputs["own_model_row"] = own_at
     n_rows = len(PRECISIONS)
     table = Table(wiring, sheet, n_rows, "models", top=row + 3)
     table.looked_up(
-        "model", "Model", [worked_out(sentences.decision_model, {"model": lookup(names, at)})] * n_rows, TEXT
+        "model", "Model", [worked_out(sentences.decision_model, {"model": lookup(names, catalog_row)})] * n_rows, TEXT
     )
     for name, label in LABELS.items():
         facts = Range([*models.columns[name], *models.spare[name]], name=f"cat_models_{name}")
         text = name in DTYPES_OF_MODEL
-        found = _of_either(facts, own_at, of.area(f"tbl_every_model_{name}"), at, text)
+        fact = _of_either(facts, own_at, book.area(f"tbl_every_model_{name}"), catalog_row, text)
         called = f"listed_{name}" if name in LISTED else name
-        table.looked_up(called, label, [found] * n_rows, TEXT if text else WHOLE, width=14)
-    mixed = of.area("tbl_models_and_spare_mixed_weights"), of.area("tbl_every_model_mixed_weights")
-    found = _of_either(mixed[0], own_at, mixed[1], at)
-    table.looked_up("mixed_weights", "Mixed weights", [found] * n_rows, TEXT, width=22)
-    of_own = _of_either(of.area("tbl_models_mixtures"), own_at, of.area("tbl_every_model_n_experts"), at)
+        table.looked_up(called, label, [fact] * n_rows, TEXT if text else WHOLE, width=14)
+    mixed = book.area("tbl_models_and_spare_mixed_weights"), book.area("tbl_every_model_mixed_weights")
+    fact = _of_either(mixed[0], own_at, mixed[1], catalog_row)
+    table.looked_up("mixed_weights", "Mixed weights", [fact] * n_rows, TEXT, width=22)
+    of_own = _of_either(book.area("tbl_models_mixtures"), own_at, book.area("tbl_every_model_n_experts"), catalog_row)
     table.computed(has_experts, {"n_experts": of_own}, name="is_mixture", label=OF_MODELS["is_mixture"], width=14)
     for name in FIXED:
-        found = _of_either(of.area(f"tbl_models_and_spare_{name}"), own_at, of.area(f"tbl_every_model_{name}"), at)
-        table.looked_up(name, OF_MODELS[name], [found] * n_rows, FACTOR, width=14)
+        fact = _of_either(
+            book.area(f"tbl_models_and_spare_{name}"), own_at, book.area(f"tbl_every_model_{name}"), catalog_row
+        )
+        table.looked_up(name, OF_MODELS[name], [fact] * n_rows, FACTOR, width=14)
     listed = {name: table.columns[f"listed_{name}"] for name in LISTED}
     table.computed(sentences.model_lacks, listed, name="facts")
     lengths = "context_tokens", "answer_tokens"
     of_load = ("users", ASKS, "concurrent_requests", *lengths, "tpot_ms", "ttft_ms", "confidence")
     choices = {name: picked[name] for name in (*CHOICES, *of_load)}
     table.computed(
-        sentences.choices_state, choices | {f"{name}_known": ref for name, ref in known.items()}, name="state"
+        sentences.choices_state, choices | {f"{name}_known": ref for name, ref in listed_flags.items()}, name="state"
     )
     table.computed(limit_in_use, listed, name="max_context_tokens")
     table.computed(layers_in_use, listed, name="n_layers")
     wiring.inputs["choices_state"] = table.columns["state"][0]
     for which, place in (("weight_dtype", 0), ("kv_dtype", 1)):
         asked = wiring.inputs[f"asked_{which}"]
-        choice = [one[place] for one in PRECISIONS]
+        choice = [precisions[place] for precisions in PRECISIONS]
         refs = [asked if dtype is None else constant(dtype) for dtype in choice]
         table.looked_up(f"choice_{which}", f"Asked here, {in_words(which)}", refs, TEXT)
     derive_models(table)

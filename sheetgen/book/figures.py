@@ -272,8 +272,8 @@ def n_gpus(n_replicas: Any, tensor_parallel_size: Any, data_parallel_size: Any, 
 
     Source: INTERFACE (GPUs of one replica).
     """
-    each = tensor_parallel_size * data_parallel_size * pipeline_stages
-    return number_where(is_number(n_replicas), n_replicas * each)
+    gpus_per_replica = tensor_parallel_size * data_parallel_size * pipeline_stages
+    return number_where(is_number(n_replicas), n_replicas * gpus_per_replica)
 
 
 @formula("Headroom", PERCENT)

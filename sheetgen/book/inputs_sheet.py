@@ -111,31 +111,31 @@ def put_state(
     columns: where `value`, `built`, `least`, `most` and `state` stand. name: of the choice, where the column shows it
     alone. listed: the choices, where the cell may hold another one. is_worked_out: the value is a formula's.
     """
-    env = {what: beside(sheet, row, column) for what, column in columns.items()}
-    known = {"value": value, "built": built}
-    one, kind = text_state, check.kind if check is not None else None
+    env = {part: beside(sheet, row, column) for part, column in columns.items()}
+    values = {"value": value, "built": built}
+    state_formula, kind = text_state, check.kind if check is not None else None
     if check is not None and check.source is not None:
-        one = listed_state
+        state_formula = listed_state
         env["place"] = Expr(f"MATCH({name or env['value'].text},{check.source},0)")
         is_known = listed is None or str(value).lower() in {str(choice).lower() for choice in listed}
-        known["place"] = 1 if is_known else float("nan")
+        values["place"] = 1 if is_known else float("nan")
     elif check is not None and kind is not None and kind.holds != "text":
-        one = followed_state if is_worked_out else optional_state if may_be_blank else number_state
+        state_formula = followed_state if is_worked_out else optional_state if may_be_blank else number_state
         shown = display if display.percent else DATE if kind.what == "date" else BOUND
-        for what, bound in zip(("least", "most"), check.bounds, strict=True):
-            known[what] = sheet.put(row, columns[what], Cell(bound, "fixed", shown)).value
+        for part, bound in zip(("least", "most"), check.bounds, strict=True):
+            values[part] = sheet.put(row, columns[part], Cell(bound, "fixed", shown)).value
     # In a spreadsheet a blank cell is 0 to a number, a text above all numbers, and letters large or small are the same.
-    if one in (text_state, listed_state):
+    if state_formula in (text_state, listed_state):
         if isinstance(value, str) and isinstance(built, str):
-            known |= {"value": value.lower(), "built": built.lower()}
-        state = one.of(known)
-    elif one is optional_state and value is None:
+            values |= {"value": value.lower(), "built": built.lower()}
+        state = state_formula.of(values)
+    elif state_formula is optional_state and value is None:
         state = AS_BUILT if built is None else CHANGED
     elif isinstance(value, str):
         state = OUT_OF_RANGE
     else:
-        state = one.of({what: 0 if amount is None else number(amount) for what, amount in known.items()})
-    return sheet.formula(row, columns["state"], state, one.written(env), TEXT, "state")
+        state = state_formula.of({part: 0 if amount is None else number(amount) for part, amount in values.items()})
+    return sheet.formula(row, columns["state"], state, state_formula.written(env), TEXT, "state")
 
 
 LABEL, VALUE, UNIT, BUILT, STATE, NOTE, LEAST, MOST, NTH = range(9)
@@ -213,7 +213,7 @@ class InputsSheet:
 
     def place(
         self,
-        one: Input,
+        entry: Input,
         value: Any,
         note: str = "",
         by: tuple[str, str] | None = None,
@@ -223,13 +223,13 @@ class InputsSheet:
 
         follows: what the cell holds until somebody types over it.
         """
-        row = one.row
+        row = entry.row
         assert row is not None
-        name, label = (f"{one.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (one.name, row.label)
-        check = Validation.of(one.kind, row.title or row.label, row.about)
-        if one.name == "purchase":
+        name, label = (f"{entry.name}_{by[0]}", f"{by[1]}: {row.label}") if by else (entry.name, row.label)
+        check = Validation.of(entry.kind, row.title or row.label, row.about)
+        if entry.name == "purchase":
             check = replace(check, message=f"{', '.join(units.PURCHASES)}.", source=CLASSES)
-        if one.name == "together":
+        if entry.name == "together":
             check = replace(check, message="yes or no.", source=NO_YES)
         ref = self.put(
             name, label, value, row.display, row.unit, note or row.note, check, read_as=row.read_as, follows=follows
@@ -247,15 +247,15 @@ class InputsSheet:
     ) -> None:
         """The inputs of a section, at the values of the settings or at `other`, and what stands after some."""
         settings, values = self.solved.question.settings, other or {}
-        for one in rows_in(title):
-            self.place(one, values.get(one.name, getattr(settings, one.name, None)))
-            if after and one.name in after:
-                after[one.name]()
+        for entry in rows_in(title):
+            self.place(entry, values.get(entry.name, getattr(settings, entry.name, None)))
+            if after and entry.name in after:
+                after[entry.name]()
 
-    def computed(self, one: Formula, unit: str, note: str) -> None:
+    def computed(self, quantity: Formula, unit: str, note: str) -> None:
         """A quantity that follows from inputs alone: worked out here once, and read by many cells."""
-        self.words(one.label, unit, note)
-        self.wiring.inputs[one.name] = self.sheet.compute(self.row, VALUE, one, dict(self.wiring.inputs))
+        self.words(quantity.label, unit, note)
+        self.wiring.inputs[quantity.name] = self.sheet.compute(self.row, VALUE, quantity, dict(self.wiring.inputs))
         self.row += 1
 
     def words(self, label: str, unit: str, note: str = "") -> None:
@@ -304,8 +304,8 @@ def _watch(page: InputsSheet) -> None:
         sheet.formula(state.row, NTH, nth, where(own == AS_BUILT, 0, Expr(counted)), NOT_ZERO, "state")
         sheet.status_cells.append((state.row, state.column))
     page.wiring.input_states = list(page.states)
-    for column, word, one in ((UNIT, CHANGED, n_changed_here), (BUILT, OUT_OF_RANGE, n_out_of_range)):
-        sheet.compute(row, column, one, {"n_inputs": count_of(Range(page.states), word)}, role="state")
+    for column, word, quantity in ((UNIT, CHANGED, n_changed_here), (BUILT, OUT_OF_RANGE, n_out_of_range)):
+        sheet.compute(row, column, quantity, {"n_inputs": count_of(Range(page.states), word)}, role="state")
 
 
 def _questions(page: InputsSheet) -> None:
@@ -483,20 +483,22 @@ def _rare(page: InputsSheet) -> None:
 def _owning(page: InputsSheet) -> None:
     owning = page.solved.question.owning
     page.section(OWNING)
-    for one in OF_TERMS:
-        term = owning.terms[one.name]
+    for entry in OF_TERMS:
+        term = owning.terms[entry.name]
         named = "Our judgement" if term.source == "sheetgen" else term.source
         origin = f"{named}{f', {term.as_of}' if term.as_of else ''}"
-        own = owning.values[one.name] == term.value
-        page.place(one, owning.values[one.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}.")
+        own = owning.values[entry.name] == term.value
+        page.place(
+            entry, owning.values[entry.name], f"{term.reason}. {origin if own else f'Yours, not {term.value:g}'}."
+        )
 
 
 def _engine(page: InputsSheet) -> None:
     """What the engine's accounting counts with."""
     engine, lists = page.solved.question.engine, page.wiring.lists
     page.section(f"Engine: {engine.name} {engine.default_version}")
-    for one in (one for one in CONSTANTS if one.label):
-        if one.column == "calibrated_tensor_parallel_size":
+    for constant in (constant for constant in CONSTANTS if constant.label):
+        if constant.column == "calibrated_tensor_parallel_size":
             page.put(
                 "max_pipeline_parallel_size",
                 "Most pipeline stages",
@@ -505,7 +507,14 @@ def _engine(page: InputsSheet) -> None:
                 "stages",
                 "A replica may span at most this many instances.",
             )
-        page.put(one.column, one.label, one.value(engine), one.display, one.unit, one.words(engine))
+        page.put(
+            constant.column,
+            constant.label,
+            constant.value(engine),
+            constant.display,
+            constant.unit,
+            constant.words(engine),
+        )
     apart = [page.wiring.inputs[f"{o}non_torch_bytes_tp{t}"] for o in ("", "older_") for t in TENSOR_PARALLEL_SIZES]
     lists["non_torch"] = Range(tuple(apart))
     lists["non_torch_newer"] = Range(tuple(apart[: len(TENSOR_PARALLEL_SIZES)]))  # the rest: older GPUs

@@ -20,8 +20,8 @@ WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED:
 class Block:
     """What the tables of one model read of the chosen load, and the row that is filled next."""
 
-    def __init__(self, sheet: Sheet, wiring: Wiring, at: Ref, row: int) -> None:
-        self.sheet, self.wiring, self.at, self.row = sheet, wiring, at, row
+    def __init__(self, sheet: Sheet, wiring: Wiring, load: Ref, row: int) -> None:
+        self.sheet, self.wiring, self.load, self.row = sheet, wiring, load, row
         self.place: Ref  # the row on Prices and hardware
         self.count: Ref  # instances of it
         self.paid: dict[str, Ref] = {}  # $ a month in each purchase class
@@ -30,7 +30,7 @@ class Block:
 
     def of(self, name: str) -> Lookup:
         """What a column of Workings says of the load."""
-        return lookup(self.wiring.tables["loads"].range(name), self.at)
+        return lookup(self.wiring.tables["loads"].range(name), self.load)
 
     def bar(self, model: Ref | Lookup, about: str) -> None:
         """A dark bar with the model's name."""
@@ -47,18 +47,21 @@ class Block:
     def label(self, text: str, column: int = 0, role: str = "label") -> Ref:
         return self.sheet.text(self.row, column, text, role)
 
-    def show(self, column: int, what: Ref | Lookup, display: Display, role: str = "computed") -> Ref:
+    def show(self, column: int, source: Ref | Lookup, display: Display, role: str = "computed") -> Ref:
         """What stands elsewhere, in this row."""
-        return self.sheet.link(self.row, column, what, display, role)
+        return self.sheet.link(self.row, column, source, display, role)
 
-    def compute(self, column: int, one: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
+    def compute(self, column: int, quantity: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
         """What a formula gives, in this row; read relative to the reader, as rows and columns of a block repeat."""
-        return self.sheet.compute(self.row, column, one, {**self.wiring.inputs, **env}, lock="none", **more)
+        return self.sheet.compute(self.row, column, quantity, {**self.wiring.inputs, **env}, lock="none", **more)
 
     def sums_of(self, monthly: Ref) -> list[Ref]:
         """The month, and a year and three years beside it, in this row."""
         longer = cost.annual_usd, cost.three_year_usd
-        return [monthly, *(self.compute(MONTHLY + k, one, {"monthly_usd": monthly}) for k, one in enumerate(longer, 1))]
+        return [
+            monthly,
+            *(self.compute(MONTHLY + k, quantity, {"monthly_usd": monthly}) for k, quantity in enumerate(longer, 1)),
+        ]
 
 
 def entry(
@@ -70,13 +73,15 @@ def entry(
     less: the discount that is taken off the entry, a price.
     """
 
-    def known(gate: Any, one: Any, *discount: Any) -> Any:
-        paid = cost.discounted_usd_per_hour(one, *discount) if discount else one
-        return where(is_number(gate), where(test(one), paid, NONE), NONE)
+    def accepted(gate: Any, value: Any, *discount: Any) -> Any:
+        paid = cost.discounted_usd_per_hour(value, *discount) if discount else value
+        return where(is_number(gate), where(test(value), paid, NONE), NONE)
 
-    return derived(known, place if beside is None else beside, lookup(refs, place), *([] if less is None else [less]))
+    return derived(
+        accepted, place if beside is None else beside, lookup(refs, place), *([] if less is None else [less])
+    )
 
 
-def above_zero(one: Any) -> Any:
+def above_zero(price: Any) -> Any:
     """A price is a number above 0."""
-    return both(is_number(one), one > 0)
+    return both(is_number(price), price > 0)

@@ -97,11 +97,11 @@ class Validation:
     @classmethod
     def of(cls, kind: Kind, title: str, about: str = "") -> Validation:
         """What a yellow cell of that kind accepts, as `build` and `pull` do; `about` is said after it."""
-        said = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
-        full = f"{said} {about}" if about else said
+        sentence = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
+        full = f"{sentence} {about}" if about else sentence
         title = title if len(title) <= MOST_TITLE else title[: MOST_TITLE + 1].rpartition(" ")[0]
         source = {"dtype": PRECISIONS, "auto dtype": AND_AUTO, "weights dtype": OF_WEIGHTS}.get(kind.what)
-        return cls(title, full if len(full) <= MOST_MESSAGE else said, source, kind)
+        return cls(title, full if len(full) <= MOST_MESSAGE else sentence, source, kind)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -202,9 +202,9 @@ class Range:
     def value(self) -> Any:
         import numpy
 
-        known = getattr(self.refs, "values", None)  # a row of a block
-        if known is not None:
-            return known
+        block_values = getattr(self.refs, "values", None)  # a row of a block
+        if block_values is not None:
+            return block_values
         values = [r.value for r in self.refs]
         if all(isinstance(v, (int, float)) or v in (None, NONE) for v in values):
             return numpy.array([v if isinstance(v, (int, float)) else numpy.nan for v in values], float)
@@ -230,7 +230,7 @@ class Lookup:
     @classmethod
     def of(cls, value: Any, text: str, *read: Source) -> Lookup:
         """A look-up that is written as `text`, with what it reads put in for {0}, {1} and so on."""
-        return cls(value, lambda here: Expr(text.format(*(one.expr(here).text for one in read))))
+        return cls(value, lambda here: Expr(text.format(*(source.expr(here).text for source in read))))
 
     def expr(self, here: str) -> Expr:
         """The look-up as seen from sheet `here`."""
@@ -273,8 +273,8 @@ class Row(Sequence[Ref]):
     def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return tuple(self[k] for k in range(*i.indices(len(self))))
-        at = range(len(self))[i]
-        return Ref(self.sheet, self.row, self.left + at, plain(self.values[at]), lock=self.lock)
+        position = range(len(self))[i]
+        return Ref(self.sheet, self.row, self.left + position, plain(self.values[position]), lock=self.lock)
 
 
 Source = Ref | Range | Lookup  # what a formula may read
@@ -369,7 +369,7 @@ class Sheet:
         self,
         row: int,
         column: int,
-        one: Formula,
+        quantity: Formula,
         env: Mapping[str, Source],
         *,
         role: str = "computed",
@@ -378,12 +378,12 @@ class Sheet:
         lock: str = "both",
         label: str = "",
     ) -> Ref:
-        """Place what `one` gives for the cells in `env`: the value, and the formula that Excel evaluates."""
-        missing = [i for i in one.inputs if i not in env]
+        """Place the result of a quantity for the cells in `env`: the value, and the formula that Excel evaluates."""
+        missing = [i for i in quantity.inputs if i not in env]
         if missing:
-            raise KeyError(f"{self.name}: formula {one.name!r} reads {missing[0]!r}, which no cell provides")
-        found = worked_out(one, env)
-        cell = Cell(found.value, role, display or one.display, formula=Later(lambda: found.expr(self.name)))
+            raise KeyError(f"{self.name}: formula {quantity.name!r} reads {missing[0]!r}, which no cell provides")
+        result = worked_out(quantity, env)
+        cell = Cell(result.value, role, display or quantity.display, formula=Later(lambda: result.expr(self.name)))
         return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
@@ -391,21 +391,23 @@ class Sheet:
         written = self.cells[ref.row, ref.column].formula
         return written is not None and written.array
 
-    def pass_on(self, row: int, column: int, found: Ref, one: Formula, env: Mapping[str, Source]) -> Ref:
-        """Place what `one` found as an array formula, for all others to read.
+    def pass_on(self, row: int, column: int, searched: Ref, quantity: Formula, env: Mapping[str, Source]) -> Ref:
+        """Place the result of an array formula in a plain cell, for all others to read.
 
         After the first edit LibreOffice works an array formula out anew, but not what reads it. This plain cell
         reads what the formula reads, so it is worked out anew too, and whatever reads it.
         """
-        read = function("COUNT", *(env[i].expr(self.name) for i in one.inputs))
-        shown = self.cells[found.row, found.column].display
-        lock = "column" if found.lock == "column" else "both"
-        passed = function("IF", read >= 0, found.expr(self.name))
-        return self.formula(row, column, found.value, passed, shown, lock=lock)
+        read = function("COUNT", *(env[i].expr(self.name) for i in quantity.inputs))
+        shown = self.cells[searched.row, searched.column].display
+        lock = "column" if searched.lock == "column" else "both"
+        passed = function("IF", read >= 0, searched.expr(self.name))
+        return self.formula(row, column, searched.value, passed, shown, lock=lock)
 
-    def link(self, row: int, column: int, what: Ref | Lookup, display: Display, role: str = "link", **more: Any) -> Ref:
+    def link(
+        self, row: int, column: int, source: Ref | Lookup, display: Display, role: str = "link", **more: Any
+    ) -> Ref:
         """Place what another cell holds, or what a look-up gives."""
-        return self.formula(row, column, what.value, Later(lambda: what.expr(self.name)), display, role, **more)
+        return self.formula(row, column, source.value, Later(lambda: source.expr(self.name)), display, role, **more)
 
     def formula(
         self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
@@ -414,14 +416,16 @@ class Sheet:
         where = {key: more.pop(key) for key in ("name", "lock", "label") if key in more}
         return self.put(row, column, Cell(plain(value), role, display, formula=expr, **more), **where)
 
-    def fill_row(self, row: int, left: int, width: int, one: Formula, env: Mapping[str, Source | RowValues]) -> Row:
-        """Place a row of `width` cells that `one` fills: what it reads is the same for all, or a RowValues."""
+    def fill_row(
+        self, row: int, left: int, width: int, quantity: Formula, env: Mapping[str, Source | RowValues]
+    ) -> Row:
+        """Place a row of `width` cells of one quantity; each input is the same for all cells, or a RowValues."""
         import numpy
 
-        given = {i: e.values if isinstance(e := env[i], RowValues) else number(e.value) for i in one.inputs}
-        text = one.written({i: env[i].expr(self.name) for i in one.inputs})
-        values = numpy.broadcast_to(numpy.asarray(one.of(given)), (width,))
-        self.rows.append(Row(self.name, row, left, values, text, "computed", one.display, "none"))
+        given = {i: e.values if isinstance(e := env[i], RowValues) else number(e.value) for i in quantity.inputs}
+        text = quantity.written({i: env[i].expr(self.name) for i in quantity.inputs})
+        values = numpy.broadcast_to(numpy.asarray(quantity.of(given)), (width,))
+        self.rows.append(Row(self.name, row, left, values, text, "computed", quantity.display, "none"))
         return self.rows[-1]
 
 
@@ -498,24 +502,26 @@ def _matched(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
-def worked_out(one: Formula, env: Mapping[str, Source]) -> Lookup:
-    """What `one` gives for the cells in `env`, to be read within another formula."""
-    value = plain(one(*(number(env[i].value) for i in one.inputs)))
-    return Lookup(value, lambda here: one.written({i: env[i].expr(here) for i in one.inputs}))
+def worked_out(quantity: Formula, env: Mapping[str, Source]) -> Lookup:
+    """The result of a quantity for the cells in `env`, to be read within another formula."""
+    value = plain(quantity(*(number(env[i].value) for i in quantity.inputs)))
+    return Lookup(value, lambda here: quantity.written({i: env[i].expr(here) for i in quantity.inputs}))
 
 
 def derived(function: Callable[..., Any], *read: Source) -> Lookup:
     """What a function that numbers and `Expr` read alike makes of these, to be read within another formula."""
-    value = plain(function(*(number(one.value) for one in read)))
-    return Lookup(value, lambda here: function(*(one.expr(here) for one in read)))
+    value = plain(function(*(number(source.value) for source in read)))
+    return Lookup(value, lambda here: function(*(source.expr(here) for source in read)))
 
 
 def row_of(function: Callable[..., Any], *read: Source) -> Lookup:
     """What a function that whole rows and `Expr` read alike makes of these, to be read as a row."""
-    return Lookup(function(*(one.value for one in read)), lambda here: function(*(one.expr(here) for one in read)))
+    return Lookup(
+        function(*(source.value for source in read)), lambda here: function(*(source.expr(here) for source in read))
+    )
 
 
-def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
+def lookup(refs: Range, position: Ref | Lookup) -> Lookup:
     """The entry of a range at a position from 1; none where the position is none.
 
     Written as INDEX, as Gnumeric reads it too: a row with its number, one cell as itself.
@@ -527,9 +533,9 @@ def lookup(refs: Range, at: Ref | Lookup) -> Lookup:
         if (first.row, first.column) == (last.row, last.column):
             return Expr(text.partition(":")[0])
         row = "1," if first.column != last.column else ""
-        return Expr(f"INDEX({text},{row}{at.expr(here).text})")
+        return Expr(f"INDEX({text},{row}{position.expr(here).text})")
 
-    return Lookup(NONE if at.value == NONE else refs.refs[int(at.value) - 1].value, write)
+    return Lookup(NONE if position.value == NONE else refs.refs[int(position.value) - 1].value, write)
 
 
 def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = None) -> Lookup:

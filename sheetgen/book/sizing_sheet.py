@@ -59,12 +59,12 @@ NOTES = (
 
 def build_sizing(solved: Solution, page: Page, wiring: Wiring, others: Sequence[str] = ()) -> Sheet:
     """The first sheet. others: the sheets that it has a link to."""
-    one = SizingSheet(solved, wiring)
-    one.head(page, others)
-    one.answers()
-    one.grid()
-    one.foot(page)
-    return one.sheet
+    sizing = SizingSheet(solved, wiring)
+    sizing.head(page, others)
+    sizing.answers()
+    sizing.grid()
+    sizing.foot(page)
+    return sizing.sheet
 
 
 def _first_hidden(question: Question) -> int:
@@ -114,7 +114,7 @@ class SizingSheet:
         n_models = len(self.question.models)
         self.sheet = Sheet(NAME, landscape=False, one_page=n_models <= ONE_PAGE, about="The answers on one page.")
         self.sheet.n_printed = self.hidden
-        longest = max(len(f"10 {instance_name(one.instance)}") for one in self.question.candidates)
+        longest = max(len(f"10 {instance_name(candidate.instance)}") for candidate in self.question.candidates)
         self.sheet.widths = {0: LABEL_WIDTH}
         for left in range(1, self.hidden, 2):
             usd_width = min(USD_WIDTHS[1], max(USD_WIDTHS[0], 0.9 * longest - KV_WIDTH))
@@ -182,16 +182,16 @@ class SizingSheet:
             ref = wiring.ref(f"calc_built_{name}")
             built.append(sheet.put(ref.row, ref.column, Cell(ref.value, "off_page", PLAIN)))
         workload, requests = wiring.ref("calc_headline_workload"), wiring.ref("calc_headline_requests")
-        found = position_in(wiring.area("list_workload"), wiring.ref("in_headline_workload"), built[0])
-        sheet.link(workload.row, workload.column, found, PLAIN, "off_page")
+        shown = position_in(wiring.area("list_workload"), wiring.ref("in_headline_workload"), built[0])
+        sheet.link(workload.row, workload.column, shown, PLAIN, "off_page")
 
         def in_use(typed: Any, built: Any) -> Any:
             is_whole = both(typed >= 1, round_down(typed) == typed)
             none = built if self.question.rate is None else where(typed == RATE, typed, built)
             return where(is_number(typed), where(is_whole, typed, built), none)
 
-        found = written(requests.value, in_use, wiring.ref("in_headline_tier"), built[1])
-        sheet.link(requests.row, requests.column, found, PLAIN, "off_page")
+        shown = written(requests.value, in_use, wiring.ref("in_headline_tier"), built[1])
+        sheet.link(requests.row, requests.column, shown, PLAIN, "off_page")
 
     def answers(self) -> None:
         """A row for each model, at the load above."""
@@ -204,17 +204,17 @@ class SizingSheet:
         self.row += 1
         months, years = list[Ref](), list[Ref]()
         for m, model in enumerate(self.models.columns["model"]):
-            of = {name: self._of(name, m) for name in self.loads.columns}
+            load = {name: self._of(name, m) for name in self.loads.columns}
             sheet.link(self.row, 0, model, TEXT, "bold")
-            sheet.compute(self.row, 1, sentences.rent_words, {**of, "instance": of["type"]}, role="plain")
-            months.append(sheet.link(self.row, USD_AT, of["monthly_usd"], USD, "large"))
+            sheet.compute(self.row, 1, sentences.rent_words, {**load, "instance": load["type"]}, role="plain")
+            months.append(sheet.link(self.row, USD_AT, load["monthly_usd"], USD, "large"))
             years.append(sheet.compute(self.row, YEAR_AT, cost.annual_usd, {**inputs, "monthly_usd": months[-1]}))
-            sheet.compute(self.row, SURE_AT, sentences.chance_words, {**inputs, **of}, role="right_text")
-            sheet.link(self.row, WORD_AT, of["ttft_seconds"], ONE_DECIMAL, "computed")
-            sheet.compute(self.row, PACE_AT, pace_each, of)
+            sheet.compute(self.row, SURE_AT, sentences.chance_words, {**inputs, **load}, role="right_text")
+            sheet.link(self.row, WORD_AT, load["ttft_seconds"], ONE_DECIMAL, "computed")
+            sheet.compute(self.row, PACE_AT, pace_each, load)
             sheet.heights |= {self.row: 19, self.row + 1: 14}
-            sheet.compute(self.row + 1, 0, sentences.people_of_answer, of, role="quiet_last")
-            sheet.compute(self.row + 1, 1, sentences.gpus_at, of, role="quiet_last")
+            sheet.compute(self.row + 1, 0, sentences.people_of_answer, load, role="quiet_last")
+            sheet.compute(self.row + 1, 1, sentences.gpus_at, load, role="quiet_last")
             sheet.texts(self.row + 1, 2, [""] * (self.hidden - 2), "quiet_last")
             self.row += 2
         self.wiring.headline_usd += months
@@ -279,9 +279,9 @@ class SizingSheet:
         sheet.link(self.row, 0, self.listed[w], TEXT, "quiet")
         before = [self._hide(self.row, 10 + m, self._before(m, w)) for m in range(len(self.question.models))]
         for left, _, place in self.groups:
-            found = [lookup(self.loads.range("users"), derived(_both_rows, base, place)) for base in before]
-            known = [users.value for users in found if isinstance(users.value, int | float)]
-            env = {"users": written(min(known, default=0), call("MIN"), *found)}
+            counts = [lookup(self.loads.range("users"), derived(_both_rows, base, place)) for base in before]
+            numbers = [users.value for users in counts if isinstance(users.value, int | float)]
+            env = {"users": written(min(numbers, default=0), call("MIN"), *counts)}
             sheet.compute(self.row, left, sentences.enough_for, env, role="quiet")
         sheet.heights[self.row] = 12.5
         self.row += 1
@@ -328,15 +328,15 @@ class SizingSheet:
             texts = (ref._replace(name=None).expr(NAME).text for ref in (workload, number, requests, tier))
             self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts), "asked"))
 
-    def _load(self, row: int, left: int, at: Lookup) -> None:
+    def _load(self, row: int, left: int, place: Lookup) -> None:
         """What a load takes: its price and its KV cache, and below them what to rent."""
 
-        def of(name: str) -> Lookup:
-            return lookup(self.loads.range(name), at)
+        def figure(name: str) -> Lookup:
+            return lookup(self.loads.range(name), place)
 
-        self.sheet.link(row, left, of("monthly_usd"), USD, "grid_money")
-        self.sheet.link(row, left + 1, of("kv_in_unit"), ONE_DECIMAL, "quiet_number")
-        env = {"n_instances": of("n_instances"), "instance": of("type")}
+        self.sheet.link(row, left, figure("monthly_usd"), USD, "grid_money")
+        self.sheet.link(row, left + 1, figure("kv_in_unit"), ONE_DECIMAL, "quiet_number")
+        env = {"n_instances": figure("n_instances"), "instance": figure("type")}
         self.sheet.compute(row + 1, left, sentences.rent_words, env, role="plain_last")
         self.sheet.text(row + 1, left + 1, "", "quiet_last")
 
@@ -355,21 +355,23 @@ class SizingSheet:
             }
             keys.append(self.sheet.compute(t, left + 1, tier_key, env, role="off_page"))
         order = sorted(range(len(places)), key=lambda t: keys[t].value)
-        numbers, found = list[Ref](), list[Ref]()
+        numbers, ordered = list[Ref](), list[Ref]()
         for row, (t, place) in enumerate(zip(order, places, strict=True), 1):
             nth = written(t + 1, _place_of_nth, Range(tuple(keys)), place)
-            found.append(self.sheet.link(row, left + 2, nth, PLAIN, "off_page"))
-            numbers.append(self.sheet.link(row, left + 3, lookup(tiers, found[-1]), PLAIN, "off_page"))
-        return numbers, found
+            ordered.append(self.sheet.link(row, left + 2, nth, PLAIN, "off_page"))
+            numbers.append(self.sheet.link(row, left + 3, lookup(tiers, ordered[-1]), PLAIN, "off_page"))
+        return numbers, ordered
 
     def _name_results(self) -> None:
         """Names of each load's answer: by the place of its tier, and of the load above."""
         columns, models, workloads = self.loads.columns, self.question.models, self.question.workloads
-        keys = zip(*(columns[f"{of}_row"] for of in ("model", "workload", "tier")), strict=True)
+        keys = zip(*(columns[f"{axis}_row"] for axis in ("model", "workload", "tier")), strict=True)
         for i, (m, w, t) in enumerate(keys):
-            of = "headline" if i >= self.loads.n_fixed else f"{name_part(workloads[w.value - 1].id)}_{t.value}"
+            load_name = "headline" if i >= self.loads.n_fixed else f"{name_part(workloads[w.value - 1].id)}_{t.value}"
             for name in ("instance", "n_instances", "monthly_usd", "chance"):
-                self.wiring.names[f"rec_{name_part(models[m.value - 1].model.id)}_{of}_{name}"] = columns[name][i]
+                self.wiring.names[f"rec_{name_part(models[m.value - 1].model.id)}_{load_name}_{name}"] = columns[name][
+                    i
+                ]
 
     def foot(self, page: Page) -> None:
         """What to change where memory runs out, what is assumed, and dates."""

@@ -48,7 +48,7 @@ def profile_columns(question: Question) -> list[tuple[int, Layout]]:
 
 def held_at(place: Ref, held: Source, otherwise: Source = ZERO) -> Lookup:
     """What is held at a place; something else where there is no place."""
-    return derived(lambda at, held, otherwise: where(is_number(at), held, otherwise), place, held, otherwise)
+    return derived(lambda place, held, otherwise: where(is_number(place), held, otherwise), place, held, otherwise)
 
 
 def display_of(name: str) -> Display:
@@ -180,7 +180,7 @@ class Table:
 
     def computed(
         self,
-        one: Formula,
+        quantity: Formula,
         given: Mapping[str, Read] | None = None,
         *,
         name: str = "",
@@ -188,25 +188,29 @@ class Table:
         width: float = 12,
     ) -> None:
         """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
-        label = label or one.label
-        known: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
-        known = {read: known[read] if read in known else self._reached(read, one) for read in one.inputs}
-        line = self.begin_column(label, one.documentation, width)
-        shared = {read: what for read, what in known.items() if isinstance(what, Ref | Range | Lookup)}
-        by_row = {read: what for read, what in known.items() if read not in shared}
-        envs = [{**shared, **{read: what[i] for read, what in by_row.items()}} for i in range(self.n_rows)]
-        found = [self.sheet.compute(*self.place(line, i), one, env, lock=self.lock) for i, env in enumerate(envs)]
-        if found and self.sheet.is_search(found[0]):
+        label = label or quantity.label
+        sources: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
+        sources = {
+            read: sources[read] if read in sources else self._reached(read, quantity) for read in quantity.inputs
+        }
+        line = self.begin_column(label, quantity.documentation, width)
+        shared = {read: source for read, source in sources.items() if isinstance(source, Ref | Range | Lookup)}
+        by_row = {read: source for read, source in sources.items() if read not in shared}
+        envs = [{**shared, **{read: source[i] for read, source in by_row.items()}} for i in range(self.n_rows)]
+        cells = [self.sheet.compute(*self.place(line, i), quantity, env, lock=self.lock) for i, env in enumerate(envs)]
+        if cells and self.sheet.is_search(cells[0]):
             line = self.begin_column(f"{label}, found", PASSED_ON, width)
-            found = [self.sheet.pass_on(ref.row, line, ref, one, env) for ref, env in zip(found, envs, strict=True)]
-        self.columns[name or one.name] = found
+            cells = [
+                self.sheet.pass_on(ref.row, line, ref, quantity, env) for ref, env in zip(cells, envs, strict=True)
+            ]
+        self.columns[name or quantity.name] = cells
 
-    def replace(self, name: str, i: int, what: Ref | Lookup, display: Display) -> Ref:
+    def replace(self, name: str, i: int, source: Ref | Lookup, display: Display) -> Ref:
         """Another cell in place of that of a row, with what a look-up gives."""
         old = self.columns[name][i]
         assert isinstance(old, Ref)
         del self.sheet.cells[old.row, old.column]
-        new = self.sheet.link(old.row, old.column, what, display, "computed", lock=self.lock)
+        new = self.sheet.link(old.row, old.column, source, display, "computed", lock=self.lock)
         self.columns[name][i] = new
         return new
 
@@ -214,7 +218,7 @@ class Table:
         self,
         name: str,
         label: str,
-        found: Iterable[Ref | Lookup],
+        sources: Iterable[Ref | Lookup],
         display: Display,
         *,
         note: str = "",
@@ -223,13 +227,13 @@ class Table:
         """A column of what stands elsewhere."""
         line = self.begin_column(label, note, width)
         self.columns[name] = [
-            self.sheet.link(*self.place(line, i), what, display, "computed", lock=self.lock)
-            for i, what in enumerate(found)
+            self.sheet.link(*self.place(line, i), source, display, "computed", lock=self.lock)
+            for i, source in enumerate(sources)
         ]
 
     def picked(self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, **more: Any) -> None:
         """A column of the entries of `refs` at the positions that the column `key` holds."""
-        self.looked_up(name, label, (lookup(refs, at) for at in self.columns[key]), display, **more)
+        self.looked_up(name, label, (lookup(refs, position) for position in self.columns[key]), display, **more)
 
     def row(self, i: int) -> dict[str, Ref]:
         """The cells of row `i` by column name, of the columns that have that row."""
@@ -249,8 +253,13 @@ class Table:
 
     def at(self, name: str) -> list[Ref | Lookup]:
         """What formulas read by a name that is no column here: of the model, context, profile ... of each row."""
-        known = {key: of for key, column in PLACES.items() if (of := self.places.get(key) or self.columns.get(column))}
-        rows = ({key: of if isinstance(of, Ref) else of[i] for key, of in known.items()} for i in range(self.n_rows))
+        by_table = {
+            key: refs for key, column in PLACES.items() if (refs := self.places.get(key) or self.columns.get(column))
+        }
+        rows = (
+            {key: refs if isinstance(refs, Ref) else refs[i] for key, refs in by_table.items()}
+            for i in range(self.n_rows)
+        )
         return [self.wiring.at(name, places) for places in rows]
 
     def bring(self, *names: str, label: str = "", width: float = 12) -> None:
@@ -261,9 +270,9 @@ class Table:
                 whole = map(held_at, self.columns[self.chosen], whole)
             self.looked_up(name, label or in_words(name), whole, display_of(name), width=width)
 
-    def _reached(self, name: str, one: Formula) -> list[Ref | Lookup]:
+    def _reached(self, name: str, quantity: Formula) -> list[Ref | Lookup]:
         """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and often read."""
-        if self.chosen and one.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
+        if self.chosen and quantity.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
             self.bring(name)
         return self.columns.get(name) or self.at(name)
 
@@ -323,28 +332,28 @@ class Wiring:
 
     def ref(self, name: str) -> Ref:
         """The cell of that defined name."""
-        found = self.names[name]
-        assert isinstance(found, Ref)
-        return found
+        cell = self.names[name]
+        assert isinstance(cell, Ref)
+        return cell
 
     def area(self, name: str) -> Range:
         """The cells of that defined name, read by it."""
-        found = self.names[name]
-        assert isinstance(found, Range)
-        return Range(found.refs, name=name)
+        area = self.names[name]
+        assert isinstance(area, Range)
+        return Range(area.refs, name=name)
 
     def of_block(self, name: str, row: Ref, profile: Ref, places: Mapping[str, Ref]) -> Lookup:
         """What a block of Profiles holds in one of its rows and at a profile, by their positions. places: where the
         profile stands in blocks that have fewer columns, where a cell says that."""
         rows, heads = self.blocks[name].rows, self.tables["profiles"]
         block = self.area_of_block(name)
-        at: Ref | Lookup = profile
+        column: Ref | Lookup = profile
         if isinstance(rows[0], RepeatedRow):
-            at = places.get(rows[0].place) or lookup(heads.range(rows[0].place), profile)
+            column = places.get(rows[0].place) or lookup(heads.range(rows[0].place), profile)
         value = NONE if profile.value == NONE else rows[row.value - 1][profile.value - 1].value
         if block.refs[0] == block.refs[-1]:  # Gnumeric finds nothing in a range of one cell
             return Lookup(value, block.refs[0]._replace(lock="both").expr)
-        return element(value, block, row, at)
+        return element(value, block, row, column)
 
     def ranges(self, name: str) -> list[Range]:
         """The rows of a block, each read as a whole."""
@@ -439,21 +448,22 @@ class RowLookup:
 def matrix(
     sheet: Sheet,
     top: int,
-    one: Formula,
+    quantity: Formula,
     labels: Sequence[Ref],
     lefts: Sequence[int],
     widths: Sequence[int],
     given: Mapping[str, Any],
     loads: Sequence[Ref] | None = None,
 ) -> list[Row]:
-    """A block of rows below `top`: the formula's name, then a row of so many cells per label, from a column on.
+    """A block of rows below `top`: the quantity's name, then a row of cells per label.
 
-    given: what it reads by name: a source for all cells, a RowValues for all rows, or one of these (a RowLookup, a
-    source for each cell) for each row. loads: what a row is beside its label, where the rows are loads.
+    lefts, widths: by row the first column and the number of cells. given: the inputs by name: a source for all cells, a
+    RowValues for all rows, or one of these (a RowLookup, a source for each cell) for each row. loads: the second label
+    of each row, where the rows are loads.
     """
-    sheet.text(top, 0, one.label, "section", note=one.documentation)
-    sheet.text(top, 1, one.name, "section")
-    known = {name: given[name] for name in one.inputs if name in given}
+    sheet.text(top, 0, quantity.label, "section", note=quantity.documentation)
+    sheet.text(top, 1, quantity.name, "section")
+    sources = {name: given[name] for name in quantity.inputs if name in given}
     rows = []
     for r, label in enumerate(labels):
         row = top + 1 + r
@@ -462,13 +472,13 @@ def matrix(
             there = sheet.link(row, column, sheet.linked.get(key, words), TEXT, role="computed", lock="column")
             sheet.linked.setdefault(key, there)
         env = {}
-        for name, what in known.items():
-            of_row: Any = what if isinstance(what, RowValues | Ref | Range | Lookup) else what[r]
+        for name, source in sources.items():
+            of_row: Any = source if isinstance(source, RowValues | Ref | Range | Lookup) else source[r]
             whole = isinstance(of_row, RowValues | RowLookup | Ref | Range | Lookup)
             env[name] = of_row if whole else RowValues.of(of_row)
         linked = _linked(sheet, top, row, env)
         cut = {name: s.cut(widths[r]) if isinstance(s, RowValues) else s for name, s in linked.items()}
-        rows.append(sheet.fill_row(row, lefts[r], widths[r], one, cut))
+        rows.append(sheet.fill_row(row, lefts[r], widths[r], quantity, cut))
     return rows
 
 
@@ -479,35 +489,36 @@ def _linked(
     not name another sheet, and its ingredients stand where they can be seen. Each is brought once."""
     column = LABELS
 
-    def bring(name: str, what: Ref | Lookup | int) -> Ref:
+    def bring(name: str, source: Ref | Lookup | int) -> Ref:
         nonlocal column
-        key = ("", what, 0) if isinstance(what, int) else (sheet.name, row, column)
-        if isinstance(what, Ref):
-            key = what.sheet, what.row, what.column
+        key = ("", source, 0) if isinstance(source, int) else (sheet.name, row, column)
+        if isinstance(source, Ref):
+            key = source.sheet, source.row, source.column
         if key in sheet.linked:
             return sheet.linked[key]
         if column == LEFT:
             raise ValueError(f"{sheet.name}: a row reads more of other sheets than there are columns for")
         if (top, column) not in sheet.cells:
             sheet.text(top, column, name, "section")
-        if isinstance(what, int):
-            ref = sheet.put(row, column, Cell(what, "fixed", PLAIN), lock="column")
+        if isinstance(source, int):
+            ref = sheet.put(row, column, Cell(source, "fixed", PLAIN), lock="column")
         else:
-            whole = float(number(what.value)).is_integer()
-            ref = sheet.link(row, column, what, WHOLE if whole else FACTOR, lock="column")
+            whole = float(number(source.value)).is_integer()
+            ref = sheet.link(row, column, source, WHOLE if whole else FACTOR, lock="column")
         column += 1
         sheet.linked[key] = ref
         return ref
 
-    found: dict[str, Source | RowValues] = {}
-    for name, source in sorted(env.items(), key=lambda one: isinstance(one[1], RowLookup)):
+    brought: dict[str, Source | RowValues] = {}
+    for name, source in sorted(env.items(), key=lambda item: isinstance(item[1], RowLookup)):
         if isinstance(source, RowLookup):
-            at = bring(f"row of {name}", source.row)
-            found[name] = RowValues(
-                numpy.array([number(v) for v in source.values], float), Lookup.of(None, source.text, *source.read, at)
+            row_cell = bring(f"row of {name}", source.row)
+            brought[name] = RowValues(
+                numpy.array([number(v) for v in source.values], float),
+                Lookup.of(None, source.text, *source.read, row_cell),
             )
         elif isinstance(source, Ref) and source.sheet != sheet.name and not source.name:
-            found[name] = bring(name, source)
+            brought[name] = bring(name, source)
         else:
-            found[name] = source
-    return found
+            brought[name] = source
+    return brought

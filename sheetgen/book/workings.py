@@ -131,11 +131,11 @@ def build_loads(
     else:
         table.computed(parallelism.load_requests)
     table.computed(parallelism.within_limit, longest)
-    for name, of, label in (
+    for name, column, label in (
         ("context_words", "context_tokens", "Context in words"),
         ("limit_words", "max_context_tokens", "Model's limit in words"),
     ):
-        table.computed(kv_cache.short_tokens, {"tokens": table.columns[of]}, name=name, label=label)
+        table.computed(kv_cache.short_tokens, {"tokens": table.columns[column]}, name=name, label=label)
     if not wiring.prefix:
         _add_chance(table)
         if not is_rate:
@@ -166,8 +166,11 @@ def _put_requests(table: Table, name: str, label: str, display: Display, cells: 
     """The requests at once of each load: those of its tier, or what the first sheet asks for."""
     tiers, places = table.wiring.lists["tiers"], table.columns["tier_row"]
 
-    found = (lookup(tiers, at) if cells is None else held_at(at, lookup(tiers, at), cells["requests"]) for at in places)
-    table.looked_up(name, label, found, display, width=14)
+    requests = (
+        lookup(tiers, place) if cells is None else held_at(place, lookup(tiers, place), cells["requests"])
+        for place in places
+    )
+    table.looked_up(name, label, requests, display, width=14)
 
 
 def _add_chance(loads: Table) -> None:
@@ -177,8 +180,8 @@ def _add_chance(loads: Table) -> None:
     sheet.text(top, column - 1, rates.next_z.label, "head", note=rates.next_z.documentation)
     for step in range(rates.Z_STEPS + 1):
         env = dict(wiring.inputs)
-        one = rates.next_z if step else rates.first_z
-        wiring.inputs["z"] = sheet.compute(top + step, column, one, env)
+        quantity = rates.next_z if step else rates.first_z
+        wiring.inputs["z"] = sheet.compute(top + step, column, quantity, env)
     wiring.names["calc_wait_z"] = wiring.inputs.pop("z")
     wiring.inputs["wait_z"] = wiring.ref("calc_wait_z")._replace(name="calc_wait_z")
     loads.rows_below = rates.Z_STEPS + 3
@@ -202,14 +205,14 @@ def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
     return cost.hourly_usd(n_instances, hourly_price)
 
 
-def chosen(one: Formula, otherwise: Any = "-") -> Formula:
+def chosen(quantity: Formula, otherwise: Any = "-") -> Formula:
     """The same formula for a load that has hardware; for one that has not `otherwise`, by default none."""
 
-    @functools.wraps(one.function)
+    @functools.wraps(quantity.function)
     def read(n_instances: Any, *values: Any) -> Any:
-        return where_number(n_instances, lambda: one.function(*values), otherwise)
+        return where_number(n_instances, lambda: quantity.function(*values), otherwise)
 
-    return replace(one, inputs=("n_instances", *one.inputs), function=read)
+    return replace(quantity, inputs=("n_instances", *quantity.inputs), function=read)
 
 
 @formula("Milliseconds")
@@ -267,8 +270,8 @@ def _add_choice(
     table.chosen = "position"
     why = [_verdict(table, i, monthly) for i, monthly in enumerate(rows["monthly_usd"])]
     n_loads, n_rented = table.n_rows, len(OF_RENT)
-    for at, (name, label, reads, display, width) in enumerate((*OF_RENT, *OF_CHOSEN)):
-        if at == n_rented and n_shown is not None:
+    for k, (name, label, reads, display, width) in enumerate((*OF_RENT, *OF_CHOSEN)):
+        if k == n_rented and n_shown is not None:
             table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
         read = _of_own_class(table, reads, prefixes) if alone else table.at(reads)
@@ -286,14 +289,14 @@ def _add_choice(
     is_rate = has_rate(wiring)
     if is_rate:
         table.bring("full_turn_seconds", "replica_prefill_seconds")
-        for one in (
+        for quantity in (
             rates.full_batch_requests,
             rates.offered_requests,
             rates.places,
             rates.prefill_replicas,
             rates.rate_places,
         ):
-            table.computed(chosen(one))
+            table.computed(chosen(quantity))
         table.computed(rates.load_with_rates.reading(load_requests="stated_load"), name="load_requests")
     table.computed(chosen(parallelism.n_replicas))
     table.computed(figures.n_gpus)
@@ -304,8 +307,8 @@ def _add_choice(
         table.computed(chosen(rates.served_requests_per_second))
         table.computed(chosen(figures.served_of_load), name="served_at_target")
     table.computed(chosen(parallelism.memory_holds))
-    said = sentences.rate_or_room_words if is_rate else sentences.room_words
-    table.computed(said, name="room_words", width=34)
+    words = sentences.rate_or_room_words if is_rate else sentences.room_words
+    table.computed(words, name="room_words", width=34)
     if is_rate:
         table.bring("rank_position")
     if "level_z" in wiring.tables["contexts"].columns:
@@ -321,8 +324,8 @@ def _add_choice(
     table.computed(sentences.hardware_words, width=40)
     if not alone:
         _add_kv(table)
-        for one in UNIT_COSTS:
-            table.computed(one, {} if is_rate else {"requests_per_second": ZERO}, width=14)
+        for quantity in UNIT_COSTS:
+            table.computed(quantity, {} if is_rate else {"requests_per_second": ZERO}, width=14)
     table.n_rows = n_loads
 
 
@@ -356,7 +359,7 @@ def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
 
     def made(quantity: Formula) -> list[Lookup]:
         read = [rows[name] for name in quantity.inputs]
-        by_load = zip(*(one if isinstance(one, list) else [one] * n_rows for one in read), strict=True)
+        by_load = zip(*(source if isinstance(source, list) else [source] * n_rows for source in read), strict=True)
         return [row_of(quantity.function, *of_load) for of_load in by_load]
 
     return {
@@ -379,17 +382,19 @@ def _add_steps(
     rows: dict[str, Read],
     called: Mapping[str, str],
     prefix: str = "",
-    of: str = "",
+    label_prefix: str = "",
     takes_cheapest: Sequence[int] = (),
 ) -> None:
-    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix. of: said
-    before their heads. takes_cheapest: as in `add_choices`."""
+    """The steps of the choice, a column each (and one that passes it on), under their names with a prefix.
+
+    label_prefix: put before their heads. takes_cheapest: as in `add_choices`.
+    """
     rows = dict(rows)
     for step in STEPS:
         name = COLUMNS_OF_STEPS.get(step.name, step.name)
         column = prefix + called.get(name, name)
         width = 14 if name.endswith("usd") else 12
-        table.computed(step, rows, name=column, label=f"{of}{step.label}", width=width)
+        table.computed(step, rows, name=column, label=f"{label_prefix}{step.label}", width=width)
         rows[step.name] = table.columns[column]
         if takes_cheapest and step is choice.cheapest_usd:
             table.given("takes_cheapest", "Takes the very cheapest", takes_cheapest, PLAIN, role="fixed", width=8)
@@ -412,22 +417,22 @@ def _of_own_class(table: Table, reads: str, prefixes: Sequence[str]) -> Sequence
     head = tables["candidates"]
     if f"{prefixes[0]}{reads}" in head.columns:
         places = zip(prefixes, columns["position"], strict=False)
-        return [lookup(head.range(f"{prefix}{reads}"), at) for prefix, at in places]
+        return [lookup(head.range(f"{prefix}{reads}"), place) for prefix, place in places]
     if reads == "instance":
-        return [lookup(tables["instances"].range(reads), at) for at in columns["instance_row"]]
+        return [lookup(tables["instances"].range(reads), place) for place in columns["instance_row"]]
     return table.at(reads)
 
 
 def _add_parts(table: Table) -> None:
     """What a step on the chosen profile takes, from the blocks of Profiles."""
-    for one in PARTS:
-        if one.name in table.wiring.blocks:
-            table.bring(one.name, label=one.label)
+    for quantity in PARTS:
+        if quantity.name in table.wiring.blocks:
+            table.bring(quantity.name, label=quantity.label)
         else:
-            table.computed(chosen(one, 0))
+            table.computed(chosen(quantity, 0))
     table.bring("prefill_seconds", *LEFT, "batch_limit", *(name for name in OF_PROFILE if name not in table.columns))
-    for one in (speed.fixed_step_seconds, speed.request_step_seconds):
-        whole = one.with_parts(HOPS)
+    for quantity in (speed.fixed_step_seconds, speed.request_step_seconds):
+        whole = quantity.with_parts(HOPS)
         ranks = {name: "busy_ranks" for name in ("data_parallel_size",) if name in whole.inputs}
         table.computed(whole.reading(**ranks))  # numbers in any case
 
@@ -449,7 +454,7 @@ OF_CHANCES = (
     "chance",
 )  # fmt: skip
 # Of what the program says of what was chosen: how far its predictions are right and its times, and how sure it is.
-_LEVEL = next(at for at, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
+_LEVEL = next(i for i, part in enumerate(CHOSEN.tables) if part.name == "level_at_rate")
 TIMES, CHANCES = (SHEET["levels"], *CHOSEN.tables[:_LEVEL]), CHOSEN.tables[_LEVEL:]
 WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_COMPRESSORS)  # what else gets no column
 
@@ -457,11 +462,11 @@ WITHIN = (*HOPS, *LEVELS_WITHIN, kv_cache.UNSTAGED_WINDOWS, kv_cache.UNSTAGED_CO
 def _batches_tried(table: Table, name: str) -> list[Source]:
     """By load what its model has of each batch that is tried, at the data-parallel ranks of what was chosen."""
     columns, tried = table.columns, table.wiring.tried[name]
-    found: list[Source] = []
+    sources: list[Source] = []
     for model, place in zip(columns["model_row"][: table.n_rows], columns["rank_position"], strict=True):
         by_ranks = tried[int(model.value) - 1]
-        found.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
-    return found
+        sources.append(by_ranks[0] if len(by_ranks) == 1 or place.value in (NONE, 0) else choose(place, by_ranks))
+    return sources
 
 
 def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]) -> None:
@@ -474,12 +479,12 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
                 columns[name] = columns[quantity.inputs[0]]
             elif name in names:
                 # Nobody waits for memory: replicas are as many as hold all requests.
-                within = (one for one in WITHIN if one.name not in columns)
+                within = (part for part in WITHIN if part.name not in columns)
                 waits = {name: "no_queue_seconds" for name in quantity.inputs if name == "queue_seconds"}
-                one = chosen(quantity.with_parts(within).reading(**waits))
-                given: dict[str, Read] = {read: _batches_tried(table, read) for read in one.rows}
+                of_chosen = chosen(quantity.with_parts(within).reading(**waits))
+                given: dict[str, Read] = {read: _batches_tried(table, read) for read in of_chosen.rows}
                 called = in_words(name) if table.has_head(f"{quantity.label}{step}") else quantity.label
-                table.computed(one, given, name=name, label=f"{called}{step}")
+                table.computed(of_chosen, given, name=name, label=f"{called}{step}")
 
     for part in parts:
         assert not isinstance(part, Again)
@@ -510,12 +515,12 @@ def _add_speed(table: Table) -> None:
 def _add_people(table: Table) -> None:
     """Each load as a rate and as people: as stated, or by its targets."""
     columns, is_rate, inputs = table.columns, has_rate(table.wiring), table.wiring.inputs
-    for one in (speed.cached_fraction, people.target_turn_seconds):
+    for quantity in (speed.cached_fraction, people.target_turn_seconds):
         if table.wiring.prefix:  # Decision has them once
-            columns[one.name] = [inputs[f"own_{one.name}"]] * table.n_rows
+            columns[quantity.name] = [inputs[f"own_{quantity.name}"]] * table.n_rows
             continue
-        of_paces = table.wiring.tables["contexts"].range(one.name)
-        table.picked(one.name, one.label, of_paces, "pace_row", one.display)
+        of_paces = table.wiring.tables["contexts"].range(quantity.name)
+        table.picked(quantity.name, quantity.label, of_paces, "pace_row", quantity.display)
     at_once = people.at_once_per_second
     table.computed(at_once.reading(concurrent_requests="stated_requests") if is_rate else at_once)
     columns["load_requests_per_second"] = columns["at_once_per_second"]
@@ -524,9 +529,9 @@ def _add_people(table: Table) -> None:
         table.computed(people.rate_or_at_once, name="load_requests_per_second", label=label)
         typed = inputs["own_users" if table.wiring.prefix else "stated_users"]
         table.computed(figures.stated_people, {"users": typed}, name="stated_users")
-    _add_program(table, (READ,), {one for one, _ in by_name(READ.quantities)} - set(columns))
-    for name, one in by_name(PEOPLE_READ.quantities):
-        table.computed(one, {} if is_rate else {"stated_users": ZERO}, name=name)
+    _add_program(table, (READ,), {name for name, _ in by_name(READ.quantities)} - set(columns))
+    for name, quantity in by_name(PEOPLE_READ.quantities):
+        table.computed(quantity, {} if is_rate else {"stated_users": ZERO}, name=name)
 
 
 def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
@@ -538,28 +543,28 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
 
     of_head = head.range("gpu_row"), head.range("provider")
     own = zip(columns["gpu_row"], columns["provider"], strict=True)
-    rows = {**rows, "among": [row_of(other, *of, *of_head) for of in own]}
+    rows = {**rows, "among": [row_of(other, *cells, *of_head) for cells in own]}
     _add_steps(table, rows, {}, "second_", "Next cheapest, ")
     refs, through = table.wiring.tables["instances"].range("instance"), head.range("instance_row")
-    found = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
-    table.looked_up("runner_up", "Next cheapest", found, TEXT, width=34)
+    names = (held_at(place, lookup(refs, lookup(through, place)), NO_VALUE) for place in columns["second_position"])
+    table.looked_up("runner_up", "Next cheapest", names, TEXT, width=34)
 
 
 def _add_kv(table: Table) -> None:
     """What stays in memory of the load's cache, before any division."""
     wiring, columns = table.wiring, table.columns
-    places = wiring.tables["profiles"].range("gpu_row")
+    gpu_rows = wiring.tables["profiles"].range("gpu_row")
     table.looked_up(
         "undivided_profile",
         "Profile of one undivided GPU",
-        (position_in(places, gpu, ONE) for gpu in columns["gpu_row"]),
+        (position_in(gpu_rows, gpu, ONE) for gpu in columns["gpu_row"]),
         PLAIN,
         note="The first of the GPU chosen; where none is, of the first GPU.",
     )
-    at = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
-    given: dict[str, Read] = {name: [wiring.of_block(name, *of, {}) for of in at] for name in WHOLE_OF}
-    for one in STEADY:
-        table.computed(one, given)
+    places = list(zip(columns["model_row"], columns["undivided_profile"], strict=True))
+    given: dict[str, Read] = {name: [wiring.of_block(name, *place, {}) for place in places] for name in WHOLE_OF}
+    for quantity in STEADY:
+        table.computed(quantity, given)
     table.computed(
         kv_cache.kv_bytes_per_sequence_steady,
         {
@@ -587,7 +592,7 @@ def add_terms(wiring: Wiring, purchases: Sequence[str]) -> dict[str, dict[str, R
     table = Table(wiring, loads.sheet, n_rows, "terms", top=top, columns=asked)
     table.given("purchase", "Purchase class", purchases, TEXT, role="label")
     rows = {name: every[0] if isinstance(every, list) else every for name, every in _rows(loads).items()}
-    stems = [class_stem(one) for one in purchases]
+    stems = [class_stem(purchase) for purchase in purchases]
     blocks = [Range(wiring.blocks[f"{stem}_monthly_usd"].rows[0], lock="columns") for stem in stems]
     months = [head.range(f"{stem}_instance_month_usd") for stem in stems]
     made = _made_of(rows | {"monthly_usd": blocks, "instance_month_usd": months}, n_rows)
@@ -618,12 +623,14 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
     rows: dict[str, Any] = {}
     for name, every in _rows(loads).items():
         if isinstance(every, list):  # of the load on the first sheet, wherever it is read
-            own = [one._replace(lock="both") if isinstance(one, Ref) else one for one in every[loads.n_fixed :]]
+            own = [
+                source._replace(lock="both") if isinstance(source, Ref) else source for source in every[loads.n_fixed :]
+            ]
             every = choose(place, own)
         rows[name] = every
     rows["among"] = [row_of(of_provider, head.range("provider"), ref) for ref in columns["provider"]]
     _add_steps(table, _made_of(rows, n_providers), {})
-    for name, of, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
-        found = (held_at(place, lookup(head.range(of), place), NO_VALUE) for place in columns["position"])
-        table.looked_up(name, in_words(name), found, display)
+    for name, column, display in (("price", "price_usd_per_hour", USD_CENTS), ("instance_row", "instance_row", PLAIN)):
+        shown = (held_at(place, lookup(head.range(column), place), NO_VALUE) for place in columns["position"])
+        table.looked_up(name, in_words(name), shown, display)
     return [table.row(i) for i in range(n_providers)]
