@@ -470,8 +470,8 @@ def _hardware(question: Question, cell: CellRecord, shown: Shown) -> Iterator[st
         told.append(str(_INTERRUPTED.fill(month=amounts_of(question.settings)(usual.monthly_usd) if usual else "")))
     told_of = ""
     if question.draft is not None:
-        what = f"{question.draft.name} as a draft, whose speed-up is not counted"
-        told.append(str(_NEVER_MEASURED.fill(what=what, drafted=True, other=False, is_same_gpu=0)))
+        draft = f"{question.draft.name} as a draft, whose speed-up is not counted"
+        told.append(str(_NEVER_MEASURED.fill(what=draft, drafted=True, other=False, is_same_gpu=0)))
     elif not answer.measured:
         other = cell.measured_hardware if shown.has_measured else None
         told_of = other.instance if other else ""
@@ -663,8 +663,8 @@ def _other_loads(question: Question, cell: CellRecord, has_known: bool) -> Itera
         loads.append(str(_ALL_AT_ONCE.fill(people=f"{every.concurrent_requests:,}", month=month)))
     if loads:
         is_default = question.options.get(ASKS) is None and cell.is_rate
-        known = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
-        yield f"{'; '.join(loads)}.{known}"
+        basis = f" {sentences.known_asks.fill()}" if is_default and has_known else ""
+        yield f"{'; '.join(loads)}.{basis}"
 
 
 def _month_of(question: Question, cell: CellRecord, other: AskingRecord | AllAtOnceRecord) -> str:

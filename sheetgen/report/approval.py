@@ -168,16 +168,16 @@ def request_of(record: Record, question: Question, cards: Sequence[Card], total:
 
 def _request(record: Record, question: Question, cards: Sequence[Card], asked: int) -> Request:
     cell, name = record.headline_cells[asked], cards[asked].model
-    what = _WHAT.fill(models=name, work=work_of(question, cell))
+    work = _WHAT.fill(models=name, work=work_of(question, cell))
     if cell.chosen is None:
-        return _nothing(what, cell.verdict)
+        return _nothing(work, cell.verdict)
     month = _approved(question, cell.answer.monthly_usd)
     movers = tuple(_movers(question, cell))
     margin, options = _margin(cell), tuple(_options(question, cell))
     even = _even_month(question, cell)
     return Request(
-        what=what,
-        sentence=_RUN.fill(what=what, month=month, even=even, less=bool(even)),
+        what=work,
+        sentence=_RUN.fill(what=work, month=month, even=even, less=bool(even)),
         subject=_SUBJECT.fill(models=name, month=month),
         options=options,
         less_only=_less_only(question, cell),
@@ -206,12 +206,12 @@ def _choice(record: Record, question: Question, cards: Sequence[Card]) -> Reques
     """One of several models is to be chosen: an option each."""
     cells = record.headline_cells
     options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True) if cell.chosen]
-    what = _WHAT.fill(models=plural(len(options) or len(cards), "model"), work=work_of(question, _fewest(cells)))
+    work = _WHAT.fill(models=plural(len(options) or len(cards), "model"), work=work_of(question, _fewest(cells)))
     if not options:
-        return _nothing(what, cells[0].verdict)
+        return _nothing(work, cells[0].verdict)
     return Request(
-        what=what,
-        sentence=_CHOOSE.fill(what=what),
+        what=work,
+        sentence=_CHOOSE.fill(what=work),
         options=tuple(options),
         excluded=_EXCLUDED,
         basis=_basis(question, [cell for cell in cells if cell.chosen], is_one_of=True),
@@ -222,25 +222,25 @@ def _together(record: Record, question: Question, cards: Sequence[Card], total: 
     """All models together are to be approved: one option, and what each takes of it."""
     cells = record.headline_cells
     names = total.model
-    what = _WHAT.fill(models=names, work=work_of(question, _fewest(cells)))
+    work = _WHAT.fill(models=names, work=work_of(question, _fewest(cells)))
     if not total.monthly:
-        return _nothing(what, next(cell.verdict for cell in cells if cell.chosen is None))
+        return _nothing(work, next(cell.verdict for cell in cells if cell.chosen is None))
     month, year = total.approve or (total.monthly, total.per_year)
     options = [_of_model(question, cell, card) for cell, card in zip(cells, cards, strict=True)]
     return Request(
-        what=what,
-        sentence=_RUN.fill(what=what, month=month, even=NONE, less=False),
+        what=work,
+        sentence=_RUN.fill(what=work, month=month, even=NONE, less=False),
         subject=_SUBJECT.fill(models=names, month=month),
         options=(Option("Approve", "approved", month, "a month", (words("{}.", year), _SURE_APART)),),
-        serves=tuple(words("{}: {} a month. {}", one.name, one.price, one.facts[-1]) for one in options),
+        serves=tuple(words("{}: {} a month. {}", option.name, option.price, option.facts[-1]) for option in options),
         excluded=_EXCLUDED,
         basis=_basis(question, cells, month=month),
     )
 
 
-def _nothing(what: Text, verdict: str) -> Request:
-    sentence = _NOTHING.fill(what=what, verdict=verdict)
-    return Request(what=what, sentence=sentence, subject=sentence)
+def _nothing(work: Text, verdict: str) -> Request:
+    sentence = _NOTHING.fill(what=work, verdict=verdict)
+    return Request(what=work, sentence=sentence, subject=sentence)
 
 
 def _of_model(question: Question, cell: CellRecord, card: Card) -> Option:
@@ -428,8 +428,10 @@ def _rate_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved
     if not people:
         name = f"{_requests(question, cell).capitalize()} a second"
         return _moved(name, rate_number, (move.low, move.high), "{} a second")
-    each = people / cell.requests_per_second
-    return _moved("People who ask", wording.whole, (each * move.low, each * move.high), "{} people")
+    people_per_rate = people / cell.requests_per_second
+    return _moved(
+        "People who ask", wording.whole, (people_per_rate * move.low, people_per_rate * move.high), "{} people"
+    )
 
 
 def _requests_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Moved:
@@ -636,14 +638,14 @@ def _basis(
         where = " ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region)))
         days.setdefault(where, []).append(notes.price_date(candidate))
     in_class = [question.instances[way.instance or ""].in_class(way.detail) for way in terms]
-    of_terms = min((notes.price_date(one) for one in in_class if one), default="")
+    of_terms = min((notes.price_date(candidate) for candidate in in_class if candidate), default="")
     exchange = ""
     if settings.currency != "USD":
         dollars = f": {month} a month" if month else ""  # a text, which stays in dollars
         exchange = f"1 US dollar is {wording.plain(settings.fx_rate)} {settings.currency}{dollars}"
     return _BASIS.fill(
         prices=wording.discounted(TERMS.get(settings.purchase, settings.purchase), question),
-        lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(found))}" for provider, found in days.items()),
+        lists=", ".join(f"{provider} of {' and '.join(dict.fromkeys(dates))}" for provider, dates in days.items()),
         terms=of_terms,
         committed=bool(of_terms),
         **_in_europe(question, cells, is_one_of),

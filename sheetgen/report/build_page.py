@@ -70,7 +70,10 @@ def page_in_dollars(record: Record, question: Question) -> Page:
         cards=cards,
         **asked,
         matrix=_matrix(record, question),
-        models=tuple(wording.model_facts(question, *one) for one in zip(question.models, record.models, strict=True)),
+        models=tuple(
+            wording.model_facts(question, *model_and_record)
+            for model_and_record in zip(question.models, record.models, strict=True)
+        ),
         bars=_bars(record, question),
         longest_fits=tuple(longest_fit(question, cell) for cell in record.headline_cells),
         fingerprints=tuple(f.on_page(named=i == 0) for i, f in enumerate(prints)),
@@ -109,11 +112,11 @@ def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[
 
 def _total(question: Question, cards: Sequence[Card]) -> page.Total:
     """The answers of all models added up; none where one of them has none."""
-    months = [one.monthly.value for one in cards if isinstance(one.monthly, Cell) and one.monthly]
+    months = [card.monthly.value for card in cards if isinstance(card.monthly, Cell) and card.monthly]
     monthly = money(math.fsum(months)) if len(months) == len(cards) else NONE
     yearly = _annual_usd(monthly) if monthly else None
     return page.Total(
-        model=" + ".join(one.model for one in cards),
+        model=" + ".join(card.model for card in cards),
         monthly=monthly,
         per_year=words("{} a year", money(yearly)) if monthly else NONE,
         approve=_to_approve(question, monthly, yearly),
@@ -123,10 +126,10 @@ def _total(question: Question, cards: Sequence[Card]) -> page.Total:
 def _to_approve(question: Question, *usd: Any) -> tuple[Text, ...]:
     """A month and a year with contingency; nothing where there is none, or no amount."""
     fraction = question.settings.contingency_fraction
-    amounts = [one.value if isinstance(one, Cell) else one for one in usd]
+    amounts = [amount.value if isinstance(amount, Cell) else amount for amount in usd]
     if not fraction or None in amounts:
         return ()
-    month, year = (money(float(cost.total_usd(one, cost.contingency_usd(one, fraction)))) for one in amounts)
+    month, year = (money(float(cost.total_usd(amount, cost.contingency_usd(amount, fraction)))) for amount in amounts)
     return month, words("{} a year", year)
 
 
@@ -160,7 +163,7 @@ def _card(question: Question, cell: CellRecord) -> Card:
         return Card(
             model=name, fits=False, rent=cell.verdict, monthly=NONE, provider="–", why=_why_nothing(question, cell)
         )
-    one, units = question.instances[chosen.instance], cell.units
+    candidate, units = question.instances[chosen.instance], cell.units
     return Card(
         model=name,
         fits=True,
@@ -168,13 +171,13 @@ def _card(question: Question, cell: CellRecord) -> Card:
         monthly=money(chosen.monthly_usd),
         per_year=words("{} a year", money(units.annual_usd)),
         approve=_to_approve(question, chosen.monthly_usd, units.annual_usd),
-        provider=", ".join(filter(None, (wording.provider_name(one.provider), one.region))),
-        gpus=rented_gpus(chosen.n_instances, one),
+        provider=", ".join(filter(None, (wording.provider_name(candidate.provider), candidate.region))),
+        gpus=rented_gpus(chosen.n_instances, candidate),
         is_short=wording.is_short(chosen),
         reserved=cell.needs_reservation,
         spare=_spare(question, cell),
         spare_machine="" if question.settings.survive else money(chosen.monthly_usd / chosen.n_instances),
-        unmeasured="" if one.gpu.memory.basis == "measured" else one.gpu.short_name,
+        unmeasured="" if candidate.gpu.memory.basis == "measured" else candidate.gpu.short_name,
         row=headline_table.headline_row(question, cell),
         ways=headline_table.way_rows(question, cell),
     )
@@ -185,8 +188,8 @@ def _spare(question: Question, cell: CellRecord) -> Text:
     needed = cell.requests_per_second if cell.is_rate else cell.concurrent_requests or 0
     if cell.answer.served_at_target > needed * (1 + LITTLE_SPARE):
         return ""
-    at = wording.rate_words(cell) if cell.is_rate else whole(needed)
-    return words("{}, asked {}", wording.served_count(cell), at)
+    needed_words = wording.rate_words(cell) if cell.is_rate else whole(needed)
+    return words("{}, asked {}", wording.served_count(cell), needed_words)
 
 
 def _why_nothing(question: Question, cell: CellRecord) -> Text:
@@ -197,7 +200,7 @@ def _why_nothing(question: Question, cell: CellRecord) -> Text:
     if cell.verdict == TOO_SLOW:
         target = wording.target_words(question.workload_of(cell.row))
         return words("a lone request misses {} on every candidate that holds it", target)
-    if all(one.why.kind in ("not_run", DOUBTED) for one in cell.why_not):
+    if all(reason.why.kind in ("not_run", DOUBTED) for reason in cell.why_not):
         return f"no candidate runs {cell.weight_dtype} weights with a {cell.kv_cache_dtype} KV cache"
     return "no candidate holds weights and one request"
 
@@ -215,10 +218,10 @@ def _matrix(record: Record, question: Question) -> tuple[page.MatrixBlock, ...]:
             "" if requests is None else _people(cells[w, t, m] for m in range(len(question.models))),
         )
 
-    def block(w: int, of: Workload) -> page.MatrixBlock:
+    def block(w: int, workload: Workload) -> page.MatrixBlock:
         listed = [(t, requests) for t, requests in enumerate(question.numbers) if (w, t, 0) in cells]
-        tiers = tuple(row(w, *one) for one in sorted(listed, key=lambda one: (one[1] is None, one[1] or 0)))
-        return page.MatrixBlock(of.name, short_tokens(of.context_tokens), tiers)
+        tiers = tuple(row(w, *load) for load in sorted(listed, key=lambda load: (load[1] is None, load[1] or 0)))
+        return page.MatrixBlock(workload.name, short_tokens(workload.context_tokens), tiers)
 
     return tuple(block(w, workload) for w, workload in enumerate(question.workloads))
 
@@ -252,7 +255,7 @@ def _bars(record: Record, question: Question) -> tuple[tuple[page.Bar, ...], ...
     """By model, a bar for each workload at the requests of the headline."""
     tier = question.headline[1]
     bars = [(load.model, cell) for load, cell in zip(question.loads, record.cells, strict=True) if load.tier == tier]
-    return tuple(tuple(_bar(question, cell) for of, cell in bars if of == m) for m in range(len(question.models)))
+    return tuple(tuple(_bar(question, cell) for model, cell in bars if model == m) for m in range(len(question.models)))
 
 
 def _bar(question: Question, cell: CellRecord) -> page.Bar:
@@ -287,10 +290,10 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
     if chosen is None:
         return MoneyFacts()
     owned, break_even = _owning(question, cell)
-    known = question.owning.gpus.get(chosen.gpu)
-    quoted = known is None or known.capex_usd is None or known.capex_as_of is None
+    owned_gpu = question.owning.gpus.get(chosen.gpu)
+    quoted = owned_gpu is None or owned_gpu.capex_usd is None or owned_gpu.capex_as_of is None
     stale_after_days = question.reference.assumption("stale_after_days")
-    old = known is not None and notes.is_stale(known.capex_as_of, question.as_of, stale_after_days)
+    old = owned_gpu is not None and notes.is_stale(owned_gpu.capex_as_of, question.as_of, stale_after_days)
     prompt, answer = units.usd_per_million_input_tokens, units.usd_per_million_output_tokens
     spent = "{} prompt, {} answer per million tokens at {} utilization"
     tokens = (dollars(prompt), dollars(answer), share(question.settings.utilization))
@@ -334,10 +337,10 @@ def _break_even(least: float, share_of_hours: float, most: float) -> Cell:
 
 def _budget(question: Question, cell: CellRecord) -> Cell:
     """The month and the year with contingency in the budget's currency, where these say anything new."""
-    settings, found = question.settings, cell.budget
+    settings, budget = question.settings, cell.budget
     between, terms = wording.budget_terms(settings.currency, settings.fx_rate, settings.contingency_fraction)
-    if found is None or not terms:
+    if budget is None or not terms:
         return NONE
     display = replace(WHOLE, prefix=f"{settings.currency} ")
-    month, year = (Cell(one.total, display) for one in (found.monthly, found.annual))
+    month, year = (Cell(total.total, display) for total in (budget.monthly, budget.annual))
     return words(f"{{}} a month, {{}} a year{between}{{}}", month, year, terms)

@@ -118,10 +118,10 @@ class Fingerprint:
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
-        known = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
-        for fix in known["fixes"]:
+        values = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
+        for fix in values["fixes"]:
             del fix["is_of_gpus"]
-        return {**known, "here": self.here, "change": self.change}
+        return {**values, "here": self.here, "change": self.change}
 
     def on_page(self, named: bool) -> FingerprintRow:
         """The row of the page; only the first one has the model `named`."""
@@ -133,7 +133,9 @@ class Fingerprint:
 
 def with_fingerprints(record: Record, question: Question) -> Record:
     """The record with where its deployments die."""
-    return replace(record, fingerprints=tuple(one.record() for one in fingerprints_of(record, question)))
+    return replace(
+        record, fingerprints=tuple(fingerprint.record() for fingerprint in fingerprints_of(record, question))
+    )
 
 
 def fingerprints_of(record: Record, question: Question) -> tuple[Fingerprint, ...]:
@@ -146,47 +148,50 @@ def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Que
     engine, numbers = question.engine.engine, dict(of_replica)
     share = question.reference.assumptions.get("gpu_memory_utilization")
     shared = {"gpu_memory_utilization": share.flags} if share else {}
-    prints, found = question.reference.fingerprints, []
-    said = _sentences(numbers, question, prints) if numbers else {}
-    for one in prints:
-        case = one.case if isinstance(one, guidance.Form) else ""
-        if case and engine not in one.own:
+    prints, fingerprints = question.reference.fingerprints, []
+    here = _sentences(numbers, question, prints) if numbers else {}
+    for fingerprint in prints:
+        case = fingerprint.case if isinstance(fingerprint, guidance.Form) else ""
+        if case and engine not in fingerprint.own:
             continue
-        own, sources = one.words(engine), tuple(Source(s.text, s.url) for s in one.sources)
-        fixes, lines = _fixes(one, question, numbers, shared), tuple(one.log_lines.get(engine, ()))
-        found.append(
+        own, sources = fingerprint.words(engine), tuple(Source(s.text, s.url) for s in fingerprint.sources)
+        fixes, lines = _fixes(fingerprint, question, numbers, shared), tuple(fingerprint.log_lines.get(engine, ()))
+        fingerprints.append(
             Fingerprint(
-                one.label,
-                one.where,
-                one.bill,
+                fingerprint.label,
+                fingerprint.where,
+                fingerprint.bill,
                 own.looks_like or "",
                 own.symptom or "",
                 lines,
                 fixes,
                 own.leave_alone or "",
-                said.get((one.label, case), ""),
+                here.get((fingerprint.label, case), ""),
                 numbers,
                 sources,
                 case,
             )
         )
-    return tuple(found)
+    return tuple(fingerprints)
 
 
 def _fixes(
-    one: guidance.Fingerprint, question: Question, numbers: dict[str, Any], shared: Mapping[str, guidance.EngineFlags]
+    fingerprint: guidance.Fingerprint,
+    question: Question,
+    numbers: dict[str, Any],
+    shared: Mapping[str, guidance.EngineFlags],
 ) -> tuple[Fix, ...]:
     """The fixes that this engine has and that are not met already, in the words of the engine."""
     engine = question.engine.engine
-    if one.label == "concurrency_spike" and numbers and _is_capped(numbers):
+    if fingerprint.label == "concurrency_spike" and numbers and _is_capped(numbers):
         return (_FURTHER_REPLICA,)
-    found: list[Fix] = []
-    for fix in one.fixes:
+    fixes: list[Fix] = []
+    for fix in fingerprint.fixes:
         flag = fix.flags.get(engine) or shared.get(fix.setting or "", {}).get(engine)
         if fix.engines and engine not in fix.engines:
             continue
         if fix.setting == "tensor_parallel_size" and numbers and not _has_gpus_left(question, numbers):
-            found.extend(_larger_machine(fix, question, numbers))
+            fixes.extend(_larger_machine(fix, question, numbers))
             continue
         if fix.setting and not _helps(fix, fix.setting, flag, question, numbers):
             continue
@@ -196,8 +201,8 @@ def _fixes(
         elif value and value.isdigit() and fix.setting and fix.direction == "lower":
             value = str(fewer(_in_use(fix.setting, question, numbers), int(value)))
         is_of_gpus = fix.setting == "tensor_parallel_size"
-        found.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
-    return tuple(found)
+        fixes.append(Fix(flag or fix.what, fix.direction, value, fix.reason, fix.cost, is_of_gpus))
+    return tuple(fixes)
 
 
 def _is_capped(n: Mapping[str, Any]) -> bool:
@@ -302,7 +307,7 @@ def _sentences(
     capped = _is_capped(n)
     hold = "holds" if n["n_gpus_per_replica"] == 1 else "hold"
     spike = f"at {context} {gpus} {hold} {n['sequences_held']:,}; request {min(n['sequences_held'], admitted) + 1:,} "
-    fixes = (fix for one in prints if one.label == "concurrency_spike" for fix in one.fixes)
+    fixes = (fix for fingerprint in prints if fingerprint.label == "concurrency_spike" for fix in fingerprint.fixes)
     flags = [fix.flags[engine.engine] for fix in fixes if fix.setting == "max_num_seqs" and engine.engine in fix.flags]
     cap = guidance.bare(flags[-1]) if flags else f"{n['max_num_seqs']:,} at most"
     spike += f"waits ({cap})" if capped else "does not fit"
@@ -329,7 +334,7 @@ def _sentences(
     elif n["engines_max_num_seqs"] > n["max_num_seqs"]:
         sampler = f"{n['max_num_seqs']:,} requests: {sizes['sampler_bytes']} a GPU; "
         sampler += f"{n['engines_max_num_seqs']:,} by default: {sizes['sampler_bytes_at_engines']}"
-    said = {
+    by_label = {
         "long_completion": growing,
         "concurrency_spike": spike,
         "prefill_long_prompt": prefill,
@@ -338,7 +343,7 @@ def _sentences(
         "startup_workspace_or_cuda_graph": graphs if n["cuda_graph_bytes_per_gpu"] else "",
         "sampler_logits_peak": sampler,
     }
-    by_form = {(label, ""): text for label, text in said.items()}
+    by_form = {(label, ""): text for label, text in by_label.items()}
     by_form["startup_workspace_or_cuda_graph", "profile"] = profile
     return {form: text for form, text in by_form.items() if text}
 

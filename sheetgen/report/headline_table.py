@@ -114,27 +114,27 @@ def load_note(record: Record, question: Question) -> tuple[Text, ...]:
     if not cells:
         return ()
     times = f"{question.workloads[question.headline[0]].requests_per_user_per_day:g}"
-    said: list[Text] = []
+    lines: list[Text] = []
     users, per_hour = (least(getattr(cell, name) for cell in cells) for name in ("users", "requests_per_hour"))
     if not cells[0].is_rate and users >= 1:
         of_people = hour_of(question, question.workloads[question.headline[0]], users)
-        said.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
+        lines.append(sentences.hour_of_people.fill(users=int(users), times=times, per_hour=of_people))
     elif cells[0].is_rate and per_hour == per_hour:
-        said.append(sentences.hour_of_rate.fill(per_hour=per_hour))
+        lines.append(sentences.hour_of_rate.fill(per_hour=per_hour))
     runs = (cell.measure.decider or cell.measure for cell in cells if cell.measure)
     if days := sorted(run.usd for run in runs):
         ends = [money(usd) for usd in dict.fromkeys((days[0], days[-1]))]
-        said.append(words("A day of measuring costs {}.", joined(" to ", ends)))
+        lines.append(words("A day of measuring costs {}.", joined(" to ", ends)))
     if question.speed.is_beyond(cells[0].input_tokens):
-        said.append(sentences.word_beyond.fill())
+        lines.append(sentences.word_beyond.fill())
     if unpriced := unpriced_to_own(question, cells):
-        said.append(f"Owning: no price known for {unpriced}.")
-    return tuple(said)
+        lines.append(f"Owning: no price known for {unpriced}.")
+    return tuple(lines)
 
 
 def unpriced_to_own(question: Question, cells: Sequence[CellRecord]) -> str:
     """The GPUs of the answers whose price to own nobody states; "" where all are priced."""
-    unpriced = [one.owned.gpu for one in cells if one.owned and math.isnan(one.owned.base["monthly_owned_usd"])]
+    unpriced = [cell.owned.gpu for cell in cells if cell.owned and math.isnan(cell.owned.base["monthly_owned_usd"])]
     return listed([gpu.short_name for gpu in question.gpus if gpu.id in unpriced])
 
 
@@ -163,7 +163,7 @@ def weights_in_short(record: Record, question: Question) -> Text:
         return ""
     most = max(groups.values(), key=len)
     has_others = len(groups) > 1 and len(most) > 1
-    said = [
+    parts = [
         sentences.weights_of_group.fill(
             models="all others" if has_others and names is most else ", ".join(names) if len(groups) > 1 else "",
             dtype=dtype,
@@ -173,9 +173,9 @@ def weights_in_short(record: Record, question: Question) -> Text:
             published=bool(publisher),
             licensed=bool(license_name),
         )
-        for (dtype, publisher, license_name), names in sorted(groups.items(), key=lambda one: one[1] is most)
+        for (dtype, publisher, license_name), names in sorted(groups.items(), key=lambda group: group[1] is most)
     ]
-    return words("Weights: {}.", joined("; ", said))
+    return words("Weights: {}.", joined("; ", parts))
 
 
 def way_rows(question: Question, cell: CellRecord) -> tuple[WayRow, ...]:

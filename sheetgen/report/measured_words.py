@@ -13,15 +13,15 @@ from sheetgen.question.measurements import MeasuredDeployment, Measurements, Ser
 from sheetgen.units import GIB, rate_places
 
 
-def measured_lines(found: Measurements, answers: Sequence[CellRecord] = ()) -> Iterator[str]:
+def measured_lines(measurements: Measurements, answers: Sequence[CellRecord] = ()) -> Iterator[str]:
     """Points and start-up logs of each deployment beside their predictions, what they set, and which set nothing.
     answers: of which some may rent what was measured; that none does is said."""
-    for measured in found.deployments:
+    for measured in measurements.deployments:
         is_rented = not answers or any(_is_of(measured.served, cell) for cell in answers)
         aside = "" if is_rented else ", which no answer here rents,"
         yield from _of_runs(measured, aside)
         yield from _of_starts(measured, aside)
-    yield from unused_lines(found.unused)
+    yield from unused_lines(measurements.unused)
 
 
 def _is_of(served: Served, cell: CellRecord) -> bool:
@@ -34,8 +34,8 @@ def _is_of(served: Served, cell: CellRecord) -> bool:
 
 def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
     """What was read and set nothing, each with its reason."""
-    for one in unused:
-        yield f"Read and not used, {one.source}: {one.reason}."
+    for measurement in unused:
+        yield f"Read and not used, {measurement.source}: {measurement.reason}."
 
 
 def beyond_measured(

@@ -78,7 +78,7 @@ def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
         inside = map(change, value)
         return type(value)(*inside) if hasattr(value, "_fields") else tuple(inside)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: change(getattr(value, one.name)) for one in fields(value)})
+        return replace(value, **{part.name: change(getattr(value, part.name)) for part in fields(value)})
     return value
 
 
@@ -495,7 +495,7 @@ class Page:
         """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
         until = f"prices valid to {self.valid_until}" if self.valid_until else ""
         people = (("Owner", self.owner), ("For approval", self.approver))
-        return (*(f"{what}: {who}" for what, who in people if who), *filter(None, (until,)))
+        return (*(f"{role}: {who}" for role, who in people if who), *filter(None, (until,)))
 
     @property
     def asked_for(self) -> tuple[Rented, ...]:
@@ -518,15 +518,15 @@ class Page:
     @property
     def machines(self) -> tuple[InstanceRow, ...]:
         """The machines of the page, the most expensive first."""
-        return tuple(sorted(self.instances, key=lambda one: -_amount(one.hourly)))
+        return tuple(sorted(self.instances, key=lambda row: -_amount(row.hourly)))
 
     @property
     def price_lists(self) -> str:
         """Where and of which day the prices of the machines are, by provider, and how old the oldest is: "AWS us-east-1
         of 2026-07-20, the oldest 132 days old"."""
         days: dict[str, list[str]] = {}
-        for one in self.instances:
-            days.setdefault(f"{one.provider} {one.region}".strip(), []).append(one.price_date)
+        for row in self.instances:
+            days.setdefault(f"{row.provider} {row.region}".strip(), []).append(row.price_date)
         places = [f"{place} of {' to '.join(dict.fromkeys((min(d), max(d))))}" for place, d in days.items()]
         dated = [age for day in chain.from_iterable(days.values()) if (age := self._age(day)) is not None]
         return ", ".join([*places, *([f"the oldest {max(dated)} days old"] if dated else [])])
@@ -558,18 +558,18 @@ class Page:
     def risks(self) -> tuple[Text, ...]:
         """What may go wrong with the answers: hardly room for one request more, machines that are hard to find."""
         fit = [c for c in self.cards if c.fits]
-        said: list[Text] = []
+        lines: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
-            said.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
+            lines.append(words("Hardly a request to spare: {}.", joined(", ", spare)))
         machines = [words("{} {}", c.model, c.spare_machine) for c in self.cards if c.spare_machine]
         if 0 < len(machines) <= MOST_SPARES:
             failed = "No spare machine if one fails; one more a month: {}."
-            said.append(words(failed, joined(", ", machines)))
+            lines.append(words(failed, joined(", ", machines)))
         if unmeasured := dict.fromkeys(c.unmeasured for c in fit if c.unmeasured):
-            said.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
+            lines.append(f"GPU memory not measured: {', '.join(unmeasured)}.")
         if reserved := [c.model for c in fit if c.reserved]:
-            said.append(f"Reserve capacity first: {', '.join(reserved)}.")
-        return (*said, f"On offer: {self.price_banner}.")
+            lines.append(f"Reserve capacity first: {', '.join(reserved)}.")
+        return (*lines, f"On offer: {self.price_banner}.")
 
     @property
     def sure_of(self) -> str:

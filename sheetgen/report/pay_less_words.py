@@ -189,8 +189,8 @@ def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -
 def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:
     """What a way is, with its certainty where that is told, what is given up, and what it is in short."""
     slots = _slots(way, question, cell)
-    what, gives_up, short, *_ = (sentence.fill(**slots) for sentence in WAYS[way.kind])
-    return what, gives_up, short
+    words, gives_up, short, *_ = (sentence.fill(**slots) for sentence in WAYS[way.kind])
+    return words, gives_up, short
 
 
 def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWords:
@@ -204,7 +204,7 @@ def plain_words(way: PayLess, question: Question, cell: CellRecord) -> PlainWord
 
 def _slots(way: PayLess, question: Question, cell: CellRecord) -> dict[str, object]:
     n_gpus, _, gpu = way.detail.partition(" ")
-    gpus = {one.id: one for one in question.gpus}
+    gpus = {gpu.id: gpu for gpu in question.gpus}
     amount, asked = amounts_of(question.settings), question.settings.confidence
     answer = cell.answer.chance
     own = answer if way.chance is None else way.chance
@@ -256,5 +256,5 @@ def short_words(way: PayLess, question: Question, cell: CellRecord) -> Cell:
 
 
 def _worded(way: PayLess, question: Question, cell: CellRecord) -> PayLess:
-    what, gives_up, _ = way_words(way, question, cell)
-    return replace(way, what=str(what), gives_up=str(gives_up))
+    words, gives_up, _ = way_words(way, question, cell)
+    return replace(way, what=str(words), gives_up=str(gives_up))

@@ -555,8 +555,8 @@ def _not_whole_from(least: int, amount: Expr) -> Unless:
 
 def _has_people() -> Expr:
     """Whether the load is people, who ask so many times a day."""
-    found: Expr = both(is_number(q.users), q.users > 0)
-    return found
+    has_people: Expr = both(is_number(q.users), q.users > 0)
+    return has_people
 
 
 def _unless_people(case: Unless) -> Unless:

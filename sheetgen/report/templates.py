@@ -124,8 +124,8 @@ class Template:
         """The sentence on the page: numbers keep their displays, and are formatted last. What a part says, or whether
         a condition holds, may be given by its name. in_order: what the first slots say."""
         slots = (piece.name for piece in self.pieces if isinstance(piece, Slot))
-        said = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
-        return NONE if said is None else Cell(said[0], parts=tuple(said[1]))
+        filled = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
+        return NONE if filled is None else Cell(filled[0], parts=tuple(filled[1]))
 
     def _filled(self, values: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
         values = self._with_figures(values)
@@ -154,17 +154,17 @@ class Template:
         return bool(self.condition.read(values))
 
     def _with_figures(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**{name: one.read(values) for name, one in self.figures.items() if name not in values}, **values}
+        return {**{name: figure.read(values) for name, figure in self.figures.items() if name not in values}, **values}
 
     def printed(self, values: Mapping[str, Any]) -> Any:
         """The sentence as a workbook's text: of values, or as the tree of its operations."""
         values = self._with_figures(values)
         pieces = [self._print(piece, values) for piece in self.pieces]
-        said = "" if not pieces else pieces[0] if len(pieces) == 1 else join_text(*pieces)
+        text = "" if not pieces else pieces[0] if len(pieces) == 1 else join_text(*pieces)
         if self.condition is None:
-            return said
+            return text
         otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values)
-        return where(self.condition.read(values), said, otherwise)
+        return where(self.condition.read(values), text, otherwise)
 
     def _print(self, piece: Piece, values: Mapping[str, Any]) -> Any:
         if isinstance(piece, Slot) and piece.name not in self.parts:
@@ -228,9 +228,9 @@ def _parse(
         if token["end"]:
             return tuple(pieces), token["end"]
         if name := token["condition"]:
-            said, end = _parse(tokens, conditions, parts)
+            taken, end = _parse(tokens, conditions, parts)
             others, _ = _parse(tokens, conditions, parts) if end == "|" else ((), "")
-            pieces.append(Template(said, conditions[name], Template(others, parts=parts), parts, name=name))
+            pieces.append(Template(taken, conditions[name], Template(others, parts=parts), parts, name=name))
         else:
             pieces.append(Slot(token["slot"], _kind(token["kind"])) if token["slot"] else token["text"])
     return tuple(pieces), ""
@@ -238,10 +238,10 @@ def _parse(
 
 def first_of(*cases: Case, otherwise: str | Template) -> Template:
     """The first of sentences whose condition holds."""
-    said = template(otherwise)
+    sentence = template(otherwise)
     for condition, text in reversed(cases):
         if isinstance(condition, Unless):
-            said = template("{others}", condition.condition, text, others=said)
+            sentence = template("{others}", condition.condition, text, others=sentence)
         else:
-            said = template("{case}", condition, said, case=text)
-    return said
+            sentence = template("{case}", condition, sentence, case=text)
+    return sentence

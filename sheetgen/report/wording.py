@@ -159,8 +159,10 @@ def discounted(purchase: str, question: Question) -> str:
 def discount_words(question: Question) -> str:
     """Every discount in words: 10% with AWS, 20% on Azure's reserved-1yr prices and 2% on all others."""
     general = question.settings.discount_fraction
-    said = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
-    return listed([*said, f"{share(general)} on all others"] if general and said else said or [share(general)])
+    discounts = [f"{share(value)} {_discounted_whose(*key)}" for key, value in question.discounts.items()]
+    return listed(
+        [*discounts, f"{share(general)} on all others"] if general and discounts else discounts or [share(general)]
+    )
 
 
 def _discounted_whose(provider: str, purchase: str) -> str:
@@ -246,9 +248,9 @@ def rent(n_instances: int, instance: str) -> Cell:
     return sentences.rent.fill(n_instances, f"({kind})" if COUNTED_TYPE.match(kind) else kind)
 
 
-def rented(one: RentalRecord | None) -> Cell:
+def rented(rental: RentalRecord | None) -> Cell:
     """The same of a rental; NONE without one."""
-    return NONE if one is None else rent(one.n_instances, one.instance)
+    return NONE if rental is None else rent(rental.n_instances, rental.instance)
 
 
 def rented_gpus(n_instances: int, candidate: Candidate) -> Cell:
@@ -278,11 +280,11 @@ def pace(per_second: float) -> Cell:
 
 def throughput(cell: CellRecord) -> Cell:
     """`640 tokens/s (550–810)`, with its 80 % band; of a rate without, for it follows from the rate at any speed."""
-    one = cell.answer
+    answer = cell.answer
     if cell.wait_fraction is not None:
-        return sentences.throughput.fill(pace(one.output_tokens_per_second))
-    ends = one.output_tokens_per_second_low, one.output_tokens_per_second_high
-    return sentences.throughput_band.fill(*map(pace, (one.output_tokens_per_second, *ends)))
+        return sentences.throughput.fill(pace(answer.output_tokens_per_second))
+    ends = answer.output_tokens_per_second_low, answer.output_tokens_per_second_high
+    return sentences.throughput_band.fill(*map(pace, (answer.output_tokens_per_second, *ends)))
 
 
 def seconds(value: float) -> Cell:
@@ -330,8 +332,8 @@ SHOWN_PROVIDERS = 6
 
 def took_part(candidates: Sequence[Candidate]) -> str:
     """Whose instances were compared, with whose GPUs: of AWS, Azure and GCP, with GPUs of NVIDIA."""
-    providers = list(dict.fromkeys(provider_name(one.provider) for one in candidates))
-    vendors = list(dict.fromkeys(vendor_name(one.gpu.vendor) for one in candidates))
+    providers = list(dict.fromkeys(provider_name(candidate.provider) for candidate in candidates))
+    vendors = list(dict.fromkeys(vendor_name(candidate.gpu.vendor) for candidate in candidates))
     if others := len(providers[SHOWN_PROVIDERS:]):
         providers[SHOWN_PROVIDERS:] = [str(plural(others, "other provider"))]
     return f"of {listed(providers)}, with GPUs of {listed(vendors)}"
@@ -375,14 +377,14 @@ def served_count(cell: CellRecord) -> Cell:
 
 def target_words(workload: Workload) -> str:
     """The targets in force for a load: 50 ms a token, first token in 7.14 s; nothing where there are none."""
-    said = [f"{three_digits(workload.token_target_ms)} ms a token"] if workload.token_target_ms else []
+    targets = [f"{three_digits(workload.token_target_ms)} ms a token"] if workload.token_target_ms else []
     if first := workload.ttft_target_ms:
-        said.append(
+        targets.append(
             f"first token in {three_digits(first / 1000)} s"
             if first >= MS
             else f"first token in {three_digits(first)} ms"
         )
-    return ", ".join(said)
+    return ", ".join(targets)
 
 
 def three_digits(value: float) -> str:
@@ -403,25 +405,25 @@ def draft_words(model: Model | None) -> str:
 
 def targets_of_readers(question: Question) -> str:
     """What sets the sizes of the sheet, as its readers see it: "first word, tokens a second each: Chat 2.2 s, 20"."""
-    said = _by_workload(question, _as_seen)
-    both = f"sized for memory and for speed (first word, tokens a second each): {said}"
-    return f"{capital(both if said else MEMORY_ALONE)}."
+    targets = _by_workload(question, _as_seen)
+    both = f"sized for memory and for speed (first word, tokens a second each): {targets}"
+    return f"{capital(both if targets else MEMORY_ALONE)}."
 
 
 def _as_seen(workload: Workload) -> str:
     first, token = workload.ttft_target_ms, workload.token_target_ms
-    said = [f"{seconds(first / MS)} s"] if first else []
-    return ", ".join([*said, *([f"{pace(MS / token)} a second"] if token else [])])
+    targets = [f"{seconds(first / MS)} s"] if first else []
+    return ", ".join([*targets, *([f"{pace(MS / token)} a second"] if token else [])])
 
 
 def _by_workload(question: Question, said_of: Callable[[Workload], str]) -> str:
     """What is said of each workload's targets, once where they agree; nothing without targets."""
     if not question.settings.speed_targets:
         return ""
-    said = {one.name: said_of(one) for one in question.workloads}
-    if len(set(said.values())) == 1:
-        return next(iter(said.values()))
-    return "; ".join(f"{name} {words}" for name, words in said.items() if words)
+    by_name = {workload.name: said_of(workload) for workload in question.workloads}
+    if len(set(by_name.values())) == 1:
+        return next(iter(by_name.values()))
+    return "; ".join(f"{name} {words}" for name, words in by_name.items() if words)
 
 
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
@@ -456,9 +458,9 @@ def shape_words(model: Model) -> str:
     return f"a reference shape, no real model; near {' and '.join(model.nearest[:2])}"
 
 
-def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> ModelFacts:
-    units, model, state = question.settings.units, one.model, kept.state_bytes_per_sequence
-    columns = model_columns(model, one.weight_dtype, one.kv_cache_dtype)
+def model_facts(question: Question, sheet_model: SheetModel, kept: ModelRecord) -> ModelFacts:
+    units, model, state = question.settings.units, sheet_model.model, kept.state_bytes_per_sequence
+    columns = model_columns(model, sheet_model.weight_dtype, sheet_model.kv_cache_dtype)
     columns["windowed_kv_heads_per_gpu"] = columns["windowed_kv_heads"]
     window = float(kv_cache.shard_windowed_bytes_per_token.of(columns))
     of_draft = columns | draft_columns(question.draft) | {"tensor_parallel_size": 1}
@@ -474,7 +476,7 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
         notes.append(f"and {small_size(window, units)} a token inside the window")
     return ModelFacts(
         name=model.name,
-        weights_in=_weights_in_words(kept, one, units),
+        weights_in=_weights_in_words(kept, sheet_model, units),
         kv_per_token=small_size(kept.kept_bytes_per_token, units),
         note="; ".join(notes),
     )
@@ -483,15 +485,18 @@ def model_facts(question: Question, one: SheetModel, kept: ModelRecord) -> Model
 _FOUR_BITS = ("nvfp4", "mxfp4", "int4")
 
 
-def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
+def _weights_in_words(kept: ModelRecord, sheet_model: SheetModel, units: str) -> Cell:
     """The weights in BF16, FP8, in 4 bits where a checkpoint is known, and in the precision in use."""
     listed = {checkpoint.weight_dtype for checkpoint in kept.checkpoints}
     four_bits = next((dtype for dtype in _FOUR_BITS if dtype in listed), None)
-    dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), one.weight_dtype))
+    dtypes = dict.fromkeys(("bf16", "fp8", *filter(None, (four_bits,)), sheet_model.weight_dtype))
     return joined(
         ", ",
         [
-            words(f"{{}} in {weights_name(one.model, dtype)}", named_size(weights_in(one.model, dtype), units))
+            words(
+                f"{{}} in {weights_name(sheet_model.model, dtype)}",
+                named_size(weights_in(sheet_model.model, dtype), units),
+            )
             for dtype in dtypes
         ],
     )
@@ -499,8 +504,12 @@ def _weights_in_words(kept: ModelRecord, one: SheetModel, units: str) -> Cell:
 
 def mixed_name(model: Model, dtype: str) -> str | None:
     """The precisions of a checkpoint that mixes two: FP4 experts, FP8 rest."""
-    known = model.checkpoint(dtype)
-    return f"{known.mix.experts.upper()} experts, {known.mix.rest.upper()} rest" if known and known.mix else None
+    checkpoint = model.checkpoint(dtype)
+    return (
+        f"{checkpoint.mix.experts.upper()} experts, {checkpoint.mix.rest.upper()} rest"
+        if checkpoint and checkpoint.mix
+        else None
+    )
 
 
 def weights_name(model: Model, dtype: str) -> str:
