@@ -36,7 +36,8 @@ def packed(record: Mapping[str, Any]) -> list[str]:
 
 
 def unpacked(texts: Iterable[str]) -> Any:
-    """What `packed` was given. Raises ValueError where a text is missing, was changed, or unpacks to far too much."""
+    """The object that was given to `packed`. Raises ValueError where a text is missing, was changed, or unpacks to more
+    than MOST_BYTES."""
     try:
         unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MOST_MEMORY)
         data = unpacking.decompress(base64.b64decode("".join(texts), validate=True), MOST_BYTES)

@@ -17,7 +17,7 @@ from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
 from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
-from sheetgen.formula import Expr, both, formula, function, is_number, is_text, replace_text, where
+from sheetgen.formula import Expr, Quantity, Value, both, formula, function, is_number, is_text, replace_text, where
 from sheetgen.program.quantities import MODEL, WORK
 from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.deployment import model_columns
@@ -165,7 +165,7 @@ def _give(table: Table, name: str, values: Iterable[Any], **more: Any) -> None:
 
 
 @formula("Has experts (1 or 0)", PLAIN)
-def has_experts(n_experts: Any) -> Any:
+def has_experts(n_experts: Quantity) -> Value:
     """1 where a model of one's own is a mixture of experts, else 0.
 
     Source: the experts typed.
@@ -267,7 +267,7 @@ def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
 
 
 def derive_models(table: Table) -> None:
-    """What follows from a model's shape at the precisions in use."""
+    """Add the columns that follow from a model's shape at the precisions in use."""
     lists, columns = table.wiring.lists, table.columns
     recommended = {"recommended_dtype": columns["recommended_weight_dtype"]}
     for which, words, short, in_use, more in (
@@ -435,7 +435,7 @@ def _add_speed_columns(solved: Solution, table: Table) -> None:
 
 
 def _add_owning_columns(solved: Solution, table: Table) -> None:
-    """What one GPU costs to buy, as a range, and what power it takes; blank where nothing is known."""
+    """The purchase price of one GPU, as a range, and its power; blank where they are not known."""
     question = solved.question
     owned = [question.owning.gpus.get(g.id, OwnedGpu()) for g in question.gpus]
     for k, end in enumerate(("low", "base", "high")):
@@ -474,7 +474,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
     )
 
     def over(i: int, column: str, value: Any) -> Any:
-        """What was typed: into a row of the catalog's, or into a spare one."""
+        """The value as typed into a row of the catalog or into a spare row, else the given one."""
         if i < len(rows):
             return overrides.value("instances", rows[i].instance, column, value)
         own = overrides.own_instances[i - len(rows) : i - len(rows) + 1]
@@ -518,7 +518,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
 def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
     """Providers as they are written; none in a spare row."""
 
-    def as_written(id_: Any, other: Any) -> Any:
+    def as_written(id_: Value, other: Value) -> Value:
         spelled = functools.reduce(lambda rest, entry: where(id_ == entry[0], entry[1], rest), PROVIDERS.items(), other)
         return where(is_text(id_), spelled, NONE)
 
@@ -529,7 +529,7 @@ def _provider_names(providers: Sequence[Ref]) -> Iterator[Lookup]:
 
 
 @formula("Price age", TEXT)
-def price_mark(as_of: Any, price_date: Any, stale_after_days: Any) -> Any:
+def price_mark(as_of: Value, price_date: Value, stale_after_days: Quantity) -> Value:
     """`old` where a price was read longer ago than the sheet allows, `ok` else; none without a date.
 
     Source: the limit on Inputs; a date that names only a year or a month counts from its first day.
@@ -543,7 +543,7 @@ def class_stem(purchase: str) -> str:
 
 
 def _add_class_prices(solved: Solution, table: Table) -> None:
-    """What the same instances cost in each purchase class, blank where nobody lists a price; and in the one in use."""
+    """Prices of the same instances in each purchase class, blank where none is listed, and in the class in use."""
     rows = solved.question.rows
     for purchase in units.PURCHASES:
         names, prices = class_columns(purchase), [r.class_price(purchase) for r in rows]
@@ -598,7 +598,7 @@ def _add_regions(table: Table, rows: Sequence[Candidate], class_place: int) -> N
         table.given(f"region_{class_stem(purchase)}", f"Region, {purchase}", of_class, TEXT, role="remark", width=14)
     in_use, columns = table.wiring.inputs["purchase_row"], table.columns
 
-    def placed(of_class: Any, own: Any) -> Any:
+    def placed(of_class: Value, own: Value) -> Value:
         return where(is_text(of_class), of_class, where(is_text(own), own, NONE))
 
     def of_row(i: int) -> Lookup:
@@ -623,10 +623,10 @@ def _add_class_in_use(table: Table, class_place: int) -> None:
     def of(names: Sequence[str], i: int) -> Lookup:
         return of_class_in_use([columns[name][i] for name in names], class_place, row)
 
-    def priced(usd: Any, passed: Any) -> Any:
+    def priced(usd: Value, passed: Quantity) -> Value:
         return where(both(is_number(usd), usd > 0, passed == 0), usd, NONE)
 
-    def dated(usd: Any, date: Any) -> Any:
+    def dated(usd: Value, date: Value) -> Value:
         return where(both(is_number(usd), date > 0), date, NONE)
 
     prices, dates, marks = ([class_columns(p)[key] for p in units.PURCHASES] for key in ("price", "date", "mark"))
@@ -657,12 +657,12 @@ def _of_rank(held: Expr, ranks: Expr, rank: Expr) -> Expr:
 
 
 def _put_in_order(table: Table, name: str) -> None:
-    """What the rows have in a column, each once, in their order: a reader may type another one."""
+    """Add a column of the distinct values of another one in the order of the rows, with values that a reader types."""
     column, rows = table.range(name), [row.value for row in table.columns["row"]]
     values = [r.value for r in column.refs]
     firsts = [row for row, value in zip(rows, values, strict=True) if value and values.index(value) == row - 1]
 
-    def where_first(value: Any, place: Any, row: Any) -> Any:
+    def where_first(value: Value, place: Value, row: Quantity) -> Value:
         return where(is_text(value), where(place == row, row, NONE), NONE)
 
     places = [position_in(column, ref) for ref in column.refs]

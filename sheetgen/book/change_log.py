@@ -190,7 +190,7 @@ def _total(refs: Sequence[Ref]) -> Any:
 
 
 def values_as_built(book: Book) -> Mapping[str, Any]:
-    """What a book of this workbook holds, by defined name: its inputs, and the sums of its yellow columns."""
+    """By defined name the inputs of a book and the sums of its yellow columns."""
     values: dict[str, Any] = {}
     for name, refs in book.names.items():
         if isinstance(refs, Ref) and name.startswith("in_"):

@@ -17,7 +17,19 @@ from sheetgen.book.lookups import call, count_filled, count_numbers, count_of, t
 from sheetgen.book.matrices import OF_REPLICA
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, titled
-from sheetgen.formula import Expr, Formula, both, count_where, either, formula, function, is_number, where
+from sheetgen.formula import (
+    Expr,
+    Formula,
+    Quantity,
+    Value,
+    both,
+    count_where,
+    either,
+    formula,
+    function,
+    is_number,
+    where,
+)
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import RATE
 from sheetgen.report.sentences import CHECK, FIT_WORDS, OK, check_word, model_lacks, own_instance_state, own_model_state
@@ -34,20 +46,24 @@ TOLERANCE = 1e-9  # two ways to the same amount differ by rounding alone
 
 
 @formula("A load is classified", PLAIN)
-def classified(fit_word: Any) -> Any:
+def classified(fit_word: Value) -> Value:
     """1 where the load has one of the three words."""
     return where(either(*(fit_word == word for word in FIT_WORDS)), 1, 0)
 
 
 @formula("A load is held", PLAIN)
-def load_is_held(n_instances: Any, replica_sequences: Any, n_replicas: Any, load_requests: Any) -> Any:
+def load_is_held(
+    n_instances: Quantity, replica_sequences: Quantity, n_replicas: Quantity, load_requests: Quantity
+) -> Value:
     """1 where the replicas, each with all its ranks, hold the load, or nothing was recommended."""
     replicas = where(is_number(n_replicas), n_replicas, 0)
     return where(is_number(n_instances), where(replica_sequences * replicas >= load_requests, 1, 0), 1)
 
 
 @formula("Money adds up", PLAIN)
-def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any, monthly_usd: Any) -> Any:
+def money_adds_up(
+    n_instances: Quantity, hourly_price: Value, paid_hours_per_month: Quantity, monthly_usd: Quantity
+) -> Value:
     """1 where instances x price x hours is the month's cost, or nothing was recommended."""
     count = where(is_number(n_instances), n_instances, 0)
     price = where(is_number(hourly_price), hourly_price, 0)
@@ -57,13 +73,13 @@ def money_adds_up(n_instances: Any, hourly_price: Any, paid_hours_per_month: Any
 
 @formula("Tokens add up", PLAIN)
 def tokens_add_up(
-    usd_per_million_input_tokens: Any,
-    million_input_tokens_per_month: Any,
-    usd_per_million_output_tokens: Any,
-    million_output_tokens_per_month: Any,
-    monthly_usd: Any,
-    tolerance: Any,
-) -> Any:
+    usd_per_million_input_tokens: Quantity,
+    million_input_tokens_per_month: Quantity,
+    usd_per_million_output_tokens: Quantity,
+    million_output_tokens_per_month: Quantity,
+    monthly_usd: Quantity,
+    tolerance: Quantity,
+) -> Value:
     """1 where prompt and answer tokens at their prices are the month's cost, or a price of them is not known."""
     prompts = usd_per_million_input_tokens * million_input_tokens_per_month
     gap = prompts + usd_per_million_output_tokens * million_output_tokens_per_month - monthly_usd
@@ -72,7 +88,7 @@ def tokens_add_up(
 
 
 @formula("The same", PLAIN)
-def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
+def same_amount(here: Value, there: Value, tolerance: Quantity) -> Value:
     """1 where two amounts are the same but for rounding, or neither is known."""
     gap = here - there
     near = where(gap * gap <= tolerance * there * (tolerance * there), 1, 0)
@@ -81,13 +97,13 @@ def same_amount(here: Any, there: Any, tolerance: Any) -> Any:
 
 
 @formula("The same", PLAIN)
-def same_value(here: Any, there: Any) -> Any:
+def same_value(here: Value, there: Value) -> Value:
     """1 where two cells hold the same."""
     return where(here == there, 1, 0)
 
 
 @formula("Decision agrees", PLAIN)
-def decision_agrees(n_same: Any, n_choices: Any, same_cost: Any) -> Any:
+def decision_agrees(n_same: Quantity, n_choices: Quantity, same_cost: Quantity) -> Value:
     """1 where Decision has the cost that Workings has, or its choices ask for another load."""
     return where(n_same == n_choices, same_cost, 1)
 
@@ -286,7 +302,7 @@ def _loads(page: ChecksSheet, n_loads: int) -> None:
 
 
 def _headline(page: ChecksSheet) -> None:
-    """Whether the first sheet answers what is typed there, and nothing else in its place."""
+    """Add the check that the first sheet answers the load that is typed there, not a substitute."""
     wiring = page.wiring
     workload, requests = (wiring.ref(f"in_headline_{name}") for name in ("workload", "tier"))
     in_use, number = (wiring.ref(f"calc_headline_{name}") for name in ("workload", "requests"))
@@ -302,7 +318,8 @@ def _headline(page: ChecksSheet) -> None:
 
 
 def _own_rows(page: ChecksSheet, n_listed: int) -> None:
-    """What the spare rows of Models and of Prices and hardware lack, and whether Decision can be answered.
+    """Add the facts that spare rows of Models and of Prices and hardware lack, and the check that Decision can be
+    answered.
 
     n_listed: instances of the catalog's, after which the spare rows stand.
     """
@@ -420,7 +437,7 @@ def _decision(page: ChecksSheet, model: int) -> Ref:
     return agrees
 
 
-def _or_0(amount: Any) -> Any:
+def _or_0(amount: Quantity) -> Value:
     """A number; 0 where there is none."""
     return where(is_number(amount), amount, 0)
 
@@ -433,7 +450,7 @@ def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Sour
     here, there = page.wiring.ref("wi_own_users"), lookup(loads.range("stated_users"), load)
     yield "People", here, there
 
-    def asked(users: Any, per_person: Any) -> Any:
+    def asked(users: Quantity, per_person: Quantity) -> Value:
         return where(users > 0, per_person, 0)
 
     yield "Questions a day, each", derived(asked, here, asks), derived(asked, there, lookup(loads.range(ASKS), load))

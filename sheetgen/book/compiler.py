@@ -202,7 +202,7 @@ class Compiler:
         return sources
 
     def _sources(self, w: int, name: str, down: str, span: Span) -> Any:
-        """What the rows of a table read by a name in some columns: the same in all of them, or a source for each."""
+        """The input of that name for the rows of a table in some columns: one source for all rows, or one for each."""
         wiring = self.every[w]
         gpus, table = wiring.tables["gpus"], wiring.tables[down]
         if name in self.axes[w]:
@@ -225,8 +225,8 @@ class Compiler:
         return wiring.inputs[name]
 
     def _own_rows(self, wiring: Wiring, name: str, table: Table, span: Span) -> Sequence[Any]:
-        """What the rows of a table read of a block on this sheet. Where a reader chooses the workload of a row, that of
-        the context is looked up."""
+        """The values of a block on this sheet for the rows of a table. Where a reader chooses the workload of a row,
+        the context's row is looked up."""
         block = wiring.blocks[name]
         whole: Any = [
             RepeatedRow(row.row, row.place, span.columns[row.place][: span.width])
@@ -244,7 +244,7 @@ class Compiler:
         return table.by_row(block.down, whole, chosen)
 
     def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
-        """What the rows of a table look up in a block of Profiles, at each column's profile."""
+        """Look-ups of the rows of a table in a block of Profiles, at each column's profile."""
         block, places = wiring.blocks[name], self.head.columns["profile"]
         profiles = [int(place.value) - 1 for place in places]
         values, read = (

@@ -69,7 +69,8 @@ def build_constants(solved: Solution, wiring: Wiring) -> InputsSheet:
 
 
 def derive_constants(page: InputsSheet) -> None:
-    """What follows from inputs alone, worked out once: the purchase class in use, hours paid, yearly depreciation."""
+    """Quantities that follow from inputs alone, computed once: the purchase class in use, hours paid, yearly
+    depreciation."""
     wiring, sheet = page.wiring, page.sheet
     page.section("What follows from inputs alone", WHAT)
     purchase, names = wiring.inputs["purchase"], Range(wiring.area(CLASSES).refs)
@@ -168,7 +169,7 @@ def _memory(page: InputsSheet) -> None:
 
 
 def _speed(page: InputsSheet) -> None:
-    """What all GPUs share, and the row of batches that is tried."""
+    """Constants that all GPUs share, and the row of batches that are tried."""
     constants = page.solved.question.speed
     assert constants is not None
     page.section("Speed: what all GPUs share", WHAT)

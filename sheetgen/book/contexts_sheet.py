@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sheetgen.answer.sheet_facts import STRIDE
 from sheetgen.book.sheets import Ref, Sheet, derived, lookup, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, in_words, titled
-from sheetgen.formula import Quantity, formula, is_number, where
+from sheetgen.formula import Quantity, Value, formula, is_number, where
 from sheetgen.program.quantities import TOKENS
 from sheetgen.question.inputs import ASKS
 from sheetgen.question.stated_load import BY_DAY
@@ -36,7 +35,7 @@ LEFT = ("tpot_residual", "ttft_residual")  # of a model, or its prompt, on a pro
 
 
 @formula("Requests of the strides")
-def stride_requests(one: Any, requests_per_stride: Any) -> Any:
+def stride_requests(one: Quantity, requests_per_stride: Quantity) -> Quantity:
     """Requests of so many strides.
 
     Source: definition.
@@ -45,7 +44,7 @@ def stride_requests(one: Any, requests_per_stride: Any) -> Any:
 
 
 @formula("Level in force", FACTOR)
-def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Any:
+def level_in_force(is_even: Quantity, confidence_z: Quantity) -> Value:
     """Standard deviations at which a context is answered: those of the confidence in use, or none where nothing
     served it at that when the workbook was built.
 

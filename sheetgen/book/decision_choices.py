@@ -1,5 +1,5 @@
-"""What Decision is built with: its choices and factors as typed, all that its dropdowns offer, and the loads that it
-answers.
+"""The data that Decision is built with: its choices and factors as typed, the entries of its dropdowns, and the loads
+that it answers.
 
 A spreadsheet cannot refuse what is typed into it. Where a choice is not known it shows words, and no numbers.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
-from sheetgen.formula import both, formula, is_number, largest, number_where, round_up, smallest, where
+from sheetgen.formula import Quantity, Value, both, formula, is_number, largest, number_where, round_up, smallest, where
 from sheetgen.question.inputs import HISTORY
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
@@ -50,12 +50,14 @@ LOADS: tuple[tuple[Context, int], ...] = (
 
 
 def load_of(context: Context = CONTEXTS[0], size: int = BASE) -> int:
-    """Where a load stands among all."""
+    """The index of a load among all loads of Decision."""
     return LOADS.index((context, size))
 
 
 @formula("Context of the case")
-def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_tokens: Any, answer_tokens: Any) -> Any:
+def case_context_tokens(
+    context_tokens: Quantity, case_factor: Quantity, max_context_tokens: Quantity, answer_tokens: Quantity
+) -> Value:
     """The context of a case: at least the answer, and at most what the model accepts, where the base keeps to these.
 
     Source: context x the case's factor.
@@ -67,7 +69,7 @@ def case_context_tokens(context_tokens: Any, case_factor: Any, max_context_token
 
 
 @formula("Requests at once of the case")
-def case_requests(requests: Any, case_factor: Any) -> Any:
+def case_requests(requests: Quantity, case_factor: Quantity) -> Value:
     """Requests at once of a case; none of people, whose rate counts.
 
     Source: requests at once x the case's factor.
@@ -76,7 +78,7 @@ def case_requests(requests: Any, case_factor: Any) -> Any:
 
 
 @formula("People of the case, or requests at once")
-def case_load(stated_users: Any, requests: Any, case_factor: Any) -> Any:
+def case_load(stated_users: Quantity, requests: Quantity, case_factor: Quantity) -> Value:
     """How large the load of a case is, in what it was stated in.
 
     Source: people, or requests at once, x the case's factor.
@@ -85,13 +87,13 @@ def case_load(stated_users: Any, requests: Any, case_factor: Any) -> Any:
 
 
 @formula("People stated; 0: none")
-def people_or_none(users: Any) -> Any:
+def people_or_none(users: Quantity) -> Value:
     """People as they were typed; 0 where there are none."""
     return where(is_number(users), largest(users, 0), 0)
 
 
 @formula("Requests at once, stated")
-def requests_of_choice(stated_users: Any, concurrent_requests: Any) -> Any:
+def requests_of_choice(stated_users: Quantity, concurrent_requests: Quantity) -> Value:
     """Requests at once as they were typed; none beside people, whose rate counts.
 
     Source: INTERFACE (a load is people, a rate, or requests at once).
@@ -100,7 +102,7 @@ def requests_of_choice(stated_users: Any, concurrent_requests: Any) -> Any:
 
 
 @formula("A request follows each answer (1 or 0)", PLAIN)
-def loop_of_choice(stated_users: Any) -> Any:
+def loop_of_choice(stated_users: Quantity) -> Value:
     """1 for requests at once, one of which follows each answer; 0 for people, whose requests arrive at a rate.
 
     Source: prompts_waited_for.
@@ -109,7 +111,7 @@ def loop_of_choice(stated_users: Any) -> Any:
 
 
 @formula("Requests per second of the case", TWO_DECIMALS)
-def case_rate(requests_per_second: Any, case_factor: Any) -> Any:
+def case_rate(requests_per_second: Quantity, case_factor: Quantity) -> Value:
     """Requests that arrive in a second in a case.
 
     Source: the rate of the people x the case's factor.
@@ -175,7 +177,7 @@ def decision(solved: Solution) -> Choices:
 
 
 def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[Any]]:
-    """What each dropdown offers, in the order in which a spreadsheet looks for it."""
+    """The entries of each dropdown, in the order in which a spreadsheet searches them."""
     own = [row["model"] for row in question.overrides.own_models if row.get("model")]
     blank = [NO_MODEL] if len(own) < SPARE_MODELS else []
     return {

@@ -27,7 +27,7 @@ from sheetgen.book.sheets import (
     worked_out,
 )
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, titled
-from sheetgen.formula import Expr, count_where, either, formula, is_text, largest, smallest, where
+from sheetgen.formula import Expr, Quantity, Value, count_where, either, formula, is_text, largest, smallest, where
 from sheetgen.question.inputs import ASKS
 from sheetgen.report import sentences
 from sheetgen.report.wording import mixed_name
@@ -132,19 +132,19 @@ def _label(sheet: Sheet, row: int, column: int, text: str | None) -> Ref:
 
 
 @formula("Longest context in use")
-def limit_in_use(max_context_tokens: Any, state: Any) -> Any:
+def limit_in_use(max_context_tokens: Quantity, state: Value) -> Value:
     """The model's longest context; 0 where the choices cannot be answered."""
     return where(state == sentences.OK, max_context_tokens, 0)
 
 
 @formula("Layers in use")
-def layers_in_use(n_layers: Any) -> Any:
+def layers_in_use(n_layers: Quantity) -> Value:
     """The model's layers, 1 at least: much is divided by them."""
     return largest(n_layers, 1)
 
 
 @formula("Precision requested", TEXT)
-def dtype_or_auto(dtype: Any, known: Any) -> Any:
+def dtype_or_auto(dtype: Value, known: Quantity) -> Value:
     """The precision chosen; auto where there is none of that name."""
     return where(known == 1, dtype, AUTO)
 
@@ -171,7 +171,7 @@ def build_data(picked: Mapping[str, Ref], book: Wiring, wiring: Wiring) -> Sheet
 
 
 def _list(sheet: Sheet, wiring: Wiring, name: str, first: str, listed: Sequence[Ref]) -> None:
-    """What the dropdown of a choice offers: a first entry of its own, then those that stand elsewhere."""
+    """The entries of a choice's dropdown: a first entry of its own, then the cells `listed`."""
     column = 2 + max(sheet.widths)
     sheet.text(HEAD_ROWS, column, f"{name.capitalize()}s", "head")
     sheet.widths[column] = 20
@@ -186,7 +186,7 @@ def _stands_in(choice: Expr, listed: Expr) -> Any:
 
 
 def at_row(sheet: Sheet, row: int, label: str, refs: Range, key: Ref, otherwise: int = 1) -> Ref:
-    """Where a choice stands in its list, with its label; the first place where it stands nowhere."""
+    """The position of a choice in its list, with a label; the first position where the list lacks it."""
     return sheet.link(row, 1, position_in(refs, key, constant(otherwise)), PLAIN, "computed", label=label)
 
 

@@ -57,7 +57,7 @@ from sheetgen.book.sheets import (
 )
 from sheetgen.book.wiring import Wiring, in_words, name_all
 from sheetgen.book.workings import add_choices, add_terms, build_loads
-from sheetgen.formula import Formula, is_number, is_text, where
+from sheetgen.formula import Formula, Quantity, Value, is_number, is_text, where
 from sheetgen.question.inputs import ASKS, BY_NAME
 from sheetgen.question.sheet_question import TARGETS
 from sheetgen.report import sentences
@@ -100,16 +100,16 @@ OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "pric
 
 
 def _change(kind: str, **slots: Any) -> str:
-    """What a way to pay less changes, as the request says it."""
+    """The change that a way to pay less makes, in the words of the request."""
     return capital(str(WAYS[kind].change.fill(**slots)))
 
 
 def _loses(kind: str, **slots: Any) -> str:
-    """What it gives up, in the same words."""
+    """The loss that comes with a way to pay less, in the words of the request."""
     return str(WAYS[kind].loses.fill(**slots))
 
 
-def _or_none(target_ms: Any) -> Any:
+def _or_none(target_ms: Quantity) -> Value:
     """A target; 0, which is none, where the cell is blank."""
     return where(is_number(target_ms), target_ms, 0)
 
@@ -186,8 +186,8 @@ class DecisionSheets:
         return picked | counted
 
     def _mark_unused(self, picked: Mapping[str, Ref]) -> None:
-        """What does not count is grey: requests at once beside people, questions a day without them, and what a
-        workload has."""
+        """Grey the cells that do not count: requests at once beside people, questions a day without people, and lengths
+        that the workload sets."""
         people, workload = (
             picked[name]._replace(name=None).expr(self.sheet.name).text for name in ("users", "workload")
         )
@@ -370,7 +370,7 @@ class DecisionSheets:
                 cell.note = ""  # the same as on the workbook's own sheets
 
     def _in_force(self, name: str) -> Lookup:
-        """What stands of the answer: at the confidence asked for, or at an even chance where nothing is so sure."""
+        """A column of the answer: at the confidence asked for, or at an even chance where no hardware is so sure."""
         asked, even = self.rows[load_of()], self.rows[load_of(Context(level=EVEN))]
         return held_where(asked["n_instances"], asked[name], even[name])
 
@@ -471,7 +471,7 @@ class DecisionSheets:
         )
 
     def _ranges(self) -> None:
-        """What would change the month: the ends of requests, context and prices, in yellow, as bars."""
+        """The range of the month's cost over the ends of requests, context and prices, in yellow, with bars."""
         sheet, top = self.sheet, self.factors_row
         heads = ("What would change it", "low", "", "high", "$ low", "$ now", "$ high")
         sheet.texts(top, 0, heads[:1], "rule")
@@ -600,7 +600,7 @@ class DecisionSheets:
         return self.data.put(below(self.data) - 1, 1, Cell(MONTHS[purchase], "fixed", PLAIN), label=label)
 
     def _owning(self) -> dict[str, Source]:
-        """What owning the GPUs of the answer costs a month and to buy, at the base price of GPUs; in Decision data."""
+        """Monthly cost and purchase price of owning the answer's GPUs, at the base price of GPUs; in Decision data."""
         gpus, shown = self.book.tables["gpus"], self.shown
         env: dict[str, Source] = {"n_gpus": shown["n_gpus"], "gpu_name": shown["gpu_name"]}
         for fact in ("kw_per_gpu", "is_it_power", "is_module_price", "sold_together", "capex_base_usd"):

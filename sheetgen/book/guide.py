@@ -94,8 +94,7 @@ WORDS = (
 
 
 def add_notes(sheet: Sheet, page: Page, hidden: Sequence[Sheet]) -> None:
-    """What the workbook says of itself, below all that stands on a sheet: the sheets that are hidden, its words, what
-    was left out, sources."""
+    """Add the workbook's notes below the last row of a sheet: hidden sheets, glossary, candidates left out, sources."""
     sources = [(s.text, s.url or first_link(s.text)) for s in page.sources]
     blocks: Blocks = (
         (

@@ -19,7 +19,7 @@ from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Valida
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
-from sheetgen.formula import Expr, Formula, either, formula, is_number, round_nearest, where
+from sheetgen.formula import Expr, Formula, Quantity, Value, either, formula, is_number, round_nearest, where
 from sheetgen.question.deployment import band_columns_of_any_kind, draft_columns, speed_band_columns
 from sheetgen.question.inputs import (
     ASKS,
@@ -55,31 +55,31 @@ BOUND = Display("[>=10000000]0E+0;[<=-10000000]0E+0;General")
 
 
 @formula("State", TEXT)
-def text_state(value: Any, built: Any) -> Any:
+def text_state(value: Value, built: Value) -> Value:
     """Whether a text is the one that the workbook was built with."""
     return where(value == built, AS_BUILT, CHANGED)
 
 
 @formula("State", TEXT)
-def listed_state(value: Any, built: Any, place: Any) -> Any:
+def listed_state(value: Value, built: Value, place: Value) -> Value:
     """Whether a choice is the one that the workbook was built with; of another, whether it is in its list."""
     return where(value == built, AS_BUILT, where(is_number(place), CHANGED, OUT_OF_RANGE))
 
 
 @formula("State", TEXT)
-def number_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+def number_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """Whether a number is the one as built, and within its bounds; a text is above all bounds."""
     return where(either(value < least, value > most), OUT_OF_RANGE, where(value == built, AS_BUILT, CHANGED))
 
 
 @formula("State", TEXT)
-def optional_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+def optional_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """The same of a number that may be blank."""
     return where(value == "", where(built == "", AS_BUILT, CHANGED), number_state(value, built, least, most))
 
 
 @formula("State", TEXT)
-def followed_state(value: Any, built: Any, least: Any, most: Any) -> Any:
+def followed_state(value: Value, built: Value, least: Quantity, most: Quantity) -> Value:
     """The same of a number that is worked out until somebody types over it, to two decimals: programs multiply with
     more or fewer digits than a file keeps."""
     near = where(round_nearest(value, 2) == round_nearest(built, 2), AS_BUILT, CHANGED)
@@ -287,7 +287,8 @@ def build_inputs(solved: Solution, wiring: Wiring) -> Sheet:
 
 
 def _watch(page: InputsSheet) -> None:
-    """What the Change log and the checks read of all inputs, and in the frozen rows the word for all of it."""
+    """Add the lists of all inputs that the Change log and the checks read, and in the frozen rows the overall
+    verdict."""
     sheet, lists = page.sheet, page.wiring.lists
     row = HEAD_ROWS - 1
     put_light(page.wiring, sheet, row, VALUE, "All checks")
@@ -386,7 +387,7 @@ def _cached(page: InputsSheet) -> None:
 
 
 def _rate(page: InputsSheet, rate: Rate) -> None:
-    """What arrives, as it was stated: of people, tokens and requests a day the first that is given counts."""
+    """The arrival rate as stated: the first of people, tokens and requests a day that is above 0 counts."""
     for name, label, display, unit, note in (
         ("users", "People", WHOLE, "people", "0: what stands below counts. Else each asks as often a day as below."),
         ("tokens_per_day", "Tokens per day", WHOLE, "tokens", "Prompts and answers; 0: what stands below counts."),
@@ -494,7 +495,7 @@ def _owning(page: InputsSheet) -> None:
 
 
 def _engine(page: InputsSheet) -> None:
-    """What the engine's accounting counts with."""
+    """Constants of the engine's memory accounting."""
     engine, lists = page.solved.question.engine, page.wiring.lists
     page.section(f"Engine: {engine.name} {engine.default_version}")
     for constant in (constant for constant in CONSTANTS if constant.label):

@@ -11,7 +11,7 @@ from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import AS_BUILT
 from sheetgen.book.sheets import NONE, Sheet
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
-from sheetgen.formula import Expr, both, formula, is_number, where
+from sheetgen.formula import Expr, Value, both, formula, is_number, where
 from sheetgen.report.wording import rent
 from sheetgen.units import PERCENT, TEXT, USD, WHOLE, Display
 
@@ -22,7 +22,7 @@ SENTENCES = {"What changes": 58, "What it costs, or why it does not apply": 96} 
 
 
 @formula("This load now", TEXT)
-def load_state(now: Any, built: Any) -> Any:
+def load_state(now: Value, built: Value) -> Value:
     """Compares the load's $ per month on Workings with the one as built, to the dollar: a file keeps 16 digits of it.
 
     Source: the amount as built, beside it; a dash where nothing holds the load.
@@ -131,7 +131,7 @@ def _rounded(value: float | None, digits: int) -> Any:
 
 
 def _costs(lever: Lever) -> str:
-    """What the change costs beside money, or why it does not apply."""
+    """The cost of the change beside money, or the reason why it does not apply."""
     if lever.why_not:
         return f"Does not apply: {lever.why_not}."
     return f"{'Now fits. ' if lever.now_fits else ''}{lever.note}."

@@ -30,7 +30,7 @@ def call(name: str) -> Callable[..., Expr]:
 
 
 def position_in(refs: Range, key: Ref | Lookup, otherwise: Source | None = None) -> Lookup:
-    """Where a key stands in a range, from 1; something else where it stands nowhere."""
+    """The position of a key in a range, from 1; `otherwise` where the range lacks it."""
     place = place_of(refs, key.value)
     if otherwise is None:
         return written(place, lambda key, refs: function("MATCH", key, refs, 0), key, refs)
@@ -42,12 +42,12 @@ def position_in(refs: Range, key: Ref | Lookup, otherwise: Source | None = None)
 
 
 def position_or_after(refs: Range, key: Ref | Lookup) -> Lookup:
-    """Where a key stands in a range, from 1; one past the last where it stands nowhere."""
+    """The position of a key in a range, from 1; one past the last where the range lacks it."""
     return position_in(refs, key, derived(lambda n_filled: 1 + n_filled, count_filled(refs)))
 
 
 def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> Lookup:
-    """What a range holds beside a key in another one; something else where the key stands nowhere."""
+    """The entry of `held` beside a key in `refs`; `otherwise` where `refs` lacks the key."""
     place = place_of(refs, key.value)
     value = otherwise.value if place is None else held.refs[place - 1].value or 0
 
@@ -60,7 +60,7 @@ def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> 
 
 
 def element(value: Any, block: Range, row: Source, column: Source) -> Lookup:
-    """What a block holds in a row and a column, by their places."""
+    """The entry of a block at a row and a column, by their positions."""
     return written(value, call("INDEX"), block, row, column)
 
 

@@ -41,6 +41,8 @@ from sheetgen.book.wiring import (
 )
 from sheetgen.formula import (
     Formula,
+    Quantity,
+    Value,
     both,
     either,
     formula,
@@ -154,7 +156,7 @@ def build_profiles(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -> 
         worked_out(
             non_torch_position, {"tp_position": tp, "is_older_gpu": is_older, "n_tensor_parallel_sizes": n_sizes}
         )
-        for tp, is_older in zip(head.columns["tp_position"], head.at("is_older_gpu"), strict=True)
+        for tp, is_older in zip(head.columns["tp_position"], head.sources_by_row("is_older_gpu"), strict=True)
     )
     non_torch = (lookup(wiring.lists["non_torch"], row) for row in rows_of_sizes)
     head.looked_up("non_torch_bytes_per_gpu", "Non-torch memory", non_torch, WHOLE)
@@ -290,12 +292,12 @@ def _quantities(has_draft: bool) -> Iterator[tuple[str, Formula]]:
 
 
 def has_rate(wiring: Wiring) -> bool:
-    """Whether a wiring's loads may be rates."""
+    """True where a wiring's loads may be rates."""
     return "requests_per_second" in wiring.tables["loads"].columns
 
 
 @formula("Requests at once, stated or of the rate")
-def places_of_load(stated_load: Any, rate_places: Any) -> Any:
+def places_of_load(stated_load: Quantity, rate_places: Quantity) -> Value:
     """The requests at once that a load states; where it states none, the places that the rate takes on a profile.
 
     Source: rate_places.
@@ -319,14 +321,14 @@ USD_OR_SLOW = Display(f'{USD.excel};{USD.excel};"too slow"')  # what a reader se
 
 @formula("$ per month", USD_OR_SLOW)
 def monthly_usd_of_load(
-    load_requests: Any,
-    paced_requests: Any,
-    replicas_per_instance: Any,
-    survive: Any,
-    zones: Any,
-    price_usd_per_hour: Any,
-    paid_hours_per_month: Any,
-) -> Any:
+    load_requests: Quantity,
+    paced_requests: Quantity,
+    replicas_per_instance: Quantity,
+    survive: Quantity,
+    zones: Quantity,
+    price_usd_per_hour: Quantity,
+    paid_hours_per_month: Quantity,
+) -> Value:
     """What the whole instances for all replicas cost a month; none where the instance cannot hold the load or has no
     price, 0 (shown as: too slow) where it holds it but no count meets the targets of speed.
 
@@ -338,7 +340,7 @@ def monthly_usd_of_load(
 
 
 @formula("Keeps the weights' precision (2: computes in it, 1: keeps it)", PLAIN)
-def weights_on_candidate(runs_weights: Any) -> Any:
+def weights_on_candidate(runs_weights: Quantity) -> Quantity:
     """How far a candidate's GPU runs the precision of a model's weights.
 
     Source: runs_weights of GPUs.
@@ -347,7 +349,7 @@ def weights_on_candidate(runs_weights: Any) -> Any:
 
 
 @formula("GPUs", PLAIN)
-def gpus_taking_part(gpu_count: Any, data_parallel_size: Any, plain_columns: Any) -> Any:
+def gpus_taking_part(gpu_count: Quantity, data_parallel_size: Quantity, plain_columns: Quantity) -> Value:
     """The GPUs of an instance; 0 in a column of ranks where its GPU has none on Profiles.
 
     Source: Prices and hardware.
@@ -356,7 +358,7 @@ def gpus_taking_part(gpu_count: Any, data_parallel_size: Any, plain_columns: Any
 
 
 @formula("$ per hour", USD_CENTS)
-def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -> Any:
+def paid_usd_per_hour(price_in_use: Value, gpu_known: Quantity, discount_in_use: Quantity) -> Value:
     """What is paid of a price above 0 of a GPU that the GPUs sheet knows: nothing else can be rented.
 
     Source: discounted_usd_per_hour.
@@ -367,7 +369,9 @@ def paid_usd_per_hour(price_in_use: Any, gpu_known: Any, discount_in_use: Any) -
 
 
 @formula("$ per hour, as asked on Decision", USD_CENTS, within=[paid_usd_per_hour])
-def usd_as_asked(paid_usd_per_hour: Any, provider: Any, asked_provider: Any, region: Any, asked_region: Any) -> Any:
+def usd_as_asked(
+    paid_usd_per_hour: Quantity, provider: Value, asked_provider: Value, region: Value, asked_region: Value
+) -> Value:
     """What an instance costs an hour at the provider and in the region that Decision asks for; none elsewhere.
 
     Source: paid_usd_per_hour.
@@ -425,7 +429,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
 
     def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
-        return (derived(lambda value: where(test(value), value, blank), source) for source in head.at(fact))
+        return (derived(lambda value: where(test(value), value, blank), source) for source in head.sources_by_row(fact))
 
     head.columns["instance"] = list(of_instance("instance", is_text, "-"))  # no row of its own
     head.looked_up("provider", "Provider", of_instance("provider", is_text, "-"), TEXT)
@@ -494,7 +498,7 @@ def _requests(compiler: Compiler) -> dict[str, Any]:
 
 
 def _add_months(compiler: Compiler, name: str, prices: RowValues, hours: Ref, n_rows: int | None = None) -> None:
-    """What loads, the first of them or all, cost a month on each candidate at some prices."""
+    """Write the monthly cost of loads, the first rows or all, on each candidate at some prices."""
     given = {**_requests(compiler), "price_usd_per_hour": prices, "paid_hours_per_month": hours}
     compiler.write(
         name, monthly_usd_of_load, down="loads", given=given, rows=lambda table: range(table.n_rows)[:n_rows]
@@ -502,8 +506,8 @@ def _add_months(compiler: Compiler, name: str, prices: RowValues, hours: Ref, n_
 
 
 def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]], decision: Wiring) -> None:
-    """What each candidate costs under each commitment and in the class chosen on Decision, at the provider and in the
-    region chosen there, whichever instance stands there in that class."""
+    """Write the price and the monthly cost of each candidate under each commitment and in the class chosen on Decision,
+    at the provider and region chosen there, for the instance that takes part in that class."""
     wiring, instances, inputs = head.wiring, head.wiring.tables["instances"], decision.inputs
     rows = instances.columns["row"]
     held = [row.value - 1 for row in head.columns["instance_row"]]  # as built, of any class

@@ -1,4 +1,5 @@
-"""What the tables of Money share: a model's block, filled from a row downwards, and look-ups that may be none."""
+"""The common parts of the tables of Money: a model's block, filled from a row downwards, and look-ups that may be
+none."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.book.wiring import Wiring
-from sheetgen.formula import Formula, both, is_number, where
+from sheetgen.formula import Formula, Quantity, Value, both, is_number, where
 from sheetgen.sizing import cost
 from sheetgen.units import TEXT, Display
 
@@ -18,7 +19,7 @@ WIDTHS = {0: 23, 1: 12.6, **dict.fromkeys(range(2, N_PRINTED), 10.2), N_PRINTED:
 
 
 class Block:
-    """What the tables of one model read of the chosen load, and the row that is filled next."""
+    """A model's block: the cells of the chosen load that its tables read, and the row that is filled next."""
 
     def __init__(self, sheet: Sheet, wiring: Wiring, load: Ref, row: int) -> None:
         self.sheet, self.wiring, self.load, self.row = sheet, wiring, load, row
@@ -28,8 +29,8 @@ class Block:
         self.sums: list[Ref] = []  # in the class in use: a month, a year, three years
         self.owned: tuple[Ref, Ref]  # at the base price: the purchase, and what is paid each month
 
-    def of(self, name: str) -> Lookup:
-        """What a column of Workings says of the load."""
+    def of_load(self, name: str) -> Lookup:
+        """The entry of a column of Workings for the chosen load."""
         return lookup(self.wiring.tables["loads"].range(name), self.load)
 
     def bar(self, model: Ref | Lookup, about: str) -> None:
@@ -48,11 +49,11 @@ class Block:
         return self.sheet.text(self.row, column, text, role)
 
     def show(self, column: int, source: Ref | Lookup, display: Display, role: str = "computed") -> Ref:
-        """What stands elsewhere, in this row."""
+        """Show a cell or a look-up in this row."""
         return self.sheet.link(self.row, column, source, display, role)
 
     def compute(self, column: int, quantity: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
-        """What a formula gives, in this row; read relative to the reader, as rows and columns of a block repeat."""
+        """Compute a quantity in this row; read relative to the reader, as rows and columns of a block repeat."""
         return self.sheet.compute(self.row, column, quantity, {**self.wiring.inputs, **env}, lock="none", **more)
 
     def sums_of(self, monthly: Ref) -> list[Ref]:
@@ -73,7 +74,7 @@ def entry(
     less: the discount that is taken off the entry, a price.
     """
 
-    def accepted(gate: Any, value: Any, *discount: Any) -> Any:
+    def accepted(gate: Quantity, value: Value, *discount: Quantity) -> Value:
         paid = cost.discounted_usd_per_hour(value, *discount) if discount else value
         return where(is_number(gate), where(test(value), paid, NONE), NONE)
 
@@ -82,6 +83,6 @@ def entry(
     )
 
 
-def above_zero(price: Any) -> Any:
+def above_zero(price: Quantity) -> Value:
     """A price is a number above 0."""
     return both(is_number(price), price > 0)

@@ -5,7 +5,6 @@ recommended, where its price is from, providers, owning, hosts, and the cash of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.hosts import SHOWN_HOSTS
@@ -21,7 +20,7 @@ from sheetgen.book.money_page import add_cash
 from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Source, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.book.workings import add_providers
-from sheetgen.formula import function, is_number, is_text, where
+from sheetgen.formula import Value, function, is_number, is_text, where
 from sheetgen.question.overrides import class_columns
 from sheetgen.question.parse import TEXT as ANY_TEXT
 from sheetgen.report import sentences
@@ -98,12 +97,13 @@ def build_money(solved: Solution, wiring: Wiring) -> Sheet:
     block.head("Unit costs", *(label for label, _, _ in UNITS), "at a utilization of", OF_THE_PEOPLE)
     block.label("All replicas together")
     for column, (_, fact, display) in enumerate(UNITS, 1):
-        block.show(column, block.of(fact), display)
+        block.show(column, block.of_load(fact), display)
     block.show(1 + len(UNITS), wiring.inputs["utilization"], PERCENT)
     asked = {
-        f"million_{kind}_tokens_per_month": block.of(f"hosted_million_{kind}_tokens") for kind in ("input", "output")
+        f"million_{kind}_tokens_per_month": block.of_load(f"hosted_million_{kind}_tokens")
+        for kind in ("input", "output")
     }
-    block.compute(2 + len(UNITS), cost.usd_per_million_tokens, {**asked, "monthly_usd": block.of("monthly_usd")})
+    block.compute(2 + len(UNITS), cost.usd_per_million_tokens, {**asked, "monthly_usd": block.of_load("monthly_usd")})
     block.row += 1
     _providers(block, add_providers(wiring, n_providers, block.load, wiring.ref("calc_money_model")))
     _owned(block, on_demand)
@@ -139,17 +139,17 @@ def _chosen(solved: Solution, wiring: Wiring, sheet: Sheet) -> Block:
 
 
 def _title(block: Block) -> tuple[Ref, Ref]:
-    """What to rent; gives the row on Prices and hardware, and how many."""
+    """Show the instances to rent; returns the row on Prices and hardware, and their number."""
     block.label("To rent")
-    rented = {"n_instances": block.of("n_instances"), "instance": block.of("type")}
+    rented = {"n_instances": block.of_load("n_instances"), "instance": block.of_load("type")}
     block.compute(1, sentences.rent_words, rented, role="light")
-    block.show(5, block.of("load_words"), TEXT)
-    block.show(8, block.of("hardware_words"), TEXT)
+    block.show(5, block.of_load("load_words"), TEXT)
+    block.show(8, block.of_load("hardware_words"), TEXT)
     block.label("Found: column on Candidates, row on Prices and hardware, how many", FOUND, "off_page")
-    position = block.show(FOUND + 1, block.of("position"), PLAIN, "off_page")
+    position = block.show(FOUND + 1, block.of_load("position"), PLAIN, "off_page")
     rows = block.wiring.tables["candidates"].range("instance_row")
     place = block.show(FOUND + 2, entry(rows, position, is_number), PLAIN, "off_page")
-    count = block.show(FOUND + 3, block.of("n_instances"), PLAIN, "off_page")
+    count = block.show(FOUND + 3, block.of_load("n_instances"), PLAIN, "off_page")
     for name, ref in (("row", place), ("count", count)):
         block.wiring.names[f"calc_money_{name}"] = ref
     block.row += 1
@@ -180,7 +180,7 @@ def _source(block: Block) -> None:
     block.label("Source")
     env: dict[str, Source] = {
         "row": place,
-        "instance": block.of("instance"),
+        "instance": block.of_load("instance"),
         "source": lookup(table.range("source"), place),
     }
     block.compute(1, sentences.source_words, env, role="unit_wrapped")
@@ -294,8 +294,8 @@ def _owned(block: Block, on_demand: Ref) -> None:
 
 
 def _parts_of_owning(block: Block) -> dict[str, dict[str, Source]]:
-    """What owning is made of at the low, base and high price, and below it what GPUs says of the GPU; gives by price
-    what formulas read."""
+    """Write the parts of the cost of owning at the low, base and high price, and below them the facts of the GPU;
+    returns by price the inputs of formulas."""
     block.head(*PURCHASE_HEADS)
     top = block.row
     block.row += len(ENDS)
@@ -333,8 +333,8 @@ SOURCE, SOURCES_HEIGHT = 7, 30.0  # the column of what says a GPU's price and po
 
 
 def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
-    """What GPUs says of the recommended one, below its money; gives the row there, and what formulas read."""
-    gpus, gpu = block.wiring.tables["gpus"], block.of("gpu")
+    """Show the facts of the recommended GPU, below its money; returns its row on GPUs, and the inputs of formulas."""
+    gpus, gpu = block.wiring.tables["gpus"], block.of_load("gpu")
     block.head(*POWER_HEADS)
     names = gpus.range("gpu")  # the row is none where nothing was recommended
     block.label("Found: row on GPUs", FOUND, "off_page")
@@ -352,9 +352,9 @@ def _facts(block: Block) -> tuple[Ref, dict[str, Source]]:
     }
     together = entry(gpus.range("sold_together"), place, is_number)
     facts["sold_together"] = block.show(FOUND + 2, together, PLAIN, "off_page")
-    env = {"n_gpus": block.of("n_gpus"), "sold_together": facts["sold_together"]}
+    env = {"n_gpus": block.of_load("n_gpus"), "sold_together": facts["sold_together"]}
     facts["n_owned_gpus"] = block.compute(FOUND + 3, cost.n_owned_gpus, env, role="off_page")
-    block.compute(0, sentences.owned_words, {**facts, "gpu_name": block.of("gpu_name")})
+    block.compute(0, sentences.owned_words, {**facts, "gpu_name": block.of_load("gpu_name")})
     facts["metered_kw_per_gpu"] = block.compute(2, cost.metered_kw_per_gpu, facts)
     source = block.sheet.cells[block.row, SOURCE]
     source.role, source.span, block.sheet.heights[block.row] = "unit_wrapped", N_PRINTED - SOURCE, SOURCES_HEIGHT
@@ -372,7 +372,7 @@ def _hosted(block: Block) -> None:
     amounts = ("hosted_million_output_tokens", "million_output_tokens_per_month")
     tokens: dict[str, Source] = {
         "utilization": block.wiring.inputs["utilization"],
-        **{name: block.of(name) for name in amounts},
+        **{name: block.of_load(name) for name in amounts},
     }
     for rank in range(1, SHOWN_HOSTS + 1 if hosts.n_rows else 1):
         block.label("Found: rank, row of the model's on Hosts", FOUND, "off_page")
@@ -400,7 +400,7 @@ def _host_of_rank(hosts: Table, model: Ref, rank: Ref) -> Lookup:
     pairs = enumerate(zip(models, ranks, strict=True), 1)
     value = next((row for row, (m, r) in pairs if (m.value, r.value) == (model.value, rank.value)), NONE)
 
-    def row_of(rows: Any, models: Any, model: Any, ranks: Any, rank: Any) -> Any:
+    def row_of(rows: Value, models: Value, model: Value, ranks: Value, rank: Value) -> Value:
         row = function("SUMIFS", rows, models, model, ranks, rank)
         return where(row > 0, row, NONE)
 

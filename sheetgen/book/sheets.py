@@ -82,7 +82,7 @@ MOST_MESSAGE, MOST_TITLE = 225, 32  # characters that Excel allows
 
 @dataclass(frozen=True)
 class Validation:
-    """What a cell accepts: one of a list (a range by its defined name), or what its kind takes.
+    """The values that a cell accepts: an entry of a list (a range by its defined name), or a value of its kind.
 
     at_least, at_most: the defined names of cells that bound it too.
     """
@@ -96,7 +96,7 @@ class Validation:
 
     @classmethod
     def of(cls, kind: Kind, title: str, about: str = "") -> Validation:
-        """What a yellow cell of that kind accepts, as `build` and `pull` do; `about` is said after it."""
+        """The validation of a yellow cell of that kind, the same in `build` and `pull`; `about` ends its message."""
         sentence = _said(kind) + (" Blank: none." if kind.blank and "Blank:" not in about else "")
         full = f"{sentence} {about}" if about else sentence
         title = title if len(title) <= MOST_TITLE else title[: MOST_TITLE + 1].rpartition(" ")[0]
@@ -222,7 +222,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Lookup:
-    """What a look-up gives: the value, and how the look-up is written on a sheet."""
+    """A look-up: its value, and how it is written on a sheet."""
 
     value: Any
     write: Callable[[str], Expr]
@@ -282,8 +282,8 @@ Source = Ref | Range | Lookup  # what a formula may read
 
 @dataclass(frozen=True)
 class RowValues:
-    """What the cells of a row read, written as the first of them sees it: one value each, or, where each reads a whole
-    range, a column of the values."""
+    """The input of the cells of a row, written as the first cell sees it: one value for each cell, or, where each reads
+    a whole range, a column of the values."""
 
     values: Any
     first: Source
@@ -337,7 +337,7 @@ class Sheet:
 
     @property
     def is_hidden(self) -> bool:
-        """Whether the workbook opens without its tab."""
+        """True where the workbook opens without the sheet's tab."""
         return self.name in KINDS and self.name not in TABS_SHOWN
 
     @property
@@ -387,7 +387,7 @@ class Sheet:
         return self.put(row, column, cell, name, lock, label)
 
     def is_search(self, ref: Ref) -> bool:
-        """Whether a cell holds an array formula."""
+        """True where a cell holds an array formula."""
         written = self.cells[ref.row, ref.column].formula
         return written is not None and written.array
 
@@ -493,7 +493,7 @@ def number(value: Any) -> Any:
 
 
 def place_of(refs: Range, value: Any) -> int | None:
-    """Where a value stands in a range, from 1, as MATCH finds it: capital letters count for nothing."""
+    """The position of a value in a range, from 1, as MATCH finds it: capital letters count for nothing."""
     wanted = _matched(value)
     return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == wanted), None)
 
@@ -509,13 +509,13 @@ def worked_out(quantity: Formula, env: Mapping[str, Source]) -> Lookup:
 
 
 def derived(function: Callable[..., Any], *read: Source) -> Lookup:
-    """What a function that numbers and `Expr` read alike makes of these, to be read within another formula."""
+    """The result of a function that takes numbers and `Expr` alike, to be read within another formula."""
     value = plain(function(*(number(source.value) for source in read)))
     return Lookup(value, lambda here: function(*(source.expr(here) for source in read)))
 
 
 def row_of(function: Callable[..., Any], *read: Source) -> Lookup:
-    """What a function that whole rows and `Expr` read alike makes of these, to be read as a row."""
+    """The result of a function that takes whole rows and `Expr` alike, to be read as a row."""
     return Lookup(
         function(*(source.value for source in read)), lambda here: function(*(source.expr(here) for source in read))
     )
@@ -554,7 +554,7 @@ def choose(place: Ref, sources: Sequence[Source], otherwise: Source | None = Non
 
 
 def held_where(gate: Source, here: Source, otherwise: Source) -> Lookup:
-    """What stands in one place where the gate is a number, else what stands in another."""
+    """The value `here` where the gate is a number, else `otherwise`."""
     value = here.value if isinstance(number(gate.value), int | float) and gate.value != NONE else otherwise.value
     write = function("IF", function("ISNUMBER", Expr("{0}")), Expr("{1}"), Expr("{2}")).text
     return Lookup.of(value, write, gate, here, otherwise)
@@ -593,7 +593,7 @@ class RepeatedRow(Sequence[Ref]):
 
     @property
     def values(self) -> numpy.ndarray:
-        """What each column reads."""
+        """The value that each column reads."""
         return self.row.values[[int(p.value) - 1 for p in self.positions]]
 
     @property

@@ -34,7 +34,7 @@ from sheetgen.book.sheets import (
     place_of,
 )
 from sheetgen.book.wiring import Wiring, put_light
-from sheetgen.formula import Expr, both, function, is_number, least_number, round_down, where
+from sheetgen.formula import Expr, Quantity, Value, both, function, is_number, least_number, round_down, where
 from sheetgen.question.parse import Kind, name_part
 from sheetgen.question.sheet_question import MOST_TYPED, Question
 from sheetgen.question.stated_load import RATE
@@ -91,7 +91,7 @@ def headline_cells(solved: Solution, wiring: Wiring) -> dict[str, Ref]:
     return cells
 
 
-def _both_rows(before: Any, place: Any) -> Any:
+def _both_rows(before: Quantity, place: Value) -> Value:
     """The row of Workings of a load: those before its workload's, and its place among these."""
     return before + place
 
@@ -128,7 +128,7 @@ class SizingSheet:
         return self.sheet.put(row, self.hidden + 1 + column, Cell(value, "off_page", PLAIN))
 
     def _of(self, name: str, m: int) -> Ref:
-        """What Workings says of the load on this sheet, by model."""
+        """A column of Workings for the load on this sheet, by model."""
         ref = self.loads.columns[name][self.loads.n_fixed + m]
         assert isinstance(ref, Ref)
         return ref
@@ -185,7 +185,7 @@ class SizingSheet:
         shown = position_in(wiring.area("list_workload"), wiring.ref("in_headline_workload"), built[0])
         sheet.link(workload.row, workload.column, shown, PLAIN, "off_page")
 
-        def in_use(typed: Any, built: Any) -> Any:
+        def in_use(typed: Value, built: Value) -> Value:
             is_whole = both(typed >= 1, round_down(typed) == typed)
             none = built if self.question.rate is None else where(typed == RATE, typed, built)
             return where(is_number(typed), where(is_whole, typed, built), none)
@@ -329,7 +329,7 @@ class SizingSheet:
             self.sheet.marked.append((cells, "AND({}={},{}={})".format(*texts), "asked"))
 
     def _load(self, row: int, left: int, place: Lookup) -> None:
-        """What a load takes: its price and its KV cache, and below them what to rent."""
+        """The price and the KV cache of a load, and below them the instances to rent."""
 
         def figure(name: str) -> Lookup:
             return lookup(self.loads.range(name), place)
@@ -374,7 +374,7 @@ class SizingSheet:
                 ]
 
     def foot(self, page: Page) -> None:
-        """What to change where memory runs out, what is assumed, and dates."""
+        """The settings to change where memory runs out, the assumptions, and dates."""
         sheet, wiring = self.sheet, self.wiring
         self._bar("If it runs out of memory", "runs out", "", "change first", "", "and the log says")
         for death in page.deaths[:N_DEATHS]:

@@ -1,4 +1,4 @@
-"""What the sheets of one book share: inputs by name, tables that others look up, and matrices of formulas."""
+"""The state that the sheets of a book share: inputs by name, tables that others look up, and matrices of formulas."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def profile_columns(question: Question) -> list[tuple[int, Layout]]:
 
 
 def held_at(place: Ref, held: Source, otherwise: Source = ZERO) -> Lookup:
-    """What is held at a place; something else where there is no place."""
+    """The value `held` where the place is a number, else `otherwise`."""
     return derived(lambda place, held, otherwise: where(is_number(place), held, otherwise), place, held, otherwise)
 
 
@@ -132,11 +132,11 @@ class Table:
         return column
 
     def has_head(self, label: str) -> bool:
-        """Whether a column is called so."""
+        """True where a column has that head."""
         return any(self.sheet.cells[self.top, c].value == label for c in range(self.left, self.next_column))
 
     def place(self, column: int, i: int) -> tuple[int, int]:
-        """Where row i of a column stands on the sheet."""
+        """The row and the column of cell `i` of a column on the sheet."""
         return self.top + 1 + i, column
 
     def given(
@@ -240,9 +240,10 @@ class Table:
         return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
 
     def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[int], Any] | None = None) -> Sequence[Any]:
-        """What the rows of a table hold that the rows of this one are of: models of contexts, contexts of loads.
+        """By row of this table the entry of `rows`, which are of another table: of models for contexts, of contexts for
+        loads.
 
-        chosen: what a row reads of whose load a reader chooses the workload.
+        chosen: the entry of a row whose workload a reader chooses.
         """
         if self.wiring.tables[key] is self:
             return rows
@@ -251,8 +252,8 @@ class Table:
         fixed = [rows[int(place.value) - 1] for place in places[:n_fixed]]
         return fixed + [chosen(row) for row in range(n_fixed, self.n_rows) if chosen]
 
-    def at(self, name: str) -> list[Ref | Lookup]:
-        """What formulas read by a name that is no column here: of the model, context, profile ... of each row."""
+    def sources_by_row(self, name: str) -> list[Ref | Lookup]:
+        """By row the input of that name, which is no column here: of the row's model, context, profile and so on."""
         by_table = {
             key: refs for key, column in PLACES.items() if (refs := self.places.get(key) or self.columns.get(column))
         }
@@ -260,21 +261,22 @@ class Table:
             {key: refs if isinstance(refs, Ref) else refs[i] for key, refs in by_table.items()}
             for i in range(self.n_rows)
         )
-        return [self.wiring.at(name, places) for places in rows]
+        return [self.wiring.source_at(name, places) for places in rows]
 
     def bring(self, *names: str, label: str = "", width: float = 12) -> None:
         """Columns of what stands elsewhere: 0 where it is of hardware, and none was chosen."""
         for name in names:
-            whole: Iterable[Ref | Lookup] = self.at(name)
+            whole: Iterable[Ref | Lookup] = self.sources_by_row(name)
             if self.chosen and self.wiring.is_of_hardware(name):
                 whole = map(held_at, self.columns[self.chosen], whole)
             self.looked_up(name, label or in_words(name), whole, display_of(name), width=width)
 
     def _reached(self, name: str, quantity: Formula) -> list[Ref | Lookup]:
-        """What a formula reads elsewhere, in a column of its own where that is of chosen hardware and often read."""
+        """The cells or look-ups of an input that is no column here; brought into a column where it is of chosen
+        hardware and often read."""
         if self.chosen and quantity.tree.text.count(f"{{{name}}}") > MOST_LOOK_UPS:
             self.bring(name)
-        return self.columns.get(name) or self.at(name)
+        return self.columns.get(name) or self.sources_by_row(name)
 
     def range(self, name: str) -> Range:
         """A whole column, by a defined name where the table has a key."""
@@ -343,8 +345,8 @@ class Wiring:
         return Range(area.refs, name=name)
 
     def of_block(self, name: str, row: Ref, profile: Ref, places: Mapping[str, Ref]) -> Lookup:
-        """What a block of Profiles holds in one of its rows and at a profile, by their positions. places: where the
-        profile stands in blocks that have fewer columns, where a cell says that."""
+        """The entry of a block of Profiles in a row and at a profile, by their positions. places: the profile's
+        position in blocks that have fewer columns, where a cell holds it."""
         rows, heads = self.blocks[name].rows, self.tables["profiles"]
         block = self.area_of_block(name)
         column: Ref | Lookup = profile
@@ -377,8 +379,8 @@ class Wiring:
         names = self.lists["dtypes_meant"], self.lists["dtype_aliases"]
         return entry_of(*names, dtype, dtype)
 
-    def at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
-        """What a formula reads by a name, where cells say which row of some tables is meant."""
+    def source_at(self, name: str, places: Mapping[str, Ref]) -> Ref | Lookup:
+        """The input of that name, where cells say which row of some tables is meant."""
         if name in self.blocks:
             return self.of_block(name, places[self.blocks[name].down], places["profiles"], places)
         if name in SIDE_BY_SIDE:
@@ -401,7 +403,7 @@ class Wiring:
         return next(key for key in keys if isinstance(self.tables[key].columns.get(name, [None])[0], Ref))
 
     def is_of_hardware(self, name: str) -> bool:
-        """Whether what is read by a name differs by hardware."""
+        """True where the quantity of that name differs by hardware."""
         if name in self.blocks or name in SIDE_BY_SIDE:
             return True
         return self.key_of(name, TABLES_READ) not in ("models", "contexts")
@@ -437,7 +439,7 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
 
 @dataclass(frozen=True)
 class RowLookup:
-    """What the cells of a row look up in a block: each at its own column, all in one row of it."""
+    """Look-ups of the cells of a row in a block: each at its own column, all in one row of the block."""
 
     values: Sequence[Any]
     row: Ref | int  # the cell that says which row, or its number

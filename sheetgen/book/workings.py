@@ -30,14 +30,7 @@ from sheetgen.book.sheets import (
     worked_out,
 )
 from sheetgen.book.wiring import HEAD_ROWS, Read, Table, Wiring, held_at, in_words, titled
-from sheetgen.formula import (
-    Formula,
-    formula,
-    is_number,
-    number_where,
-    where,
-    where_number,
-)
+from sheetgen.formula import Formula, Quantity, Value, formula, is_number, number_where, where, where_number
 from sheetgen.formula.tree import literal
 from sheetgen.program.declared import Again, Declared, Named, Repeat, by_name, is_same
 from sheetgen.program.quantities import SPEED_BANDS, STEADY, speed_ends
@@ -188,7 +181,7 @@ def _add_chance(loads: Table) -> None:
 
 
 @formula("Sequences per replica")
-def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
+def replica_sequences(sequences: Quantity, data_parallel_size: Quantity) -> Value:
     """Sequences that one replica of the recommended hardware holds: those of its ranks together; 0 where there is none.
 
     Source: sequences.
@@ -197,7 +190,7 @@ def replica_sequences(sequences: Any, data_parallel_size: Any) -> Any:
 
 
 @formula("$ per hour", USD_CENTS)
-def chosen_hourly_usd(n_instances: Any, hourly_price: Any) -> Any:
+def chosen_hourly_usd(n_instances: Quantity, hourly_price: Value) -> Value:
     """$ per hour of all recommended instances; none where there are none.
 
     Source: hourly_usd.
@@ -209,14 +202,14 @@ def chosen(quantity: Formula, otherwise: Any = "-") -> Formula:
     """The same formula for a load that has hardware; for one that has not `otherwise`, by default none."""
 
     @functools.wraps(quantity.function)
-    def read(n_instances: Any, *values: Any) -> Any:
+    def read(n_instances: Quantity, *values: Quantity) -> Value:
         return where_number(n_instances, lambda: quantity.function(*values), otherwise)
 
     return replace(quantity, inputs=("n_instances", *quantity.inputs), function=read)
 
 
 @formula("Milliseconds")
-def in_milliseconds(seconds: Any, milliseconds_per_second: Any) -> Any:
+def in_milliseconds(seconds: Quantity, milliseconds_per_second: Quantity) -> Value:
     """A time in milliseconds.
 
     Source: definition.
@@ -274,7 +267,7 @@ def _add_choice(
         if k == n_rented and n_shown is not None:
             table.n_rows = n_shown
         none = why if name in ("instance", "type") else repeat(NO_VALUE)
-        read = _of_own_class(table, reads, prefixes) if alone else table.at(reads)
+        read = _of_own_class(table, reads, prefixes) if alone else table.sources_by_row(reads)
         table.looked_up(name, label, map(held_at, columns["position"], read, none), display, width=width)
     table.bring("sequences", label="Sequences per rank")
     table.computed(replica_sequences)
@@ -338,7 +331,8 @@ _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "dat
 
 
 def _rows(table: Table) -> dict[str, Any]:
-    """What the steps of the choice read of Candidates, for each row of the table of loads; and what they make of it."""
+    """The columns of Candidates that the steps of the choice read, for each row of the table of loads, with what
+    follows from whole rows."""
     wiring, head = table.wiring, table.wiring.tables["candidates"]
 
     def of_block(name: str) -> Sequence[Read]:
@@ -355,7 +349,8 @@ def _rows(table: Table) -> dict[str, Any]:
 
 
 def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
-    """What the steps of the choice read of so many loads, with what they work out of whole rows of Candidates."""
+    """The inputs of the steps of the choice for `n_rows` loads, with the quantities that follow from whole rows of
+    Candidates."""
 
     def made(quantity: Formula) -> list[Lookup]:
         read = [rows[name] for name in quantity.inputs]
@@ -412,7 +407,8 @@ def _verdict(table: Table, i: int, monthly: Range) -> Lookup:
 
 
 def _of_own_class(table: Table, reads: str, prefixes: Sequence[str]) -> Sequence[Ref | Lookup]:
-    """What stands elsewhere of what was chosen on Decision, whose purchase class need not be that of the workbook."""
+    """A column of another sheet for the candidate chosen on Decision, whose purchase class may differ from the
+    workbook's."""
     tables, columns = table.wiring.tables, table.columns
     head = tables["candidates"]
     if f"{prefixes[0]}{reads}" in head.columns:
@@ -420,11 +416,11 @@ def _of_own_class(table: Table, reads: str, prefixes: Sequence[str]) -> Sequence
         return [lookup(head.range(f"{prefix}{reads}"), place) for prefix, place in places]
     if reads == "instance":
         return [lookup(tables["instances"].range(reads), place) for place in columns["instance_row"]]
-    return table.at(reads)
+    return table.sources_by_row(reads)
 
 
 def _add_parts(table: Table) -> None:
-    """What a step on the chosen profile takes, from the blocks of Profiles."""
+    """The parts of a step on the chosen profile, from the blocks of Profiles."""
     for quantity in PARTS:
         if quantity.name in table.wiring.blocks:
             table.bring(quantity.name, label=quantity.label)
@@ -500,7 +496,7 @@ def _add_program(table: Table, parts: Iterable[Declared], names: Collection[str]
 
 
 def _add_speed(table: Table) -> None:
-    """What users get of the chosen hardware."""
+    """The speed that users get on the chosen hardware."""
     columns = table.columns
     _add_program(table, TIMES, OF_SPEED)
     if "requests_per_second" in columns:
@@ -538,7 +534,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
     """The best with another GPU or from another provider."""
     columns, head = table.columns, table.wiring.tables["candidates"]
 
-    def other(gpu: Any, provider: Any, gpus: Any, providers: Any) -> Any:
+    def other(gpu: Value, provider: Value, gpus: Value, providers: Value) -> Value:
         return (1 * (gpus != gpu) + 1 * (providers != provider)) > 0  # the OR of an array formula
 
     of_head = head.range("gpu_row"), head.range("provider")
@@ -551,7 +547,7 @@ def _add_runner_up(table: Table, rows: Mapping[str, Read]) -> None:
 
 
 def _add_kv(table: Table) -> None:
-    """What stays in memory of the load's cache, before any division."""
+    """The memory that the load's KV cache keeps, before any division."""
     wiring, columns = table.wiring, table.columns
     gpu_rows = wiring.tables["profiles"].range("gpu_row")
     table.looked_up(
@@ -615,7 +611,7 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
     table.picked("model_row", "Model row", loads.range("model_row"), "load_row", PLAIN)
     columns = table.columns
 
-    def of_provider(providers: Any, provider: Any) -> Any:
+    def of_provider(providers: Value, provider: Value) -> Value:
         return providers == provider
 
     # The load on the first sheet has rows of its own, the last ones, a model each.
