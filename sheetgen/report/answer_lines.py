@@ -230,7 +230,7 @@ def question_words(question: Question, cell: CellRecord) -> str:
 
 
 def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What was typed of a load beside its size."""
+    """The options of a load that were typed beside its size."""
     values = {**vars(question.settings), **dict(question.workload_of(cell.row))}
     for name, words in _TYPED.items():
         if question.options.get(name) is not None and values[name] != BY_NAME[name].default:
@@ -238,14 +238,14 @@ def _typed(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _unmet_survival(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What loss is to be survived, of a load that nothing serves: else the line of what is served says it."""
+    """The loss that must be survived, for a load that nothing serves; otherwise the line on what is served names it."""
     if cell.chosen is None and question.settings.survive:
         yield f"after the loss of a {wording.lost(question)}"
 
 
 def filters_of(question: Question) -> str:
-    """What was requested of the hardware beside the load and its class; nothing where it is all by default. Vendors
-    count only where no GPU and no instance is named."""
+    """The hardware filters that were requested; "" where all are at their defaults. Vendors count only where no GPU and
+    no instance is named."""
     options = question.options
     requested = {name: words for name, words in _FILTERS.items() if options.get(name) not in (None, "", (), [])}
     if not requested.keys().isdisjoint(("gpus", "instances")):
@@ -278,7 +278,8 @@ def load_of(question: Question, cell: CellRecord) -> str:
 
 
 def answer_words(question: Question, cell: CellRecord) -> str:
-    """What is rented, its month and its year, with what is budgeted where that differs; or why there is none."""
+    """The instances to rent, their cost a month and a year, and the budgeted amount where it differs; or the reason why
+    there are none."""
     if cell.chosen is None:
         return cell.verdict
     usd, settings = cell.answer.monthly_usd, question.settings
@@ -300,36 +301,31 @@ def answer_words(question: Question, cell: CellRecord) -> str:
 
 
 class Shown(NamedTuple):
-    """What an answer shows beside what it always says: so many ways to pay less, what a history gives that
-    is read anew, how long it is kept, what reading it anew means, what far fewer machines cost, the cheapest that was
-    measured, the step between two chances, what is cheaper within the near tie, what it is least sure of, the answer's
-    machines where they are measured, which target sets the price, the ways in more than their fewest words, what is
-    known of the cheapest host, that replicas share what arrives and times are averages, an empty line below the
-    question, what each way rents, what is known of people, that no host is to be named."""
+    """The optional parts of an answer."""
 
-    n_ways: int = SHOWN_WAYS
-    has_anew: bool = True
-    has_kept: bool = True
-    has_reread: bool = True
-    has_fewer: bool = True
-    has_measured: bool = True
-    has_step: bool = True
-    has_near_tie: bool = True
-    has_doubt: bool = True
-    has_run: bool = True
-    has_target: bool = True
-    has_ways_in_full: bool = True
-    has_host_facts: bool = True
-    has_routing: bool = True
-    has_gap: bool = True
-    has_rent: bool = True
-    has_known: bool = True
-    has_no_host: bool = True
+    n_ways: int = SHOWN_WAYS  # ways to pay less
+    has_anew: bool = True  # the gain of a history that is read anew
+    has_kept: bool = True  # how long a history is kept
+    has_reread: bool = True  # the meaning of reading it anew
+    has_fewer: bool = True  # the cost of far fewer machines
+    has_measured: bool = True  # the cheapest hardware that was measured
+    has_step: bool = True  # the step between two chances
+    has_near_tie: bool = True  # cheaper hardware within the near tie
+    has_doubt: bool = True  # the limit that the answer is least sure of
+    has_run: bool = True  # the answer's own machines, where they are measured
+    has_target: bool = True  # the target that sets the price
+    has_ways_in_full: bool = True  # ways in more than their short form
+    has_host_facts: bool = True  # facts of the cheapest host
+    has_routing: bool = True  # that replicas share the requests, and times are averages
+    has_gap: bool = True  # an empty line below the question
+    has_rent: bool = True  # the instances that each way rents
+    has_known: bool = True  # the basis of people's habits
+    has_no_host: bool = True  # that no host is to be named
 
 
 def answer_lines(question: Question, cell: CellRecord, shown: Shown) -> Iterator[Line]:
-    """What the answer rests on: certainty, what it serves, the hardware, ways to pay less, the answer as published,
-    what a measurement decides, the cheapest hosted API."""
+    """The lines that support an answer: certainty, served load, hardware, ways to pay less, the answer as published,
+    measurement, cheapest hosted API."""
     for label, texts in (
         ("sure", _sure(question, cell, shown)),
         ("serves", _serves(question, cell, shown.has_routing)),
@@ -377,7 +373,8 @@ def _sure(question: Question, cell: CellRecord, shown: Shown) -> Iterator[str]:
 
 
 def _doubt(cell: CellRecord) -> str:
-    """What an answer is least sure of: of a rate a time where every place is taken, as it is longer than on average."""
+    """The limit that an answer is least sure of; for the times of a rate, at full load, when every place is taken and
+    times are longest."""
     limit = cell.answer.limit
     return f"{OF_LIMIT[limit]} at full load" if cell.is_rate and limit not in (MEMORY, RATE) else OF_LIMIT[limit]
 
@@ -519,7 +516,7 @@ def _class(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _is_said_beside(cell: CellRecord) -> bool:
-    """Whether what an even chance costs stands beside the certainty, as a reason to measure first."""
+    """True where the cost of an even chance stands beside the certainty, as a reason to measure first."""
     return not IS_TOLD.isdisjoint(cell.measure_first[:1])
 
 
@@ -590,7 +587,7 @@ def way_words(question: Question, cell: CellRecord, way: PayLess) -> str:
 
 
 def _more_of_memory(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What is rented where the engine takes more of each GPU's memory, where that saves clearly."""
+    """The instances to rent where the engine takes more of each GPU's memory, if that saves clearly."""
     clearly = question.reference.assumption("clearly_cheaper_fraction")
     for lever in cell.levers:
         if lever.lever == MORE and (lever.saved_fraction or 0) > clearly:
@@ -622,7 +619,7 @@ def _target(question: Question, cell: CellRecord) -> Iterator[str]:
 
 
 def _recommended(question: Question, cell: CellRecord) -> Iterator[str]:
-    """What the recommended weights cost, where others were named and these are cheaper or surer."""
+    """The cost with the recommended weights, where others were named and these are cheaper or surer."""
     if other := cell.as_recommended:
         chance, month = str(wording.sure(other.chance)), amounts_of(question.settings)(other.monthly_usd)
         dtype = wording.weights_name(question.model_of(cell.row).model, other.weight_dtype)
@@ -695,8 +692,8 @@ def _of_these(n_instances: int) -> str:
 
 
 def _measure(question: Question, cell: CellRecord, has_run: bool) -> Iterator[str]:
-    """What to run where, and which month it decides: of cheaper hardware where the month would fall, else of what is
-    rented; nothing where that stands beside the certainty. has_run: whether the answer's own machines are named."""
+    """The hardware to measure, and the month that the run decides: of cheaper hardware where the month would fall, else
+    of the answer; nothing where that stands beside the certainty. has_run: name the answer's own machines."""
     if (measure := cell.measure) is None or _day_beside(question, cell):
         return
     run, cheaper, margin = measure.decider or measure, measure.decider, cell.at_level(MARGIN)

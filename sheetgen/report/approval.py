@@ -279,7 +279,7 @@ def _with_contingency(question: Question, usd: float) -> float:
 
 
 def _approved(question: Question, usd: float) -> Cell:
-    """What is to be approved of a rent: with contingency, where there is one."""
+    """The amount to approve for a rent: with contingency, where there is one."""
     return money(_with_contingency(question, usd))
 
 
@@ -289,26 +289,27 @@ def _shown(question: Question, usd: float) -> Cell:
 
 
 def _margin(cell: CellRecord) -> AtConfidence | None:
-    """What is surer than the answer; None where nothing is, or the answer is as sure for its price."""
+    """The answer at higher confidence; None where there is none, or where the answer is as sure for its price."""
     margin = cell.at_level(MARGIN)
     return None if margin is None or _is_sure(cell, margin) else margin
 
 
 def _is_sure(cell: CellRecord, margin: AtConfidence | None) -> bool:
-    """Whether the answer needs no margin: it is sure itself, or the same machines are in another layout."""
+    """True where the answer needs no margin: it is sure itself, or the surer one rents the same machines in another
+    layout."""
     is_same = margin is not None and margin.monthly_usd <= cell.answer.monthly_usd * ABOUT
     return cell.answer.chance >= MARGIN or is_same
 
 
 def _is_measured(cell: CellRecord, way: PayLess) -> bool:
-    """Whether a way is what the box to measure first has: the month that may prove enough."""
+    """True for the way that the option to measure first covers: the month that may prove enough."""
     decider = cell.measure.decider if cell.measure else None
     is_one = decider is not None and same_money(decider.monthly_usd, way.monthly_usd)
     return way.kind == "less_sure" and is_one and not way.commits_usd
 
 
 def _even_month(question: Question, cell: CellRecord) -> Text:
-    """What an even chance costs, where one should measure first and it costs less; NONE elsewhere."""
+    """The month of an even chance, where one should measure first and it costs less; NONE elsewhere."""
     even = even_answer(cell)
     is_less = even is not None and even.monthly_usd < cell.answer.monthly_usd
     return _shown(question, even.monthly_usd) if even and is_less else NONE
@@ -322,7 +323,7 @@ def _less_only(question: Question, cell: CellRecord) -> Text:
 
 
 def _is_tested(cell: CellRecord) -> bool:
-    """Whether the answer's own machines show on their first day that fewer of them are enough."""
+    """True where the first day on the answer's own machines can show that fewer of them are enough."""
     even = cell.at_level(EVEN) if cell.measure and cell.measure.decider else None
     return even is not None and even.instance == cell.answer.instance and even.n_instances < cell.answer.n_instances
 
@@ -415,7 +416,7 @@ def _place(n_instances: int, instance: str) -> Cell:
 
 
 def _movers(question: Question, cell: CellRecord) -> Iterator[Mover]:
-    """What moves the month, each from what to what."""
+    """The inputs that move the month, each with its low and high end."""
     for move in cell.moves:
         if move.input not in _MOVES:
             continue
@@ -461,8 +462,8 @@ def _prices_moved(question: Question, cell: CellRecord, move: MoveRecord) -> Mov
 def _moved(
     name: str, shown: Callable[[float], Cell], amounts: Sequence[float], pattern: str, loosened: bool = False
 ) -> Moved:
-    """What moves by a number: from what to what, and what it is now where the title does not say that; whether its
-    targets move with it."""
+    """A numeric input that moves the month: its low and high end, and its present value where the title does not give
+    it. loosened: its targets move with it."""
     low, high, *now = map(shown, amounts)
     span = _SPAN.fill(low=low, high=high, now=str(now[0]) if now else "", loosened=loosened)
     return name, span, (words(pattern, low), words(pattern, high))
@@ -478,7 +479,7 @@ _MOVES: dict[str, Callable[[Question, CellRecord, MoveRecord], Moved]] = {
 
 
 def _moved_together(cell: CellRecord) -> Text:
-    """What the load's high ends take together, and all high ends at once."""
+    """The month at the load's high ends together, and at all high ends at once."""
     by_input = {move.input: move for move in cell.moves}
     load, everything = (by_input.get(name) for name in (LOAD_AND_CONTEXT, EVERYTHING))
     if load is None or everything is None:
@@ -493,7 +494,7 @@ def _moved_together(cell: CellRecord) -> Text:
 
 
 def _finding(cell: CellRecord, movers: Sequence[Mover]) -> Cell:
-    """What moves the month most: the widest bar, and what its longer half is."""
+    """The input that moves the month most: the widest bar, and the longer of its halves."""
     usd, open_end = cell.answer.monthly_usd, math.inf
 
     def halves(mover: Mover) -> tuple[float, float]:
@@ -567,7 +568,7 @@ def _serves(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 
 def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
-    """What could go wrong, each with what it costs."""
+    """Risks, each with its cost."""
     answer, usd = cell.answer, cell.answer.monthly_usd
     if question.settings.survive:
         yield _SURVIVED.fill(lost=wording.lost(question))
@@ -602,13 +603,14 @@ def _risks(question: Question, cell: CellRecord) -> Iterator[Cell]:
 
 
 def _is_below_margin(question: Question, cell: CellRecord, usd: float) -> bool:
-    """Whether a month costs less than what is surer, where that is offered."""
+    """True where a month costs less than the surer answer, where that is offered."""
     margin = _margin(cell)
     return margin is not None and question.settings.purchase not in TERMS and usd < margin.monthly_usd
 
 
 def _served_without_one(cell: CellRecord) -> float:
-    """What the other machines serve within the targets where one fails, in requests at once, or at most a second."""
+    """The load that the other machines serve within the targets when one fails, in requests at once, or per second at
+    most."""
     answer = cell.answer
     lost = answer.n_instances / answer.n_replicas if answer.spans_machines else 1
     return answer.served_at_target * (answer.n_instances - lost) / answer.n_instances
@@ -655,8 +657,8 @@ def _basis(
 
 
 def _in_europe(question: Question, cells: Sequence[CellRecord], is_one_of: bool) -> dict[str, object]:
-    """What the machines of all cells cost in Europe, and where; nothing of one that is to be chosen among several, nor
-    where prices of a region were asked for or are of Europe already."""
+    """The cost of the machines of all cells in Europe, and the region; nothing where one of several models is to be
+    chosen, or where prices of a region were requested or are of Europe already."""
     priced = [cell.in_europe for cell in cells if cell.in_europe is not None]
     is_there = all(cell.in_europe and cell.in_europe.region == cell.answer.region for cell in cells)
     if len(priced) < len(cells) or is_there or (is_one_of and len(cells) > 1):

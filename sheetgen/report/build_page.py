@@ -93,7 +93,7 @@ def _stated(question: Question, name: str) -> str:
 
 
 def _asked(record: Record, question: Question, cards: tuple[Card, ...]) -> dict[str, Any]:
-    """Who asks whom for what, and how well that is known."""
+    """The owner, the approver and the request, with the confidence in its figures."""
     together = _stated(question, "together").lower() == "yes"
     return {
         "owner": _stated(question, "owner"),
@@ -259,8 +259,8 @@ def _bars(record: Record, question: Question) -> tuple[tuple[page.Bar, ...], ...
 
 
 def _bar(question: Question, cell: CellRecord) -> page.Bar:
-    """What the GPUs hold: the weights on each replica, the KV cache as often as ranks keep it, and as overhead what
-    lies beside both, a draft's weights with it."""
+    """The bar of GPU memory: weights on each replica, the KV cache on every rank that keeps it, and overhead, which
+    includes a draft's weights."""
     units, weights, kv, chosen = question.settings.units, float(cell.weights_bytes), float(cell.kv_bytes), cell.chosen
     if chosen is None:
         return page.Bar(size(weights, units), size(kv, units))
@@ -310,7 +310,7 @@ def facts_of(question: Question, cell: CellRecord) -> MoneyFacts:
 
 
 def _owning(question: Question, cell: CellRecord) -> tuple[Cell, Cell]:
-    """What the GPUs of the replicas cost a month when owned, from the low to the high price, and its break-even."""
+    """The monthly cost of owning the replicas' GPUs, from the low to the high price, and its break-even."""
     if cell.owned is None:
         return NONE, NONE
     ends = cell.owned.low, cell.owned.base, cell.owned.high

@@ -206,17 +206,19 @@ def _fixes(
 
 
 def _is_capped(n: Mapping[str, Any]) -> bool:
-    """Whether the limit of requests ends before the pool: then the next request waits, and memory stays free."""
+    """True where the limit of requests is reached before the pool is full: the next request waits, and memory stays
+    free."""
     return bool(n["sequences_held"] >= n["max_num_seqs"] * n["data_parallel_size"])
 
 
 def _is_cut_off(n: Mapping[str, Any]) -> bool:
-    """Whether no request of the load grows to where all of them fill the pool: the replica's length limit is below."""
+    """True where the replica's length limit keeps every request shorter than the length at which the load would fill
+    the pool."""
     return bool(n["context_tokens"] <= n["longest_tokens_at_load"])
 
 
 def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
-    """Whether the machine has GPUs that a rank of the replica does not use yet."""
+    """True where the machine has GPUs that the replica's ranks do not use yet."""
     return bool(n["tensor_parallel_size"] < question.instances[n["instance"]].linked_gpus)
 
 
@@ -252,7 +254,7 @@ def _month(question: Question, machine: Candidate) -> float:
 def _helps(
     fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: dict[str, Any]
 ) -> bool:
-    """Whether there is something to turn, and turning it that way changes anything."""
+    """True where the engine has the setting, and moving it in that direction changes anything."""
     if setting == "gpu_memory_utilization":
         has_share = flag is not None or question.engine.gpu_memory_utilization < 1
         return has_share and (fix.direction != "raise" or question.settings.gpu_memory_utilization < 1)
@@ -277,7 +279,7 @@ def _helps(
 
 
 def _shrinks(numbers: dict[str, Any], bill: str, fewer_bill: str) -> bool:
-    """Whether a smaller step frees enough of a bill to be worth saying."""
+    """True where a smaller step frees enough of a bill to be worth a sentence."""
     return bool(numbers[fewer_bill] < min(_WORTH_SAYING * numbers[bill], numbers[bill] - _SHOWN_BYTES))
 
 
@@ -349,7 +351,7 @@ def _sentences(
 
 
 def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
-    """What the engine's share leaves of a GPU: of all its memory, or of what the bills leave free."""
+    """The bytes of a GPU outside the engine's share: of all its memory, or of what the bills leave free."""
     if fraction_of_free:
         return float(n["kv_pool_bytes_per_gpu"] * (1 / n["gpu_memory_utilization"] - 1))
     return float(n["gpu_memory_bytes"] - n["memory_budget_bytes"])

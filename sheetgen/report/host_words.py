@@ -20,7 +20,7 @@ _PRICED_FOR = template(
 
 
 def hosted_facts(question: Question, cell: CellRecord) -> HostedFacts:
-    """What the cheapest hosts take in place of a load's hardware, in words."""
+    """The price of a load at the cheapest hosts, in place of its hardware, in words."""
     file, model = question.reference.hosted, question.model_of(cell.row).model
     n_hosts, n_listed = (
         len({price.host for price in prices}) for prices in (question.live_hosts(model), file.of(model.hosted_id))

@@ -1,4 +1,5 @@
-"""What was measured beside its prediction, why other files say nothing, and what no run had, in lines."""
+"""Lines on measurements: measured values beside their predictions, the reasons why other files were not used, and what
+no run covered."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def measured_lines(measurements: Measurements, answers: Sequence[CellRecord] = (
 
 
 def _is_of(served: Served, cell: CellRecord) -> bool:
-    """Whether an answer rents what was measured."""
+    """True where an answer rents the deployment that was measured."""
     answer, sizes = cell.answer, ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
     rented = {"model": cell.model, "gpu": answer.gpu, "weight_dtype": cell.weight_dtype}
     rented |= {size: getattr(answer, size) for size in sizes}
@@ -33,7 +34,7 @@ def _is_of(served: Served, cell: CellRecord) -> bool:
 
 
 def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
-    """What was read and set nothing, each with its reason."""
+    """The files that were read and set nothing, each with its reason."""
     for measurement in unused:
         yield f"Read and not used, {measurement.source}: {measurement.reason}."
 
@@ -41,7 +42,7 @@ def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
 def beyond_measured(
     sized: Mapping[str, Any], gpu: Gpu, weight_dtype: str, has_draft: bool, speed: SpeedFile
 ) -> Iterator[str]:
-    """What the figures of a sized deployment leave out, or what no measured run had."""
+    """The conditions of a sized deployment that its figures leave out, or that no measured run had."""
     if gpu.peak_flops_for(weight_dtype) is None:
         yield f"No peak of arithmetic of {gpu.name} is published: assumed from its bandwidth."
     n_linked = sized["tensor_parallel_size"] * sized["data_parallel_size"]

@@ -34,7 +34,8 @@ def day_of(text: str | None) -> datetime.date | None:
 
 
 def is_stale(price_as_of: str | None, as_of: datetime.date, stale_after_days: float) -> bool:
-    """Whether a price is older than allowed. One without a date is not known to be: that is said instead."""
+    """True where a price is older than allowed. A price without a date counts as fresh; that it has none is said
+    elsewhere."""
     day = day_of(price_as_of)
     return day is not None and (as_of - day).days > stale_after_days
 
@@ -188,7 +189,7 @@ def answered_dates(record: Record, question: Question) -> tuple[str, ...]:
 
 
 def _answered(record: Record, question: Question) -> Iterator[Candidate]:
-    """What the headlines' answers rent in every class shown, at its prices there."""
+    """The candidates that the headlines' answers rent in every class shown, at its prices."""
     for purchase in price_classes(question):
         for cell in record.headline_cells:
             rental = cell.by_purchase.get(purchase)
@@ -245,7 +246,7 @@ def own_version() -> str:
 
 
 def sources(record: Record, question: Question) -> tuple[Source, ...]:
-    """Where a sheet's models, prices and the engine's accounting were read."""
+    """The sources of a sheet's models, prices and engine accounting."""
     used = [*map(question.instances.__getitem__, used_instances(record)), *_answered(record, question)]
     return sources_of(question.models, used, [question.engine])
 
@@ -259,7 +260,7 @@ def sources_in_use(record: Record, question: Question) -> tuple[Source, ...]:
 def sources_of(
     models: Iterable[SheetModel], used: Iterable[Candidate], engines: Iterable[Engine]
 ) -> tuple[Source, ...]:
-    """Where these models, prices and engines' accounting were read."""
+    """The sources of these models, prices and engines' accounting."""
     listed: list[Source] = []
     by_origin: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for model in models:

@@ -105,7 +105,7 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Rented:
-    """What an answer, or all of them together, rents and costs; `NONE` where something is not known."""
+    """The hardware and cost of one answer, or of all together; `NONE` where something is not known."""
 
     model: str  # "Llama 3.1 70B", or all of them: "Llama 3.1 8B + Llama 3.1 70B"
     rent: Text = NONE  # "2 × p5.48xlarge", or "nothing fits"; NONE of all together
@@ -177,17 +177,17 @@ class WayRow:
 
     @property
     def gives_up(self) -> str:
-        """What is given up, and what has to be done first."""
+        """The losses of a way, and what has to be done first."""
         return "; ".join(filter(None, (self.loses, self.needs)))
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether somebody else takes less, on a condition."""
+        """True where another provider or a host takes less, on a condition."""
         return self.kind in ("provider", "hosted")
 
     @property
     def binds(self) -> bool:
-        """Whether it commits to an amount."""
+        """True where the way commits to an amount."""
         return self.commits != "nothing"
 
 
@@ -239,7 +239,7 @@ class MatrixCell:
 
     @property
     def dead(self) -> bool:
-        """Whether there is nothing to rent for it."""
+        """True where there is nothing to rent for the load."""
         return self.status in ("none", "over")
 
 
@@ -266,7 +266,7 @@ class MatrixBlock:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What stands at the head of a model's part of the grid."""
+    """The head of a model's part of the grid."""
 
     name: str
     weights_in: Text  # "131.4 GiB in BF16, 67.7 GiB in FP8, 39.8 GiB in INT4": those that there are
@@ -287,7 +287,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class FingerprintRow:
-    """Where a deployment dies, which part ran out, what to change and in which direction."""
+    """A row on a kind of failure: where a deployment dies, which part ran out, and which setting to change in which
+    direction."""
 
     where: str
     bill: str
@@ -349,7 +350,7 @@ class Option(NamedTuple):
 
 
 class Mover(NamedTuple):
-    """What moves the month: from what to what, and the month at both; NONE where nothing serves it."""
+    """An input that moves the month: its two ends, and the month at both; NONE where nothing serves an end."""
 
     name: str  # "People who ask"
     span: Text  # "235 to 940, not 470"
@@ -360,7 +361,7 @@ class Mover(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be approved, for who pays; without options where there is nothing to approve."""
+    """The request for approval; without options where there is nothing to approve."""
 
     what: Text  # "Llama 3.1 70B for 470 people's document questions"
     sentence: Text  # "Run Llama 3.1 70B for 470 people's document questions: $30,572 a month"
@@ -393,7 +394,7 @@ class Band(NamedTuple):
 
 
 class GpuParts(NamedTuple):
-    """What stands in one GPU. shares: of its memory, weights, overhead, the load's KV cache, and free cache."""
+    """The parts of one GPU's memory. shares: weights, overhead, the load's KV cache and free cache, as shares of it."""
 
     shares: tuple[float, ...]
     sizes: tuple[Text, ...]  # weights, activations, outside torch, graphs, the load's KV cache, free cache
@@ -487,12 +488,12 @@ class Page:
 
     @property
     def has_request(self) -> bool:
-        """Whether the request stands before the sheet: where it is asked for, and there is something to approve."""
+        """True where the request stands before the sheet: it is asked for, and there is something to approve."""
         return self.is_asked and bool(self.request.options)
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """Who owns the page, who is to approve it, and until when its prices hold, as far as they are stated."""
+        """The owner of the page, the approver, and the last day of its prices, as far as they are stated."""
         until = f"prices valid to {self.valid_until}" if self.valid_until else ""
         people = (("Owner", self.owner), ("For approval", self.approver))
         return (*(f"{role}: {who}" for role, who in people if who), *filter(None, (until,)))
@@ -522,8 +523,8 @@ class Page:
 
     @property
     def price_lists(self) -> str:
-        """Where and of which day the prices of the machines are, by provider, and how old the oldest is: "AWS us-east-1
-        of 2026-07-20, the oldest 132 days old"."""
+        """Origin and date of the machines' prices, by provider, and the age of the oldest: "AWS us-east-1 of
+        2026-07-20, the oldest 132 days old"."""
         days: dict[str, list[str]] = {}
         for row in self.instances:
             days.setdefault(f"{row.provider} {row.region}".strip(), []).append(row.price_date)
@@ -550,13 +551,13 @@ class Page:
 
     @property
     def deaths(self) -> tuple[FingerprintRow, ...]:
-        """What runs out most often, in the order in which a deployment meets it."""
+        """The commonest failures, in the order in which a deployment meets them."""
         by_label = {row.label: row for row in self.all_deaths}
         return tuple(by_label[label] for label in COMMON_DEATHS if label in by_label)
 
     @property
     def risks(self) -> tuple[Text, ...]:
-        """What may go wrong with the answers: hardly room for one request more, machines that are hard to find."""
+        """Risks of the answers: hardly a request to spare, no spare machine, machines that are hard to find."""
         fit = [c for c in self.cards if c.fits]
         lines: list[Text] = []
         if spare := [words("{} serves {}", c.model, c.spare) for c in fit if c.spare]:
@@ -573,7 +574,7 @@ class Page:
 
     @property
     def sure_of(self) -> str:
-        """What the chances are of, and what not."""
+        """The sentence on what the chances cover."""
         return f"{SURE_OF.format('size and ' * any(card.is_short for card in self.cards))}."
 
     @property

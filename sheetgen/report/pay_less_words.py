@@ -1,4 +1,4 @@
-"""What each way to pay less is, and what it gives up."""
+"""The words of each way to pay less, and of what it gives up."""
 
 from __future__ import annotations
 
@@ -168,26 +168,27 @@ def with_pay_less(record: Record, question: Question) -> Record:
 
 
 def other_words(other: NotAskedRecord) -> str:
-    """What nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at Azure."""
+    """The hardware of a cheaper answer that nobody requested: H100 NVL at Azure, or of another vendor AMD MI300X at
+    Azure."""
     vendor = vendor_name(other.vendor) if other.kind == "vendor" else ""
     return str(OTHER.fill(vendor=vendor, gpu_name=other.gpu_name, provider=provider_of(other.instance)))
 
 
 def is_below(chance: float, other: float) -> bool:
-    """Whether a chance is below another by what is shown of both."""
+    """True where a chance is below another one as both are displayed."""
     return chance < other and str(sure(chance)) != str(sure(other))
 
 
 def is_told(chance: float, monthly_usd: float, asked: float, cell: CellRecord) -> bool:
-    """Whether the certainty of what costs less is told: where it, or the answer's, is below what was requested, where
-    it is below the answer's, and where it is surer than the answer for less than what is sure costs."""
+    """True where the certainty of something cheaper is shown: where it, or the answer's, is below the requested one,
+    where it is below the answer's, and where it is surer than the answer for less than the sure answer costs."""
     own, sure_level = cell.answer.chance, cell.at_level(MARGIN)
     is_surer = is_below(own, chance) and (sure_level is None or monthly_usd < sure_level.monthly_usd)
     return is_surer or is_below(own, asked) or is_below(chance, max(asked, own))
 
 
 def way_words(way: PayLess, question: Question, cell: CellRecord) -> tuple[Cell, Cell, Cell]:
-    """What a way is, with its certainty where that is told, what is given up, and what it is in short."""
+    """The words of a way, with its certainty where that is shown, its losses, and its short form."""
     slots = _slots(way, question, cell)
     words, gives_up, short, *_ = (sentence.fill(**slots) for sentence in WAYS[way.kind])
     return words, gives_up, short
@@ -250,7 +251,7 @@ def _percent(chance: float) -> str:
 
 
 def short_words(way: PayLess, question: Question, cell: CellRecord) -> Cell:
-    """What a way is in fewest words."""
+    """The short form of a way."""
     _, _, short = way_words(way, question, cell)
     return short
 

@@ -41,13 +41,13 @@ def unknown_checkpoint_words(question: Question, cell: CellRecord) -> str:
 
 
 def published_words(cell: CellRecord, rented: Text | None = None) -> Cell:
-    """What would be rented for the published weights; `rented` says the instances in other words than a page."""
+    """The instances to rent for the published weights; `rented` names them in other words than a page."""
     facts = _of_published(cell)
     return sentences.published_words.fill(**facts | ({"rented": rented} if rented is not None else {}))
 
 
 def is_passed_over(question: Question, cell: CellRecord) -> bool:
-    """Whether an FP8 checkpoint is known and was recommended, but no GPU that takes part runs it."""
+    """True where an FP8 checkpoint is known and was recommended, but no GPU that takes part runs it."""
     model = question.model_of(cell.row)
     published = model.weight_dtype == model.auto_weight_dtype and model.checkpoint_named is None
     asked = question.settings.weight_dtype == RECOMMENDED

@@ -64,7 +64,7 @@ def _held_at_low_end(started: Mapping[str, float], held: int) -> int:
 
 
 def _parts(started: Mapping[str, float], units: str) -> GpuParts:
-    """What stands in one GPU behind one another."""
+    """The parts of one GPU's memory, one after another."""
     pool, graphs = started["kv_pool_bytes_per_gpu"], started["cuda_graph_bytes_per_gpu"]
     weights, overhead = started["loaded_weights_bytes_per_gpu"], started["overhead_bytes_per_gpu"]
     used = min(started["kv_needed_bytes_per_gpu"], pool)
@@ -88,7 +88,7 @@ def _band(cell: CellRecord, figure: str, shown: Callable[[float], Cell], factor:
 
 
 def memory_finding(rows: Sequence[ReplicaRow]) -> Cell:
-    """What share of one GPU the weights and the cache of the load take, from the least to the most."""
+    """The shares of one GPU that the weights and the load's cache take, from the least to the most."""
     weights, cache = ([row.parts.shares[place] for row in rows] for place in (0, 2))
     return sentences.memory_finding.fill(weights=_span(weights), cache=_span(cache))
 

@@ -502,13 +502,13 @@ both_high = template(
 
 
 def _needed(fact: Expr, among: Expr) -> Expr:
-    """Whether a fact is there, which a model without the others of its kind need not have."""
+    """True where a fact is there, or the model has none of the others of its kind."""
     needed: Expr = where(among > 0, fact, 1) > 0
     return needed
 
 
 def _lacking(facts: dict[str, Expr]) -> Template:
-    """What is missing, of facts each with the condition under which it is there."""
+    """A sentence with the names of the facts that are missing. facts: by name the condition under which it is there."""
     parts: dict[str, bool | str | Template] = {
         f"fact_{i}": template("", when, f" · {fact}") for i, (fact, when) in enumerate(facts.items())
     }
@@ -554,7 +554,7 @@ def _not_whole_from(least: int, amount: Expr) -> Unless:
 
 
 def _has_people() -> Expr:
-    """Whether the load is people, who ask so many times a day."""
+    """True where the load is people, who ask so many times a day."""
     has_people: Expr = both(is_number(q.users), q.users > 0)
     return has_people
 
@@ -602,7 +602,8 @@ choices_state = first_of(
 
 
 def _state_of_row(*cases: Case) -> Template:
-    """What a row of one's own still lacks: a dash where it is blank, OK where it is whole and its name its own."""
+    """The facts that a row of one's own still lacks: a dash where it is blank, OK where it is complete and its name is
+    unique."""
     state = first_of(*cases, (q.n_named > 1, TWICE), otherwise=OK)
     return template("{state}", when=q.n_filled > 0, otherwise=None, state=state)
 

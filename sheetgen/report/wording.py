@@ -125,7 +125,7 @@ def full_money(usd: float | None) -> Cell:
 
 
 def is_short_money(cell: Cell) -> bool:
-    """Whether an amount is in thousands or more."""
+    """True where an amount is shown in thousands or more."""
     return cell.display.prefix != "" and cell.display.divisor != 1
 
 
@@ -135,7 +135,7 @@ def sign_of(currency: str) -> str:
 
 
 def prefix_of(sign: str) -> str:
-    """What stands before an amount: a sign, or a code and a space."""
+    """The prefix of an amount: a sign, or a code and a space."""
     return f"{sign} " if sign.isalpha() else sign
 
 
@@ -187,7 +187,7 @@ def plain(value: float) -> str:
 
 
 def change(before: float, after: float) -> str:
-    """What a new price is against an old one: −38%, +12%, no change."""
+    """A new price relative to an old one: −38%, +12%, no change."""
     if after == before:
         return "no change"
     return f"{MINUS if after < before else '+'}{_percent(abs(after / before - 1))}"
@@ -198,7 +198,7 @@ def _percent(fraction: float) -> str:
 
 
 def saving(lever: LeverRecord) -> str:
-    """What a lever saves a month: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
+    """The monthly saving of a lever: $6,049 (50%), no change, near tie, $1,200 more (+12%), now fits."""
     share_saved = saved_share(lever)
     return f"{saved_money(lever)} ({share_saved})" if share_saved else str(saved_money(lever))
 
@@ -243,7 +243,7 @@ COUNTED_TYPE = re.compile(r"[0-9]+x ")
 
 
 def rent(n_instances: int, instance: str) -> Cell:
-    """What is rented: 2 × p5.48xlarge; of a type that is itself a count, 2 × (1x B200 SXM6)."""
+    """The instances to rent: 2 × p5.48xlarge; of a type that is itself a count, 2 × (1x B200 SXM6)."""
     kind = instance.partition("/")[2]
     return sentences.rent.fill(n_instances, f"({kind})" if COUNTED_TYPE.match(kind) else kind)
 
@@ -311,7 +311,7 @@ MEMORY = "memory"  # of the chances of an answer, the one that is no time's
 
 
 def is_short(answer: ChosenRecord) -> bool:
-    """Whether an answer that is not sure is least so of its memory, and not of a time."""
+    """True where an answer that is not sure is least sure of its memory, and not of a time."""
     return answer.limit == MEMORY and answer.chance < MARGIN
 
 
@@ -340,7 +340,7 @@ def took_part(candidates: Sequence[Candidate]) -> str:
 
 
 def lost(question: Question) -> str:
-    """What is to be survived: replica, machine or zone."""
+    """The loss to be survived: replica, machine or zone."""
     return BY_NAME["survive"].words[question.settings.survive]
 
 
@@ -404,7 +404,8 @@ def draft_words(model: Model | None) -> str:
 
 
 def targets_of_readers(question: Question) -> str:
-    """What sets the sizes of the sheet, as its readers see it: "first word, tokens a second each: Chat 2.2 s, 20"."""
+    """The targets that set the sizes of the sheet, as its readers see them: "first word, tokens a second each: Chat 2.2
+    s, 20"."""
     targets = _by_workload(question, _as_seen)
     both = f"sized for memory and for speed (first word, tokens a second each): {targets}"
     return f"{capital(both if targets else MEMORY_ALONE)}."
@@ -417,7 +418,7 @@ def _as_seen(workload: Workload) -> str:
 
 
 def _by_workload(question: Question, said_of: Callable[[Workload], str]) -> str:
-    """What is said of each workload's targets, once where they agree; nothing without targets."""
+    """The words on each workload's targets, once where they agree; "" without targets."""
     if not question.settings.speed_targets:
         return ""
     by_name = {workload.name: said_of(workload) for workload in question.workloads}
@@ -427,14 +428,14 @@ def _by_workload(question: Question, said_of: Callable[[Workload], str]) -> str:
 
 
 def budget_terms(code: str, fx_rate: float, contingency_fraction: float) -> tuple[str, str]:
-    """What a sum in the budget's currency rests on, and what stands before that; nothing where these are dollars."""
+    """The terms of a sum in the budget's currency, contingency and exchange rate, and the separator before them."""
     rate = [] if code == "USD" else [f"(1 USD = {plain(fx_rate)} {code})"]
     extra = [contingency_words(contingency_fraction)] if contingency_fraction else []
     return ", " if extra else " ", " ".join(extra + rate)
 
 
 def contingency_words(contingency_fraction: float) -> str:
-    """What an amount to approve has in it: `with 10% contingency`; nothing where there is none."""
+    """The contingency in an amount to approve: `with 10% contingency`; "" where there is none."""
     return f"with {share(contingency_fraction)} contingency" if contingency_fraction else ""
 
 
