@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any
 
 from sheetgen.answer.answer_record import Record
 from sheetgen.answer.confidences import paces_at_even_chance
@@ -30,7 +29,7 @@ from sheetgen.book.inputs_sheet import build_inputs
 from sheetgen.book.levers_sheet import build_levers
 from sheetgen.book.matrices import build_candidates, build_profiles
 from sheetgen.book.money_sheet import build_money
-from sheetgen.book.sheets import Book, Range
+from sheetgen.book.sheets import Book, CellValue, Range
 from sheetgen.book.sizing_sheet import build_sizing, headline_cells
 from sheetgen.book.wiring import Wiring, name_all
 from sheetgen.book.workings import add_choices, build_loads, rows_of_book
@@ -43,7 +42,7 @@ def build_book(
     page: Page,
     every_lever: EveryLever = (),
     choices: Choices | None = None,
-    baseline: Mapping[str, Any] | None = None,
+    baseline: Mapping[str, CellValue] | None = None,
 ) -> Book:
     """The workbook as data: every cell with its value, and the formula that gives it.
 

@@ -14,7 +14,7 @@ from sheetgen.book import discount_table
 from sheetgen.book.decision_choices import SPARE_INSTANCES, SPARE_MODELS
 from sheetgen.book.figures import age_days, in_unit, kv_dtype_in_use, weight_dtype_in_use, weights_in_words
 from sheetgen.book.lookups import NO_VALUE, ZERO, position_in, written
-from sheetgen.book.sheets import NONE, Cell, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
+from sheetgen.book.sheets import NONE, Cell, CellValue, Lookup, Range, Ref, Sheet, Validation, choose, derived, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, in_words, named, profile_columns, titled
 from sheetgen.catalog.engines import MODEL_KINDS, RESIDUALS, SpeedConstants, band_names
 from sheetgen.formula import Expr, Quantity, Value, both, formula, function, is_number, is_text, replace_text, where
@@ -23,7 +23,7 @@ from sheetgen.program.sheet_program import sheet_program
 from sheetgen.question.deployment import model_columns
 from sheetgen.question.market import Candidate, OwnedGpu
 from sheetgen.question.overrides import TABLES, class_columns
-from sheetgen.question.parse import FLAG, Kind
+from sheetgen.question.parse import FLAG, Kind, Raw
 from sheetgen.question.parse import TEXT as TEXT_KIND
 from sheetgen.report.notes import day_of
 from sheetgen.report.sentences import age_word, instance_id
@@ -158,7 +158,7 @@ SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, 
 CONSTANTS = tuple(SpeedConstants.model_fields)
 
 
-def _give(table: Table, name: str, values: Iterable[Any], **more: Any) -> None:
+def _give(table: Table, name: str, values: Iterable[CellValue], **more: Any) -> None:
     """Add a column of the table GIVEN."""
     label, display, width, note = GIVEN[name]
     table.given(name, label, values, display, note=note, width=width, **more)
@@ -183,7 +183,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Any) -> Any:
+    def over(i: int, column: str, value: Raw) -> Raw:
         return overrides.value("models", models[i].model.id, column, value)
 
     table = Table(wiring, sheet, len(models), "models", overrides=over)
@@ -252,7 +252,7 @@ def build_models(solved: Solution, wiring: Wiring) -> Sheet:
     return sheet
 
 
-def _add_spare_models(table: Table, own: Sequence[Mapping[str, Any]]) -> None:
+def _add_spare_models(table: Table, own: Sequence[Mapping[str, Raw]]) -> None:
     """Rows below for models of one's own: the what-if page offers them by the name that is typed."""
     sheet, n_spare = table.sheet, max(SPARE_MODELS, len(own))
     own = [*own, *[{}] * (n_spare - len(own))]
@@ -328,7 +328,7 @@ def build_gpus(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Any) -> Any:
+    def over(i: int, column: str, value: Raw) -> Raw:
         return question.overrides.value("gpus", gpus[i].id, column, value)
 
     table = Table(wiring, sheet, len(gpus), "gpus", overrides=over)
@@ -473,7 +473,7 @@ def build_instances(solved: Solution, wiring: Wiring) -> Sheet:
         freeze=(HEAD_ROWS + 1, 1),
     )
 
-    def over(i: int, column: str, value: Any) -> Any:
+    def over(i: int, column: str, value: Raw) -> Raw:
         """The value as typed into a row of the catalog or into a spare row, else the given one."""
         if i < len(rows):
             return overrides.value("instances", rows[i].instance, column, value)

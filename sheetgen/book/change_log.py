@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import AS_BUILT, BOUND, CHANGED, OUT_OF_RANGE, put_state
-from sheetgen.book.sheets import NONE, Book, Cell, Range, Ref, Sheet, Validation, column_name, plain
+from sheetgen.book.sheets import NONE, Book, Cell, CellValue, Range, Ref, Sheet, Validation, column_name, plain
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, titled
 from sheetgen.formula import Expr, formula, where
 from sheetgen.question.inputs import LOG, LOG_LINES
@@ -185,13 +184,13 @@ def _numbers(refs: Sequence[Ref]) -> list[float]:
     return [v for v in (plain(r.value) for r in refs) if isinstance(v, (int, float))]
 
 
-def _total(refs: Sequence[Ref]) -> Any:
+def _total(refs: Sequence[Ref]) -> CellValue:
     return plain(math.fsum(_numbers(refs)))
 
 
-def values_as_built(book: Book) -> Mapping[str, Any]:
+def values_as_built(book: Book) -> Mapping[str, CellValue]:
     """By defined name the inputs of a book and the sums of its yellow columns."""
-    values: dict[str, Any] = {}
+    values: dict[str, CellValue] = {}
     for name, refs in book.names.items():
         if isinstance(refs, Ref) and name.startswith("in_"):
             values[name] = refs.value

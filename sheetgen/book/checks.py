@@ -8,7 +8,6 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.decision_choices import ANY
@@ -456,23 +455,23 @@ def _people(page: ChecksSheet, load: Ref, asks: Ref) -> Iterator[tuple[str, Sour
     yield "Questions a day, each", derived(asked, here, asks), derived(asked, there, lookup(loads.range(ASKS), load))
 
 
-def _count_above_zero(refs: Expr, with_rates: bool) -> Any:
+def _count_above_zero(refs: Expr, with_rates: bool) -> Expr:
     """How many cells hold a number above 0, or say that the load is a rate."""
     numbers = function("COUNTIFS", refs, ">0")
     return numbers + function("COUNTIFS", refs, RATE) if with_rates else numbers
 
 
-def _count_less(numbers: Expr, *others: Expr) -> Any:
+def _count_less(numbers: Expr, *others: Expr) -> Expr:
     """How many numbers a range has, less those of other ranges."""
     return functools.reduce(operator.sub, (function("COUNT", area) for area in (numbers, *others)))
 
 
-def _count_errors(*areas: Expr) -> Any:
+def _count_errors(*areas: Expr) -> Expr:
     """How many ranges hold an error."""
     return functools.reduce(operator.add, (1 * function("ISERROR", function("SUM", area)) for area in areas))
 
 
-def _stands_in(key: Expr, listed: Expr) -> Any:
+def _stands_in(key: Expr, listed: Expr) -> Expr:
     """1 where a key stands in a list as it is, else 0: MATCH takes * for any text."""
     entry = function("INDEX", listed, function("MATCH", key, listed, 0))
     return function("IFERROR", 1 * (entry == key), 0)

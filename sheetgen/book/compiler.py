@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy
 
 from sheetgen.book.sheets import Lookup, Ref, RepeatedRow, Row, RowValues, Sheet, column_name, lookup
-from sheetgen.book.wiring import LEFT, PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, Table, Wiring, matrix
+from sheetgen.book.wiring import LEFT, PLACES, SIDE_BY_SIDE, Block, Head, RowLookup, RowSource, Table, Wiring, matrix
 from sheetgen.formula import Expr, Formula
 
 Axes = frozenset[str]  # of the program, those that no other determines: model, workload, tier, gpu, tp, dp
@@ -50,7 +49,7 @@ class Span:
     column reads."""
 
     width: int
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[RowSource]]
     place: str = ""
     left: int = LEFT
 
@@ -75,7 +74,7 @@ class Compiler:
     facts: Mapping[str, Axes] = field(default_factory=dict)
     inside: Sequence[Formula] = ()
     alike: Axes = NOWHERE
-    by_model: Mapping[str, tuple[Axes, Sequence[Sequence[Any]]]] = field(default_factory=dict)
+    by_model: Mapping[str, tuple[Axes, Sequence[Sequence[RowSource]]]] = field(default_factory=dict)
     axes: list[dict[str, Axes]] = field(default_factory=list)  # of the blocks, of each of `every`
     top: int = 0
     _shared: dict[tuple[str, int], RowValues] = field(default_factory=dict)
@@ -105,7 +104,7 @@ class Compiler:
         quantity: Formula,
         *,
         down: str = "",
-        given: Mapping[str, Any] | None = None,
+        given: Mapping[str, RowSource] | None = None,
         rows: Rows = every_row,
     ) -> None:
         """Write a quantity's block.
@@ -124,7 +123,7 @@ class Compiler:
         widths: list[int] = []
         lefts: list[int] = []
         repeated: list[str] = []
-        sources: dict[str, list[Any]] = {read: [] for read in whole.inputs}
+        sources: dict[str, list[RowSource]] = {read: [] for read in whole.inputs}
         n_before = 0
         for w, (wiring, span) in enumerate(zip(every, spans, strict=True)):
             table = wiring.tables[down]
@@ -193,15 +192,15 @@ class Compiler:
             return frozenset({"gpu"})
         return next((DOWN[key] for key in self.down if name in wiring.tables[key].columns), NOWHERE)
 
-    def sources(self, name: str, down: str) -> list[Any]:
+    def sources(self, name: str, down: str) -> list[RowSource]:
         """By row of the tables of that name, what the longest rows read by a name."""
-        sources: list[Any] = []
+        sources: list[RowSource] = []
         for w, wiring in enumerate(self.every):
             read, n_rows = self._sources(w, name, down, self._widest), wiring.tables[down].n_rows
             sources += read if isinstance(read, list) else [read] * n_rows
         return sources
 
-    def _sources(self, w: int, name: str, down: str, span: Span) -> Any:
+    def _sources(self, w: int, name: str, down: str, span: Span) -> RowSource:
         """The input of that name for the rows of a table in some columns: one source for all rows, or one for each."""
         wiring = self.every[w]
         gpus, table = wiring.tables["gpus"], wiring.tables[down]
@@ -224,11 +223,11 @@ class Compiler:
                 return list(table.by_row(key_of_table, wiring.tables[key_of_table].columns[name]))
         return wiring.inputs[name]
 
-    def _own_rows(self, wiring: Wiring, name: str, table: Table, span: Span) -> Sequence[Any]:
+    def _own_rows(self, wiring: Wiring, name: str, table: Table, span: Span) -> Sequence[RowSource]:
         """The values of a block on this sheet for the rows of a table. Where a reader chooses the workload of a row,
         the context's row is looked up."""
         block = wiring.blocks[name]
-        whole: Any = [
+        whole: Sequence[RowSource] = [
             RepeatedRow(row.row, row.place, span.columns[row.place][: span.width])
             if isinstance(row, RepeatedRow)
             else row
@@ -236,14 +235,16 @@ class Compiler:
         ]
         above = Lookup(None, lambda here: Expr(_column_of(whole)))
 
-        def chosen(row: int) -> Any:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
+        def chosen(
+            row: int,
+        ) -> RowSource:  # of a block of one row that row: Gnumeric finds nothing in a range of one cell
             place = table.columns[PLACES[block.down]][row]
             values = list(whole[int(place.value) - 1].values)
             return RowLookup(values, place, "INDEX({0},{1})", (above,)) if len(whole) > 1 else whole[0]
 
         return table.by_row(block.down, whole, chosen)
 
-    def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[Any]:
+    def _rows_elsewhere(self, wiring: Wiring, name: str, table: Table) -> Sequence[RowSource]:
         """Look-ups of the rows of a table in a block of Profiles, at each column's profile."""
         block, places = wiring.blocks[name], self.head.columns["profile"]
         profiles = [int(place.value) - 1 for place in places]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sheetgen.answer.solution import Solution, headline_rows
 from sheetgen.catalog.model import Model
 from sheetgen.errors import ScenarioError
 from sheetgen.formula import Quantity, Value, both, formula, is_number, largest, number_where, round_up, smallest, where
 from sheetgen.question.inputs import HISTORY
+from sheetgen.question.parse import Raw
 from sheetgen.question.sheet_question import TARGETS, Question
 from sheetgen.units import DTYPE_CHOICES, PLAIN, PURCHASES, TWO_DECIMALS, WEIGHT_CHOICES
 
@@ -124,7 +125,7 @@ class Choices:
     """picked: the page's choices by name; factors: of the ends of users, context and price; models: what the dropdown
     offers beside the workbook's own; follows: the targets that nobody states, which follow the tokens."""
 
-    picked: Mapping[str, Any]
+    picked: Mapping[str, Raw]
     factors: Mapping[str, tuple[float, ...]]
     models: tuple[Model, ...]
     follows: frozenset[str]
@@ -176,7 +177,7 @@ def decision(solved: Solution) -> Choices:
     return Choices(picked, factors, models, follows)
 
 
-def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[Any]]:
+def offered(question: Question, models: Sequence[Model]) -> dict[str, Sequence[str]]:
     """The entries of each dropdown, in the order in which a spreadsheet searches them."""
     own = [row["model"] for row in question.overrides.own_models if row.get("model")]
     blank = [NO_MODEL] if len(own) < SPARE_MODELS else []

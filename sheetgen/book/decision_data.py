@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy
 
@@ -180,7 +179,7 @@ def _list(sheet: Sheet, wiring: Wiring, name: str, first: str, listed: Sequence[
     wiring.names[LISTS[name]] = Range((own, *rows))
 
 
-def _stands_in(choice: Expr, listed: Expr) -> Any:
+def _stands_in(choice: Expr, listed: Expr) -> Value:
     """1 where a choice is one of a list, else 0."""
     return where(either(choice == NONE, choice == ""), 0, smallest(1, count_where(listed == choice)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.answer.pay_less import MONTHS
 from sheetgen.answer.solution import Solution
@@ -99,12 +98,12 @@ OF_WORKLOAD = {ASKS: ASKS, "context_tokens": "contexts", "answer_tokens": "answe
 OF_FACTORS = {"users": "Load multiplier", "context": "Context multiplier", "price": "Price multiplier"}
 
 
-def _change(kind: str, **slots: Any) -> str:
+def _change(kind: str, **slots: object) -> str:
     """The change that a way to pay less makes, in the words of the request."""
     return capital(str(WAYS[kind].change.fill(**slots)))
 
 
-def _loses(kind: str, **slots: Any) -> str:
+def _loses(kind: str, **slots: object) -> str:
     """The loss that comes with a way to pay less, in the words of the request."""
     return str(WAYS[kind].loses.fill(**slots))
 
@@ -301,7 +300,7 @@ class DecisionSheets:
         data.texts(row, 1, (*CASES, *("of the chart" for _ in OUTER)))
         outer = [data.put(row + 1, 4 + k, Cell(share, "fixed", FACTOR)) for k, share in enumerate(OUTER)]
         sizes: tuple[Source, ...] = (constant(1), *factors["users"], *outer)
-        own: dict[str, Any] = {
+        own: dict[str, Source] = {
             "requests": self.at_once,
             "requests_per_second": self.rate,
             "stated_users": inputs["own_users"],

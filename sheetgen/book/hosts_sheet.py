@@ -4,14 +4,13 @@ among those of its model. Money shows the cheapest."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.lookups import written
 from sheetgen.book.sheets import NONE, Range, Sheet, lookup
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.catalog.hosted import HostedPrice
-from sheetgen.formula import Expr, count_where, function, is_number, number_where
+from sheetgen.formula import Expr, Value, count_where, function, is_number, number_where
 from sheetgen.report.notes import day_of
 from sheetgen.sizing import cost
 from sheetgen.units import DATE, PLAIN, TEXT, USD_CENTS, WHOLE
@@ -96,17 +95,17 @@ def _add_ranks(table: Table, listed: Sequence[tuple[int, HostedPrice]]) -> None:
     table.looked_up("host_rank", "Rank", ranks, PLAIN, note="Among the hosts of the model: 1 is the cheapest.")
 
 
-def _if_lowest(cents: Expr, bills: Expr, number: Expr) -> Any:
+def _if_lowest(cents: Expr, bills: Expr, number: Expr) -> Value:
     """Its cents where the first of a host's lowest bills is that one."""
     first = function("IFERROR", function("MATCH", function("MIN", bills), bills, 0), 0)
     return number_where(first == number, cents)
 
 
-def _rank(best: Expr, others: Expr, before: Expr) -> Any:
+def _rank(best: Expr, others: Expr, before: Expr) -> Value:
     """How many others are lower, and of those that are as low how many stand before it, with itself."""
     return number_where(is_number(best), count_where(others < best) + count_where(before == best))
 
 
-def _groups(keys: Sequence[Any]) -> list[list[int]]:
+def _groups(keys: Sequence[object]) -> list[list[int]]:
     """For each position all those of the same key."""
     return [[i for i, other in enumerate(keys) if other == key] for key in keys]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import prompt_of
 from sheetgen.book.lookups import count_of
-from sheetgen.book.sheets import LEGEND, Cell, Lookup, Range, Ref, Sheet, Validation, number, worked_out
+from sheetgen.book.sheets import LEGEND, Cell, CellValue, Lookup, Range, Ref, Sheet, Validation, number, worked_out
 from sheetgen.book.wiring import HEAD_ROWS, Wiring, in_words, put_light, titled
 from sheetgen.catalog.engines import CONSTANTS, MODEL_KINDS, OF_ANY_KIND, ModelKind, Scope, band_names
 from sheetgen.catalog.hardware import Workload
@@ -96,15 +95,15 @@ def put_state(
     sheet: Sheet,
     row: int,
     columns: Mapping[str, int],
-    value: Any,
-    built: Any,
+    value: CellValue,
+    built: CellValue,
     check: Validation | None,
     display: Display,
     *,
     may_be_blank: bool = False,
     is_worked_out: bool = False,
     name: str = "",
-    listed: Sequence[Any] | None = None,
+    listed: Sequence[CellValue] | None = None,
 ) -> Ref:
     """Beside a value and the one as built: the bounds between which it may lie, and what became of it.
 
@@ -171,7 +170,7 @@ class InputsSheet:
         self,
         name: str,
         label: str,
-        value: Any,
+        value: CellValue,
         display: Display,
         unit: str,
         note: str,
@@ -214,7 +213,7 @@ class InputsSheet:
     def place(
         self,
         entry: Input,
-        value: Any,
+        value: CellValue,
         note: str = "",
         by: tuple[str, str] | None = None,
         follows: Lookup | None = None,
@@ -238,12 +237,15 @@ class InputsSheet:
             self.wiring.assumptions.append((Ref(self.sheet.name, ref.row, LABEL, label), ref, row.display))
         return ref
 
-    def fixed(self, name: str, label: str, value: Any, display: Display, unit: str, note: str) -> Ref:
+    def fixed(self, name: str, label: str, value: CellValue, display: Display, unit: str, note: str) -> Ref:
         """A constant that is no input."""
         return self.put(name, label, value, display, unit, note, role="fixed")
 
     def of_table(
-        self, title: str, other: Mapping[str, Any] | None = None, after: Mapping[str, Callable[[], None]] | None = None
+        self,
+        title: str,
+        other: Mapping[str, CellValue] | None = None,
+        after: Mapping[str, Callable[[], None]] | None = None,
     ) -> None:
         """The inputs of a section, at the values of the settings or at `other`, and what stands after some."""
         settings, values = self.solved.question.settings, other or {}
@@ -550,10 +552,10 @@ def _bands(page: InputsSheet) -> None:
     page.row += 1
     gpu, engine = question.gpus[0], question.engine.engine  # the same for all
 
-    def ends(scope: Scope, kind: ModelKind) -> Mapping[str, Any]:
+    def ends(scope: Scope, kind: ModelKind) -> Mapping[str, float]:
         return speed_band_columns(question.speed, scope, kind, engine, gpu)
 
-    def put(name: str, scope: Scope, end: Any, *kinds: ModelKind) -> Ref:
+    def put(name: str, scope: Scope, end: float, *kinds: ModelKind) -> Ref:
         label = f"{name.replace('_band', '').removesuffix(f'_{scope}')}, {' '.join((*kinds, scope))}"
         return page.put("_".join((name, *kinds)), label.replace("_", " "), end, FACTOR, "", _SCOPES[scope])
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.answer.levers import EveryLever, Lever
 from sheetgen.answer.solution import Solution
 from sheetgen.book.inputs_sheet import AS_BUILT
-from sheetgen.book.sheets import NONE, Sheet
+from sheetgen.book.sheets import NONE, CellValue, Sheet
 from sheetgen.book.wiring import HEAD_ROWS, Table, Wiring, titled
 from sheetgen.formula import Expr, Value, both, formula, is_number, where
 from sheetgen.report.wording import rent
@@ -50,7 +49,7 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
         for places, _ in rows
     ]
     after = [lever.after for _, lever in rows]
-    columns: tuple[tuple[str, list[Any], Display, float], ...] = (
+    columns: tuple[tuple[str, list[CellValue], Display, float], ...] = (
         ("Model", models, TEXT, 22),
         ("Load", words, TEXT, 26),
         ("Lever", [lever.words for _, lever in rows], TEXT, 32),
@@ -102,7 +101,7 @@ def build_levers(solved: Solution, every_lever: EveryLever, wiring: Wiring) -> S
 def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[list[int], Lever]]:
     """The loads of a line, and its lever: by load the one that saves most first, those that save nothing in one line;
     those that do not apply at the end, a line for all loads of a model that have the same reason."""
-    refused: dict[tuple[Any, ...], tuple[list[int], Lever]] = {}
+    refused: dict[tuple[object, ...], tuple[list[int], Lever]] = {}
     for load, levers in enumerate(every_lever):
         for lever in levers:
             if lever.why_not:
@@ -126,7 +125,7 @@ def _lines(every_lever: EveryLever, model_of: Sequence[int]) -> Iterator[tuple[l
     yield from refused.values()
 
 
-def _rounded(value: float | None, digits: int) -> Any:
+def _rounded(value: float | None, digits: int) -> CellValue:
     return NONE if value is None else round(value, digits)
 
 

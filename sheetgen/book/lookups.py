@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Source, derived, number, place_of, plain
-from sheetgen.formula import Expr, function, where
+from sheetgen.book.sheets import NONE, CellValue, Lookup, Range, Ref, Source, derived, number, place_of, plain
+from sheetgen.formula import Expr, Value, function, where
 from sheetgen.formula.tree import literal
 
 
-def constant(value: Any) -> Lookup:
+def constant(value: CellValue) -> Lookup:
     """A constant, to be read as a cell is."""
     return Lookup(value, lambda here: literal(value))
 
@@ -19,7 +18,7 @@ def constant(value: Any) -> Lookup:
 ZERO, ONE, NO_VALUE = constant(0), constant(1), constant(NONE)
 
 
-def written(value: Any, tree: Callable[..., Any], *read: Source) -> Lookup:
+def written(value: CellValue, tree: Callable[..., Value], *read: Source) -> Lookup:
     """A known value, and how a spreadsheet finds it: the tree that `tree` makes of what it reads."""
     return Lookup(value, lambda here: tree(*(source.expr(here) for source in read)))
 
@@ -51,7 +50,7 @@ def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> 
     place = place_of(refs, key.value)
     value = otherwise.value if place is None else held.refs[place - 1].value or 0
 
-    def tree(held: Expr, refs: Expr, key: Expr, none: Expr) -> Any:
+    def tree(held: Expr, refs: Expr, key: Expr, none: Expr) -> Expr:
         return function("IFERROR", function("INDEX", held, function("MATCH", key, refs, 0)), none)
 
     if len(refs.refs) == 1:  # Gnumeric finds nothing in a range of one cell
@@ -59,12 +58,12 @@ def entry_of(held: Range, refs: Range, key: Ref | Lookup, otherwise: Source) -> 
     return written(value, tree, held, refs, key, otherwise)
 
 
-def element(value: Any, block: Range, row: Source, column: Source) -> Lookup:
+def element(value: CellValue, block: Range, row: Source, column: Source) -> Lookup:
     """The entry of a block at a row and a column, by their positions."""
     return written(value, call("INDEX"), block, row, column)
 
 
-def _numbers(areas: Iterable[Range]) -> list[Any]:
+def _numbers(areas: Iterable[Range]) -> list[CellValue]:
     values = [ref.value for area in areas for ref in area.refs]
     return [number(value) for value in values if isinstance(value, int | float | datetime.date) and value == value]
 

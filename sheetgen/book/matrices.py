@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy
 
@@ -20,6 +19,7 @@ from sheetgen.book.lookups import NO_VALUE, ONE, count_numbers, position_in, wri
 from sheetgen.book.sheets import (
     NONE,
     Cell,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -30,15 +30,7 @@ from sheetgen.book.sheets import (
     lookup,
     worked_out,
 )
-from sheetgen.book.wiring import (
-    HEAD_ROWS,
-    LEFT,
-    Head,
-    Table,
-    Wiring,
-    profile_columns,
-    titled,
-)
+from sheetgen.book.wiring import HEAD_ROWS, LEFT, Head, Read, RowSource, Table, Wiring, profile_columns, titled
 from sheetgen.formula import (
     Formula,
     Quantity,
@@ -266,9 +258,9 @@ def _offered(wiring: Wiring, head: Head) -> Iterator[Lookup]:
         )
 
 
-def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Any]:
+def _of_ranks(wiring: Wiring, name: str, head: Head) -> list[Range | RowValues]:
     """By model, what the batches tried have in each profile's column: the same for all, or by their ranks."""
-    sources: list[Any] = []
+    sources: list[Range | RowValues] = []
     places = head.columns["rank_position"]
     for ranges in wiring.tried[name]:
         if len(ranges) == 1:
@@ -427,7 +419,7 @@ def build_candidates(solved: Solution, wiring: Wiring, live: Sequence[Wiring]) -
             del sheet.cells[places[k].row, places[k].column]
             places[k] = sheet.link(places[k].row, places[k].column, in_use, PLAIN, "computed", lock=head.lock)
 
-    def of_instance(fact: str, test: Callable[[Any], Any], blank: Any) -> Iterator[Lookup]:
+    def of_instance(fact: str, test: Callable[[Value], Value], blank: CellValue) -> Iterator[Lookup]:
         """A field of the instance, or `blank` in a spare row: the look-up of an empty cell would be 0."""
         return (derived(lambda value: where(test(value), value, blank), source) for source in head.sources_by_row(fact))
 
@@ -491,7 +483,7 @@ def _with_own_weights(models: Table) -> Sequence[int]:
     return [row for row in range(models.n_rows) if row != KV_FP8]
 
 
-def _requests(compiler: Compiler) -> dict[str, Any]:
+def _requests(compiler: Compiler) -> dict[str, RowSource]:
     """The requests at once of loads: as stated, or the places that they take on each profile."""
     name = "places_of_load" if has_rate(compiler.every[0]) else "load_requests"
     return {"load_requests": compiler.sources(name, "loads")}
@@ -546,7 +538,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
         places = head.columns[f"{stem}instance_row"]
         providers = [lookup(instances.range("provider"), place) for place in places]
         as_built, row = purchase or list(PURCHASES)[class_place], None if purchase else asked
-        env: dict[str, Sequence[Any]] = {
+        env: dict[str, Read] = {
             "price_in_use": [in_class(prices, place, purchase) for place in places],
             "discount_in_use": [discount_table.of_class(wiring, provider, as_built, row) for provider in providers],
             "gpu_known": gpu_known,
@@ -556,7 +548,7 @@ def _add_classes(solved: Solution, head: Head, together: Mapping[int, list[int]]
         }
         price = f"{stem}price_usd_per_hour"
         head.computed(usd_as_asked, env, name=price, label=f"$ per hour, {words}")
-        months: dict[str, Any] = {
+        months: dict[str, Read] = {
             "price_usd_per_hour": head.columns[price],
             "paid_hours_per_month": inputs[f"{stem}paid_hours" if purchase else "own_paid_hours_per_month"],
         }
@@ -568,7 +560,7 @@ def _in_place_of_each_other(solved: Solution) -> dict[int, list[int]]:
 
     Of a provider's instances with the same GPUs one alone takes part in a class.
     """
-    shapes: dict[Any, list[int]] = {}
+    shapes: dict[object, list[int]] = {}
     for row, candidate in enumerate(solved.question.rows):
         if candidate.passed_over:
             shapes.setdefault(candidate.shape, []).append(row)

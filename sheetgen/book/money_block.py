@@ -66,7 +66,7 @@ class Block:
 
 
 def entry(
-    refs: Range, place: Ref | Lookup, test: Callable[[Any], Any], beside: Ref | None = None, less: Ref | None = None
+    refs: Range, place: Ref | Lookup, test: Callable[[Value], Value], beside: Ref | None = None, less: Ref | None = None
 ) -> Lookup:
     """The entry of `refs` at a position; none where there is no position, or the entry does not pass `test`.
 

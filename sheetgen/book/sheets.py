@@ -15,16 +15,18 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sheetgen.errors import PageError
-from sheetgen.formula import Expr, Formula, Later, function
+from sheetgen.formula import Expr, Formula, Later, Value, function
 from sheetgen.question.parse import MOST, MOST_TEXT, Kind
 from sheetgen.units import FIRST_DAY, LAST_DAY, TEXT, Display
 
 if TYPE_CHECKING:
     import numpy
 
+# Of a cell: a number, a text, a day, or None. No narrower type has the arithmetic of all of them.
+CellValue: TypeAlias = Any
 EXCEL_DAY_ZERO = datetime.date(1899, 12, 30)
 NONE = "-"  # what a formula shows where there is no number; never 0, which would read as free
 INPUT, WORKINGS, OUTPUT, CONTROL = "Input", "Workings", "Output", "Control"
@@ -138,7 +140,7 @@ def _said(kind: Kind) -> str:
 class Cell:
     """One cell. `role` says what it is (input, computed, head, ...); the writer says how that looks."""
 
-    value: Any
+    value: CellValue
     role: str = "text"
     display: Display = TEXT
     formula: Expr | None = None
@@ -174,7 +176,7 @@ class Ref(NamedTuple):
     sheet: str
     row: int
     column: int
-    value: Any
+    value: CellValue
     name: str | None = None
     lock: str = "both"  # both | column (a table's row) | row (a matrix's head)
 
@@ -224,11 +226,11 @@ class Range:
 class Lookup:
     """A look-up: its value, and how it is written on a sheet."""
 
-    value: Any
+    value: CellValue
     write: Callable[[str], Expr]
 
     @classmethod
-    def of(cls, value: Any, text: str, *read: Source) -> Lookup:
+    def of(cls, value: CellValue, text: str, *read: Source) -> Lookup:
         """A look-up that is written as `text`, with what it reads put in for {0}, {1} and so on."""
         return cls(value, lambda here: Expr(text.format(*(source.expr(here).text for source in read))))
 
@@ -285,7 +287,7 @@ class RowValues:
     """The input of the cells of a row, written as the first cell sees it: one value for each cell, or, where each reads
     a whole range, a column of the values."""
 
-    values: Any
+    values: numpy.ndarray
     first: Source
 
     @classmethod
@@ -357,7 +359,7 @@ class Sheet:
         self.cells[row, column] = cell
         return Ref(self.name, row, column, cell.value, name, lock)
 
-    def text(self, row: int, column: int, value: Any, role: str = "text", **more: Any) -> Ref:
+    def text(self, row: int, column: int, value: CellValue, role: str = "text", **more: Any) -> Ref:
         """Place a text."""
         return self.put(row, column, Cell(value, role, **more))
 
@@ -410,7 +412,7 @@ class Sheet:
         return self.formula(row, column, source.value, Later(lambda: source.expr(self.name)), display, role, **more)
 
     def formula(
-        self, row: int, column: int, value: Any, expr: Expr, display: Display, role: str = "computed", **more: Any
+        self, row: int, column: int, value: CellValue, expr: Expr, display: Display, role: str = "computed", **more: Any
     ) -> Ref:
         """Place a formula with the value it has: look-ups, which carry no arithmetic."""
         where = {key: more.pop(key) for key in ("name", "lock", "label") if key in more}
@@ -458,7 +460,7 @@ class Book:
     sheets: list[Sheet]
     names: dict[str, Ref | Range]
     properties: dict[str, str]
-    created: Any
+    created: datetime.datetime
     paper: str
     title: str = "LLM serving sizing sheet"
     owner: str = ""
@@ -467,7 +469,7 @@ class Book:
     subject: str = "Memory, hardware, speed and price of serving large language models"
 
 
-def plain(value: Any) -> Any:
+def plain(value: CellValue) -> CellValue:
     """A Python value for a cell: numpy's scalars unwrapped, NaN as the sign for none."""
     kind = type(value)
     if kind is str or kind is int or value is None:
@@ -481,7 +483,7 @@ def plain(value: Any) -> Any:
     return (value - EXCEL_DAY_ZERO).days if isinstance(value, datetime.date) else value
 
 
-def number(value: Any) -> Any:
+def number(value: CellValue) -> CellValue:
     """A cell's value as formulas read it: no number is NaN, a date its day count."""
     if type(value) is float:
         return value
@@ -492,13 +494,13 @@ def number(value: Any) -> Any:
     return value
 
 
-def place_of(refs: Range, value: Any) -> int | None:
+def place_of(refs: Range, value: CellValue) -> int | None:
     """The position of a value in a range, from 1, as MATCH finds it: capital letters count for nothing."""
     wanted = _matched(value)
     return next((i for i, ref in enumerate(refs.refs, 1) if _matched(ref.value) == wanted), None)
 
 
-def _matched(value: Any) -> Any:
+def _matched(value: CellValue) -> CellValue:
     return value.lower() if isinstance(value, str) else value
 
 
@@ -508,13 +510,13 @@ def worked_out(quantity: Formula, env: Mapping[str, Source]) -> Lookup:
     return Lookup(value, lambda here: quantity.written({i: env[i].expr(here) for i in quantity.inputs}))
 
 
-def derived(function: Callable[..., Any], *read: Source) -> Lookup:
+def derived(function: Callable[..., Value], *read: Source) -> Lookup:
     """The result of a function that takes numbers and `Expr` alike, to be read within another formula."""
     value = plain(function(*(number(source.value) for source in read)))
     return Lookup(value, lambda here: function(*(source.expr(here) for source in read)))
 
 
-def row_of(function: Callable[..., Any], *read: Source) -> Lookup:
+def row_of(function: Callable[..., Value], *read: Source) -> Lookup:
     """The result of a function that takes whole rows and `Expr` alike, to be read as a row."""
     return Lookup(
         function(*(source.value for source in read)), lambda here: function(*(source.expr(here) for source in read))

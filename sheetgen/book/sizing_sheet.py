@@ -5,7 +5,6 @@ workloads, its bands models. Everything on it is looked up; nothing is worked ou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sheetgen.answer.solution import Solution
 from sheetgen.book.figures import hour_of_people, pace_each, tier_key, together_usd
@@ -23,6 +22,7 @@ from sheetgen.book.lookups import (
 from sheetgen.book.sheets import (
     NONE,
     Cell,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -96,7 +96,7 @@ def _both_rows(before: Quantity, place: Value) -> Value:
     return before + place
 
 
-def _place_of_nth(keys: Expr, nth: Expr) -> Any:
+def _place_of_nth(keys: Expr, nth: Expr) -> Expr:
     return function("MATCH", function("SMALL", keys, nth), keys, 0)
 
 
@@ -123,7 +123,7 @@ class SizingSheet:
             tuple(self._hide(1 + m, 1, self.loads.n_fixed + m + 1) for m in range(n_models))
         )
 
-    def _hide(self, row: int, column: int, value: Any) -> Ref:
+    def _hide(self, row: int, column: int, value: CellValue) -> Ref:
         """A number that look-ups read, among the hidden columns."""
         return self.sheet.put(row, self.hidden + 1 + column, Cell(value, "off_page", PLAIN))
 

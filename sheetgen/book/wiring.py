@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy
 
@@ -12,6 +12,7 @@ from sheetgen.book.lookups import ZERO, element, entry_of
 from sheetgen.book.sheets import (
     NONE,
     Cell,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -28,6 +29,7 @@ from sheetgen.book.sheets import (
 from sheetgen.catalog.engines import MODEL_KINDS, band_names
 from sheetgen.formula import Expr, Formula, is_number, where
 from sheetgen.question.overrides import TABLES
+from sheetgen.question.parse import Raw
 from sheetgen.question.sheet_question import Question
 from sheetgen.report.notes import first_link
 from sheetgen.units import DTYPES, FACTOR, PLAIN, PLAIN_LAYOUTS, SECONDS, TEXT, WHOLE, Display, Layout
@@ -92,6 +94,7 @@ SIDE_BY_SIDE = {
     **{name: ([f"{name}_{kind}" for kind in MODEL_KINDS], "speed_kind")
        for name in ("tpot_of_kind", "ttft_of_kind", *band_names("other"))},
 }  # fmt: skip
+Entry = TypeVar("Entry")
 Read = Source | Sequence[Source]  # what a formula reads of a name: the same in all rows, or one for each
 
 
@@ -106,7 +109,7 @@ class Table:
     key: str = ""
     top: int = HEAD_ROWS
     left: int = 0
-    overrides: Callable[[int, str, Any], Any] | None = None  # what was typed over a row's value
+    overrides: Callable[[int, str, Raw], Raw] | None = None  # what was typed over a row's value
     columns: dict[str, list[Any]] = field(default_factory=dict)
     spare: dict[str, list[Ref]] = field(default_factory=dict)  # blank rows below, by column
     given_columns: list[str] = field(default_factory=list)  # those that a reader may change
@@ -143,7 +146,7 @@ class Table:
         self,
         name: str,
         label: str,
-        values: Iterable[Any],
+        values: Iterable[CellValue],
         display: Display,
         *,
         role: str = "input",
@@ -189,13 +192,13 @@ class Table:
     ) -> None:
         """A column that one formula fills: it reads what is `given`, else columns of this table, else inputs."""
         label = label or quantity.label
-        sources: dict[str, Any] = {**self.wiring.inputs, **self.columns, **(given or {})}
+        sources: dict[str, Read] = {**self.wiring.inputs, **self.columns, **(given or {})}
         sources = {
             read: sources[read] if read in sources else self._reached(read, quantity) for read in quantity.inputs
         }
         line = self.begin_column(label, quantity.documentation, width)
         shared = {read: source for read, source in sources.items() if isinstance(source, Ref | Range | Lookup)}
-        by_row = {read: source for read, source in sources.items() if read not in shared}
+        by_row = {read: source for read, source in sources.items() if not isinstance(source, Ref | Range | Lookup)}
         envs = [{**shared, **{read: source[i] for read, source in by_row.items()}} for i in range(self.n_rows)]
         cells = [self.sheet.compute(*self.place(line, i), quantity, env, lock=self.lock) for i, env in enumerate(envs)]
         if cells and self.sheet.is_search(cells[0]):
@@ -239,7 +242,7 @@ class Table:
         """The cells of row `i` by column name, of the columns that have that row."""
         return {name: refs[i] for name, refs in self.columns.items() if i < len(refs)}
 
-    def by_row(self, key: str, rows: Sequence[Any], chosen: Callable[[int], Any] | None = None) -> Sequence[Any]:
+    def by_row(self, key: str, rows: Sequence[Entry], chosen: Callable[[int], Entry] | None = None) -> Sequence[Entry]:
         """By row of this table the entry of `rows`, which are of another table: of models for contexts, of contexts for
         loads.
 
@@ -321,7 +324,9 @@ class Wiring:
     lists: dict[str, Range] = field(default_factory=dict)
     inputs_sheet: Sheet = field(default_factory=lambda: Sheet("Inputs"))
     input_states: list[Ref] = field(default_factory=list)  # on that sheet
-    baseline: Mapping[str, Any] = field(default_factory=dict)  # by defined name, where not the values of this build
+    baseline: Mapping[str, CellValue] = field(
+        default_factory=dict
+    )  # by defined name, where not the values of this build
     verdict: str = "OK"  # of all checks
     lights: list[Cell] = field(default_factory=list)  # the cells that show it
     headline_usd: list[Ref] = field(default_factory=list)  # by model, $ per month on the first sheet
@@ -441,10 +446,14 @@ def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
 class RowLookup:
     """Look-ups of the cells of a row in a block: each at its own column, all in one row of the block."""
 
-    values: Sequence[Any]
+    values: Sequence[CellValue]
     row: Ref | int  # the cell that says which row, or its number
     text: str  # the first cell's look-up, with what it reads put in for {0}, {1}, and the cell that says the row last
     read: tuple[Source, ...]
+
+
+# An input of a row of cells: a source, a RowValues or a RowLookup for all of them, or a source for each.
+RowSource: TypeAlias = Any
 
 
 def matrix(
@@ -454,7 +463,7 @@ def matrix(
     labels: Sequence[Ref],
     lefts: Sequence[int],
     widths: Sequence[int],
-    given: Mapping[str, Any],
+    given: Mapping[str, RowSource],
     loads: Sequence[Ref] | None = None,
 ) -> list[Row]:
     """A block of rows below `top`: the quantity's name, then a row of cells per label.
@@ -475,7 +484,7 @@ def matrix(
             sheet.linked.setdefault(key, there)
         env = {}
         for name, source in sources.items():
-            of_row: Any = source if isinstance(source, RowValues | Ref | Range | Lookup) else source[r]
+            of_row: RowSource = source if isinstance(source, RowValues | Ref | Range | Lookup) else source[r]
             whole = isinstance(of_row, RowValues | RowLookup | Ref | Range | Lookup)
             env[name] = of_row if whole else RowValues.of(of_row)
         linked = _linked(sheet, top, row, env)

@@ -18,6 +18,7 @@ from sheetgen.book.lookups import NO_VALUE, ONE, ZERO, call, greatest, position_
 from sheetgen.book.matrices import LEVELS_WITHIN, WHOLE_OF, has_rate
 from sheetgen.book.sheets import (
     NONE,
+    CellValue,
     Lookup,
     Range,
     Ref,
@@ -198,7 +199,7 @@ def chosen_hourly_usd(n_instances: Quantity, hourly_price: Value) -> Value:
     return cost.hourly_usd(n_instances, hourly_price)
 
 
-def chosen(quantity: Formula, otherwise: Any = "-") -> Formula:
+def chosen(quantity: Formula, otherwise: CellValue = "-") -> Formula:
     """The same formula for a load that has hardware; for one that has not `otherwise`, by default none."""
 
     @functools.wraps(quantity.function)
@@ -330,13 +331,13 @@ COLUMNS_OF_STEPS = {
 _CALLED = {"usd": "monthly_usd", "size": "tensor_parallel_size", "n_ranks": "data_parallel_size"}
 
 
-def _rows(table: Table) -> dict[str, Any]:
+def _rows(table: Table) -> dict[str, Read]:
     """The columns of Candidates that the steps of the choice read, for each row of the table of loads, with what
     follows from whole rows."""
     wiring, head = table.wiring, table.wiring.tables["candidates"]
 
-    def of_block(name: str) -> Sequence[Read]:
-        every = wiring.ranges(name)
+    def of_block(name: str) -> Sequence[Source]:
+        every: Sequence[Source] = wiring.ranges(name)
         return table.by_row(wiring.blocks[name].down, every, lambda i: _of_workload(every, table, i))
 
     sizes = ("tensor_parallel_size", "data_parallel_size", "gpu_count", f"{wiring.prefix}instance_month_usd")
@@ -348,7 +349,7 @@ def _rows(table: Table) -> dict[str, Any]:
     }
 
 
-def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
+def _made_of(rows: Mapping[str, Read], n_rows: int) -> dict[str, Read]:
     """The inputs of the steps of the choice for `n_rows` loads, with the quantities that follow from whole rows of
     Candidates."""
 
@@ -364,7 +365,7 @@ def _made_of(rows: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
     }
 
 
-def _of_workload(rows: Sequence[Range], table: Table, i: int) -> Lookup:
+def _of_workload(rows: Sequence[Source], table: Table, i: int) -> Lookup:
     """Of a load whose workload a reader chooses, its row among those of its model's workloads."""
     key, pace = table.columns["workload_row"][i], int(table.columns["pace_row"][i].value)
     first = pace - int(key.value)
@@ -616,7 +617,7 @@ def add_providers(wiring: Wiring, n_providers: int, load: Ref, model: Ref) -> li
 
     # The load on the first sheet has rows of its own, the last ones, a model each.
     place = model._replace(name="calc_money_model")
-    rows: dict[str, Any] = {}
+    rows: dict[str, Read] = {}
     for name, every in _rows(loads).items():
         if isinstance(every, list):  # of the load on the first sheet, wherever it is read
             own = [
