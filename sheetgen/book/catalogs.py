@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sheetgen import units
 from sheetgen.answer.sheet_facts import gpu_columns, runs_kv, runs_weights
@@ -158,10 +157,28 @@ SMALL = Display("0.0000000##", 7, optional=2, thousands=False)  # microseconds, 
 CONSTANTS = tuple(SpeedConstants.model_fields)
 
 
-def _give(table: Table, name: str, values: Iterable[CellValue], **more: Any) -> None:
+def _give(
+    table: Table,
+    name: str,
+    values: Iterable[CellValue],
+    *,
+    role: str = "input",
+    validation: Validation | None = None,
+    validations: Sequence[Validation] = (),
+) -> None:
     """Add a column of the table GIVEN."""
     label, display, width, note = GIVEN[name]
-    table.given(name, label, values, display, note=note, width=width, **more)
+    table.given(
+        name,
+        label,
+        values,
+        display,
+        role=role,
+        note=note,
+        width=width,
+        validation=validation,
+        validations=validations,
+    )
 
 
 @formula("Has experts (1 or 0)", PLAIN)

@@ -4,7 +4,6 @@ none."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from sheetgen.book.sheets import NONE, Lookup, Range, Ref, Sheet, Source, derived, lookup
 from sheetgen.book.wiring import Wiring
@@ -52,9 +51,9 @@ class Block:
         """Show a cell or a look-up in this row."""
         return self.sheet.link(self.row, column, source, display, role)
 
-    def compute(self, column: int, quantity: Formula, env: Mapping[str, Source], **more: Any) -> Ref:
+    def compute(self, column: int, quantity: Formula, env: Mapping[str, Source], role: str = "computed") -> Ref:
         """Compute a quantity in this row; read relative to the reader, as rows and columns of a block repeat."""
-        return self.sheet.compute(self.row, column, quantity, {**self.wiring.inputs, **env}, lock="none", **more)
+        return self.sheet.compute(self.row, column, quantity, {**self.wiring.inputs, **env}, lock="none", role=role)
 
     def sums_of(self, monthly: Ref) -> list[Ref]:
         """The month, and a year and three years beside it, in this row."""

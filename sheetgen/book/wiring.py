@@ -234,9 +234,11 @@ class Table:
             for i, source in enumerate(sources)
         ]
 
-    def picked(self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, **more: Any) -> None:
+    def picked(
+        self, name: str, label: str, refs: Range, key: str, display: Display = WHOLE, *, width: float = 12
+    ) -> None:
         """A column of the entries of `refs` at the positions that the column `key` holds."""
-        self.looked_up(name, label, (lookup(refs, position) for position in self.columns[key]), display, **more)
+        self.looked_up(name, label, (lookup(refs, position) for position in self.columns[key]), display, width=width)
 
     def row(self, i: int) -> dict[str, Ref]:
         """The cells of row `i` by column name, of the columns that have that row."""
@@ -434,9 +436,9 @@ def put_light(wiring: Wiring, sheet: Sheet, row: int, column: int, label: str) -
     wiring.lights.append(cell)
 
 
-def titled(name: str, title: str, about: str, **more: Any) -> Sheet:
+def titled(name: str, title: str, about: str, *, freeze: tuple[int, int]) -> Sheet:
     """A sheet with its title, and a line on what kind of sheet it is and what it is for."""
-    sheet = Sheet(name, about=about, **more)
+    sheet = Sheet(name, about=about, freeze=freeze)
     sheet.text(0, 0, title, "title")
     sheet.text(1, 0, sheet.second_line, "subtitle")
     return sheet

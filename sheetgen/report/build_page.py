@@ -123,7 +123,7 @@ def _total(question: Question, cards: Sequence[Card]) -> page.Total:
     )
 
 
-def _to_approve(question: Question, *usd: Any) -> tuple[Text, ...]:
+def _to_approve(question: Question, *usd: Cell | float | None) -> tuple[Text, ...]:
     """A month and a year with contingency; nothing where there is none, or no amount."""
     fraction = question.settings.contingency_fraction
     amounts = [amount.value if isinstance(amount, Cell) else amount for amount in usd]

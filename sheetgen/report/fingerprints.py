@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from sheetgen.answer.answer_record import CellRecord, Record
+from sheetgen.answer.answer_record import CellRecord, Json, Record
 from sheetgen.answer.replica_bills import FEWER_SEQUENCES, FEWER_TOKENS, fewer
 from sheetgen.answer.solution import short_tokens
 from sheetgen.catalog import guidance
@@ -26,6 +26,7 @@ from sheetgen.sizing import cost
 from sheetgen.units import DTYPES, GIB, PURCHASES
 
 _ARROWS = {"raise": "↑", "lower": "↓"}
+Numbers: TypeAlias = dict[str, Any]  # of a replica, by name: numbers, and a few texts
 _WORTH_SAYING = 0.9  # of a bill: a smaller step that frees less than a tenth of it is not said
 _SHOWN_BYTES = 0.1 * GIB  # what sizes are shown to: one that frees less is not said either
 _SAMPLER = ("sampler_bytes", "sampler_bytes_at_fewer_sequences")
@@ -116,7 +117,7 @@ class Fingerprint:
         """The fingerprint with this sheet's numbers, and the model that has them; nothing where nothing fits."""
         return f"{self.numbers['model_name']}: {self.said}" if self.said else ""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Json:
         """As JSON has it."""
         values = {"here" if name == "said" else name: value for name, value in asdict(self).items()}
         for fix in values["fixes"]:
@@ -178,7 +179,7 @@ def fingerprints_with(of_replica: Mapping[str, float | int | str], question: Que
 def _fixes(
     fingerprint: guidance.Fingerprint,
     question: Question,
-    numbers: dict[str, Any],
+    numbers: Numbers,
     shared: Mapping[str, guidance.EngineFlags],
 ) -> tuple[Fix, ...]:
     """The fixes that this engine has and that are not met already, in the words of the engine."""
@@ -205,24 +206,24 @@ def _fixes(
     return tuple(fixes)
 
 
-def _is_capped(n: Mapping[str, Any]) -> bool:
+def _is_capped(n: Numbers) -> bool:
     """True where the limit of requests is reached before the pool is full: the next request waits, and memory stays
     free."""
     return bool(n["sequences_held"] >= n["max_num_seqs"] * n["data_parallel_size"])
 
 
-def _is_cut_off(n: Mapping[str, Any]) -> bool:
+def _is_cut_off(n: Numbers) -> bool:
     """True where the replica's length limit keeps every request shorter than the length at which the load would fill
     the pool."""
     return bool(n["context_tokens"] <= n["longest_tokens_at_load"])
 
 
-def _has_gpus_left(question: Question, n: Mapping[str, Any]) -> bool:
+def _has_gpus_left(question: Question, n: Numbers) -> bool:
     """True where the machine has GPUs that the replica's ranks do not use yet."""
     return bool(n["tensor_parallel_size"] < question.instances[n["instance"]].linked_gpus)
 
 
-def _larger_machine(fix: guidance.Fix, question: Question, n: Mapping[str, Any]) -> Iterator[Fix]:
+def _larger_machine(fix: guidance.Fix, question: Question, n: Numbers) -> Iterator[Fix]:
     """The cheapest candidate with more memory in all than the rented machine, and no cheaper, as what is cheaper was
     passed over; nothing where there is none."""
     rented = question.instances[n["instance"]]
@@ -252,7 +253,7 @@ def _month(question: Question, machine: Candidate) -> float:
 
 
 def _helps(
-    fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: dict[str, Any]
+    fix: guidance.Fix, setting: guidance.Setting, flag: str | None, question: Question, numbers: Numbers
 ) -> bool:
     """True where the engine has the setting, and moving it in that direction changes anything."""
     if setting == "gpu_memory_utilization":
@@ -278,19 +279,17 @@ def _helps(
     return _in_use(setting, question, numbers) > 1
 
 
-def _shrinks(numbers: dict[str, Any], bill: str, fewer_bill: str) -> bool:
+def _shrinks(numbers: Numbers, bill: str, fewer_bill: str) -> bool:
     """True where a smaller step frees enough of a bill to be worth a sentence."""
     return bool(numbers[fewer_bill] < min(_WORTH_SAYING * numbers[bill], numbers[bill] - _SHOWN_BYTES))
 
 
-def _in_use(setting: guidance.Setting, question: Question, numbers: dict[str, Any]) -> int:
+def _in_use(setting: guidance.Setting, question: Question, numbers: Numbers) -> int:
     """The batch limit of the subject; the engine's largest one where nothing fits."""
     return int(numbers.get(setting) or max(getattr(row, setting) for row in question.engine.batch_defaults))
 
 
-def _sentences(
-    n: dict[str, Any], question: Question, prints: Sequence[guidance.Fingerprint]
-) -> dict[tuple[str, str], str]:
+def _sentences(n: Numbers, question: Question, prints: Sequence[guidance.Fingerprint]) -> dict[tuple[str, str], str]:
     """By label and form, the fingerprint in this sheet's numbers."""
     units, engine = question.settings.units, question.engine
     context = short_tokens(n["context_tokens"])
@@ -350,7 +349,7 @@ def _sentences(
     return {form: text for form, text in by_form.items() if text}
 
 
-def left_out(n: dict[str, Any], fraction_of_free: bool) -> float:
+def left_out(n: Numbers, fraction_of_free: bool) -> float:
     """The bytes of a GPU outside the engine's share: of all its memory, or of what the bills leave free."""
     if fraction_of_free:
         return float(n["kv_pool_bytes_per_gpu"] * (1 / n["gpu_memory_utilization"] - 1))

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from sheetgen.question.inputs import Settings
-from sheetgen.report.page import Cell, Page, Rented, with_parts, words
+from sheetgen.report.page import Cell, Page, PagePart, Rented, with_parts, words
 from sheetgen.report.wording import is_short_money, money, prefix_of, short_money, sign_of
 from sheetgen.sizing import cost
 from sheetgen.units import USD
@@ -24,7 +23,7 @@ def in_currency(page: Page, settings: Settings) -> Page:
     if settings.currency == "USD":
         return page
 
-    def converted(value: Any) -> Any:
+    def converted(value: PagePart) -> PagePart:
         if isinstance(value, Cell):
             return amount_in(value, settings.currency, settings.fx_rate, _LONGEST)
         changed = with_parts(value, converted)

@@ -4,11 +4,11 @@ no run covered."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.catalog.engines import SpeedFile
 from sheetgen.catalog.hardware import Gpu
+from sheetgen.formula import Value
 from sheetgen.measured.measured_point import Unusable
 from sheetgen.question.measurements import MeasuredDeployment, Measurements, Served
 from sheetgen.units import GIB, rate_places
@@ -40,7 +40,7 @@ def unused_lines(unused: Iterable[Unusable]) -> Iterator[str]:
 
 
 def beyond_measured(
-    sized: Mapping[str, Any], gpu: Gpu, weight_dtype: str, has_draft: bool, speed: SpeedFile
+    sized: Mapping[str, Value], gpu: Gpu, weight_dtype: str, has_draft: bool, speed: SpeedFile
 ) -> Iterator[str]:
     """The conditions of a sized deployment that its figures leave out, or that no measured run had."""
     if gpu.peak_flops_for(weight_dtype) is None:

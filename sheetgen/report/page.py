@@ -9,19 +9,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from sheetgen.units import TEXT, Display
+
+# Of a page: a number, a text, a cell, a record of these, or None.
+PagePart: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """A number as it is to be shown, or words with a {} for each of their parts; a dash where nothing is known."""
 
-    value: Any
+    value: PagePart
     display: Display = TEXT
-    parts: tuple[Any, ...] = ()
+    parts: tuple[PagePart, ...] = ()
 
     def __str__(self) -> str:
         return str(self.value).format(*self.parts) if self.parts else self.display.text(self.value)
@@ -62,17 +65,17 @@ MOST_SPARES = 3  # models whose spare machine is priced among the risks
 NONE = Cell(None)  # what stands where there is no number; never 0
 
 
-def words(pattern: str, *parts: Any) -> Cell:
+def words(pattern: str, *parts: PagePart) -> Cell:
     """Words with cells in them: `words("{} a month", usd)`."""
     return Cell(pattern, parts=parts)
 
 
-def joined(between: str, parts: tuple[Any, ...] | list[Any]) -> Cell:
+def joined(between: str, parts: tuple[PagePart, ...] | list[PagePart]) -> Cell:
     """Cells one after another; none where there are none."""
     return Cell(between.join("{}" for _ in parts), parts=tuple(parts)) if parts else NONE
 
 
-def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+def with_parts(value: PagePart, change: Callable[[PagePart], PagePart]) -> PagePart:
     """A part of a page with that change made to each of its own parts; as it is where it has none."""
     if isinstance(value, tuple):
         inside = map(change, value)
@@ -82,7 +85,7 @@ def with_parts(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def formatted(value: Any) -> Any:
+def formatted(value: PagePart) -> PagePart:
     """A part of the page with the text of each cell in its place."""
     return str(value) if isinstance(value, Cell) else with_parts(value, formatted)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.answer.answer_record import CellRecord
 from sheetgen.catalog.model import Model
 from sheetgen.question.precision import DEPLOYED, has_deployed
@@ -54,7 +52,7 @@ def is_passed_over(question: Question, cell: CellRecord) -> bool:
     return published and asked and has_deployed(model.model, model.auto_weight_dtype)
 
 
-def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, Any]:
+def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, object]:
     model, checkpoint = question.model_of(cell.row).model, question.model_of(cell.row).checkpoint
     return {
         "hf_id": cell.checkpoint or NONE,
@@ -63,7 +61,7 @@ def _of_checkpoint(question: Question, cell: CellRecord) -> dict[str, Any]:
     }
 
 
-def _of_published(cell: CellRecord) -> dict[str, Any]:
+def _of_published(cell: CellRecord) -> dict[str, object]:
     published = cell.as_published
     if published is None or published.instance is None or published.n_instances is None:
         is_held = published is not None and published.is_held

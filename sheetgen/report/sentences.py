@@ -6,11 +6,10 @@ whether a quantity is known.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sheetgen.answer.solve import NOTHING_FITS, TOO_SLOW
 from sheetgen.formula import (
     Expr,
+    Value,
     both,
     either,
     is_blank,
@@ -461,7 +460,7 @@ at_once_label = template("[people?requests at once: not used|or requests at once
 )
 
 
-def _steps_of(chance: Expr) -> Any:
+def _steps_of(chance: Expr) -> Value:
     """A chance in the steps that it is told by."""
     return smallest(round_down(round_nearest(ratio(chance, q.chance_step), 2)), ratio(1, q.chance_step) - 1)
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from sheetgen.formula import (
     Expr,
     Formula,
+    Value,
     grouped_text,
     hundredths_text,
     join_text,
@@ -31,11 +32,11 @@ from sheetgen.units import ONE_DECIMAL, PERCENT, TEXT, TWO_DECIMALS, USD, USD_CE
 NO_VALUE = "-"  # what a workbook says where the page has NONE
 
 
-def _same(value: Any) -> Any:
+def _same(value: Value) -> Value:
     return value
 
 
-def short_type(instance: Any) -> Any:
+def short_type(instance: Value) -> Value:
     """A type as the page names it: Standard_ND96isr_H200_v5 is ND96isr H200 v5."""
     return replace_text(replace_text(instance, "Standard_", ""), "_", " ")
 
@@ -48,8 +49,8 @@ class Kind:
     number.
     """
 
-    change: Callable[[Any], Any] = _same
-    printed: Callable[[Any], Any] = _same
+    change: Callable[[Value], Value] = _same
+    printed: Callable[[Value], Value] = _same
     display: Display = WHOLE
 
 
@@ -120,18 +121,18 @@ class Template:
         others = {name: template(part) for name, part in parts.items() if not isinstance(part, bool)}
         return replace(self, pieces=tuple(pieces), parts={**self.parts, **others})
 
-    def fill(self, *in_order: Any, **values: Any) -> Cell:
+    def fill(self, *in_order: Value, **values: Value) -> Cell:
         """The sentence on the page: numbers keep their displays, and are formatted last. What a part says, or whether
         a condition holds, may be given by its name. in_order: what the first slots say."""
         slots = (piece.name for piece in self.pieces if isinstance(piece, Slot))
         filled = self._filled({**dict(zip(slots, in_order, strict=False)), **values})
         return NONE if filled is None else Cell(filled[0], parts=tuple(filled[1]))
 
-    def _filled(self, values: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+    def _filled(self, values: Mapping[str, Value]) -> tuple[str, list[Value]] | None:
         values = self._with_figures(values)
         if not self._holds(values):
             return None if self.otherwise is None else self.otherwise._filled(values)
-        pattern, cells = "", list[Any]()
+        pattern, cells = "", list[Value]()
         for piece in self.pieces:
             if isinstance(piece, Slot) and piece.name in self.parts and piece.name not in values:
                 piece = self.parts[piece.name]
@@ -147,16 +148,16 @@ class Template:
                 pattern += piece
         return pattern, cells
 
-    def _holds(self, values: Mapping[str, Any]) -> bool:
+    def _holds(self, values: Mapping[str, Value]) -> bool:
         given = values.get(self.name)
         if self.condition is None or isinstance(given, bool):
             return given is not False
         return bool(self.condition.read(values))
 
-    def _with_figures(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_figures(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
         return {**{name: figure.read(values) for name, figure in self.figures.items() if name not in values}, **values}
 
-    def printed(self, values: Mapping[str, Any]) -> Any:
+    def printed(self, values: Mapping[str, Value]) -> Value:
         """The sentence as a workbook's text: of values, or as the tree of its operations."""
         values = self._with_figures(values)
         pieces = [self._print(piece, values) for piece in self.pieces]
@@ -166,7 +167,7 @@ class Template:
         otherwise = NO_VALUE if self.otherwise is None else self.otherwise.printed(values)
         return where(self.condition.read(values), text, otherwise)
 
-    def _print(self, piece: Piece, values: Mapping[str, Any]) -> Any:
+    def _print(self, piece: Piece, values: Mapping[str, Value]) -> Value:
         if isinstance(piece, Slot) and piece.name not in self.parts:
             return piece.kind.printed(piece.kind.change(values[piece.name]))
         part = self.parts[piece.name] if isinstance(piece, Slot) else piece
@@ -186,7 +187,7 @@ class Template:
         """The sentence as a formula of the quantities that it reads. about, source: its documentation."""
         inputs = tuple(dict.fromkeys(self._names()))
 
-        def function(*values: Any) -> Any:
+        def function(*values: Value) -> Value:
             return self.printed(dict(zip(inputs, values, strict=True)))
 
         function.__doc__ = f"{about}\n\nSource: {source}" if source else about
